@@ -31,7 +31,7 @@ def certify() -> Measured:
             *SUITE, "certify", "--self-test", f"--target-url={server.url}", *WHO, "-o", "certified", folder=into
         )
         messages = sent_again.messages(into / "certified")
-        client = HttpClient(settings.make(server.url))
+        client = HttpClient(settings.make_settings(server.url))
         started = time.perf_counter()
         for message in messages:
             client.send(message)

@@ -13,12 +13,12 @@ from pathlib import Path
 from conformance.certification.manifest import RECORDING, REPORT
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
-from conformance.terms import packed_files
+from conformance.spec import packed_files
 from conformance.transport import recording
 from conformance.transport import settings as settings_of
 from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange
-from conformance.transport.replay import Replayed
+from conformance.transport.replay import ReplayTarget
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
@@ -26,7 +26,7 @@ from conformance.wire.request import Message
 LONGEST_REPORT = 1 << 30  # bytes
 
 
-class _Heard(Replayed):
+class _Heard(ReplayTarget):
     """A recording that keeps what it is asked, in order."""
 
     def __init__(self, settings: Settings, calls: Mapping[tuple[str, int], Call]) -> None:
@@ -45,10 +45,10 @@ def messages(certified: Path) -> list[Message]:
     These go out over a bare socket; the client under measurement takes care of the framing itself.
     """
     kept = recording.load(certified / RECORDING)
-    report = json.loads(packed_files.whole(certified / REPORT, LONGEST_REPORT))
-    target = _Heard(settings_of.make(kept.url), kept.calls)
+    report = json.loads(packed_files.read_whole(certified / REPORT, LONGEST_REPORT))
+    target = _Heard(settings_of.make_settings(kept.url), kept.calls)
     with Session(target) as session:
-        session.take_survey(report["options"]["extensions"])
+        session.discover(report["options"]["extensions"])
         for check, row in collected_rows("certify", transports=target.settings.transports):
             session.judge(check, row)
     return [one for one in target.messages if one.method != GRPC_METHOD and not _is_framed(one)]

@@ -13,7 +13,7 @@ from benchmarks.children import bundled, run
 from benchmarks.ratio import CannotMeasureError, Measured, benchmark, in_turns
 from conformance.wire import strings
 from conformance.wire.request import frame
-from conformance.wire.tensor import Tensor, decode, first_difference
+from conformance.wire.tensor import Tensor, decode, find_first_difference
 
 MIB = 1 << 20
 NUMERIC = 64 * MIB
@@ -45,7 +45,7 @@ def decoding() -> Measured:
 def comparing() -> Measured:
     """Equal ones, which is what honest answers are."""
     tensor = _tensor()
-    equal = partial(first_difference, tensor.array, tensor.array.copy(), "FP32")
+    equal = partial(find_first_difference, tensor.array, tensor.array.copy(), "FP32")
     assert equal() is None
     return in_turns(equal, tensor.array.copy)
 

@@ -19,7 +19,7 @@ from conformance.wire.tensor import Tensor
 
 def main(url: str, size: int) -> None:
     """Send, read, decode, compare."""
-    wide = replace(settings.make(url, timeout=300), max_answer=size + (1 << 20))
+    wide = replace(settings.make_settings(url, timeout=300), max_answer=size + (1 << 20))
     target = Target(wide, {"identity_fp32": "identity_fp32"})
     model = target.model("identity_fp32")
     assert model is not None

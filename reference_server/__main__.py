@@ -20,16 +20,16 @@ from difflib import get_close_matches
 
 from reference_server import app, command_line_limits, faults, models, steps, workers
 from reference_server.ending import QuietServer
-from reference_server.limits import Limits, put_in_force
-from reference_server.uvicorn_config import uvicorn_config
+from reference_server.limits import Limits, set_limits
+from reference_server.uvicorn_config import make_uvicorn_config
 
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 30
 SHUTDOWN_SECONDS = 2
-ENDS = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m reference_server", description="Serve every model role over HTTP.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
@@ -39,7 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--grpc-port", type=int, metavar="PORT", help="serve over gRPC too, on this port, 0 for a free one"
     )
-    command_line_limits.add_to(parser)
+    command_line_limits.add_options(parser)
     parser.add_argument(
         "--with-stdin", action="store_true", help="end when standard input ends: with the program that started this one"
     )
@@ -72,21 +72,21 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f", did you mean {', '.join(near)}?" if near else ""
 
 
-def fault_lines() -> Iterator[str]:
+def format_faults() -> Iterator[str]:
     """Yield a line for each fault."""
     for found in faults.load().values():
         yield f"{found.name:44} {', '.join(found.breaks) or 'everything'}: {found.summary}"
 
 
-def faults_as_json() -> str:
+def dump_faults() -> str:
     """Return every fault as data, in the order of `faults.load`."""
     kept = ("name", "summary", "area", "steps", "breaks", "walks", "over_grpc")
     return json.dumps([{name: getattr(found, name) for name in kept} for found in faults.load().values()], indent=1)
 
 
-def step_lines() -> Iterator[str]:
+def format_steps() -> Iterator[str]:
     """Yield a line for each step that a fault can replace."""
-    yield from map(steps.described, steps.names())
+    yield from map(steps.describe_step, steps.list_names())
 
 
 def end_with_stdin() -> None:
@@ -110,7 +110,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def url(listener: socket.socket) -> str:
+def get_url(listener: socket.socket) -> str:
     """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -128,7 +128,7 @@ def require_grpc(option: str) -> None:
 
 
 @contextmanager
-def over_grpc(served: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
+def serve_grpc(served: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
     """Serve over gRPC until the end of the block, which gets the line that says where."""
     from reference_server.grpc_server import GrpcServer  # its packages are there only with the extra
 
@@ -142,24 +142,24 @@ def over_grpc(served: Mapping[str, models.Model], host: str, port: int, max_body
 
 def main() -> None:
     """Serve."""
-    options = arguments()
+    options = parse_arguments()
     if options.list_faults:
-        print(faults_as_json() if options.list_faults == "json" else "\n".join(fault_lines()))
+        print(dump_faults() if options.list_faults == "json" else "\n".join(format_faults()))
         return
     if options.list_steps:
         require_grpc("--list-steps")
-        print("\n".join(step_lines()))
+        print("\n".join(format_steps()))
         return
     if options.grpc_port is not None:
         require_grpc("--grpc-port")
     # uvicorn handles both signals while it serves and raises them again afterwards: this makes the end a clean one.
-    for number in ENDS:
+    for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: sys.exit(0))
-    with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
+    with faults.switch_on(faults.load()[options.fault]) if options.fault else nullcontext():
         if options.with_stdin:
             threading.Thread(target=end_with_stdin, daemon=True).start()
-        limits = command_line_limits.read(options)
-        put_in_force(limits)
+        limits = command_line_limits.read_limits(options)
+        set_limits(limits)
         serve(listen(options.host, options.port), limits, options.grpc_port, options.model)
     # With what nobody waits for any more, and cannot be stopped; grpc holds up the end of the interpreter for that.
     if options.grpc_port is not None or workers.is_busy():
@@ -169,7 +169,7 @@ def main() -> None:
 def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles: Collection[str] | None = None) -> None:
     """Serve all model roles or these on a socket, and over gRPC where it has a port, until a signal comes."""
     served = {name: model for name, model in models.load().items() if roles is None or name in roles}
-    config = uvicorn_config(
+    config = make_uvicorn_config(
         app.create(served, limits),
         log_level="error",
         keep_alive_seconds=KEEP_ALIVE_SECONDS,
@@ -179,10 +179,10 @@ def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles:
     host = listener.getsockname()[0]
     server = QuietServer(config)
     # uvicorn handles signals only once it serves; one that comes before is noted, since an exception could get lost.
-    for number in ENDS:
+    for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
-    with nullcontext() if grpc_port is None else over_grpc(served, host, grpc_port, limits.body) as line:
-        print(url(listener), *([line] if line else []), sep="\n", flush=True)
+    with nullcontext() if grpc_port is None else serve_grpc(served, host, grpc_port, limits.body) as line:
+        print(get_url(listener), *([line] if line else []), sep="\n", flush=True)
         server.run(sockets=[listener])
 
 

@@ -14,16 +14,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from reference_server import codings, configuration, http_body, inference, metadata, request, response, workers
-from reference_server.errors import InferenceError, shown
+from reference_server.errors import InferenceError, format_value
 from reference_server.framing import HEADER
 from reference_server.limits import DEFAULT, Limits
 from reference_server.models import VERSION, Model
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 INFER = "infer"
-READING: tuple[str, ...] = ("GET", "HEAD")
-WRITING: tuple[str, ...] = ("POST",)
-PATH_OF_MODEL = re.compile(
+READ_METHODS: tuple[str, ...] = ("GET", "HEAD")
+WRITE_METHODS: tuple[str, ...] = ("POST",)
+MODEL_PATH = re.compile(
     rf"/v2/models/(?P<model>[^/]+)(?:/versions/(?P<version>[^/]+))?(?:/(?P<asked>ready|config|stats|{INFER}))?"
 )
 
@@ -61,17 +61,17 @@ class Service:
 
     async def model_statistics(self, http: Request) -> Response:
         """GET /v2/models/{model}[/versions/{version}]/stats."""
-        return JSONResponse(metadata.statistics([self.find(http)]))
+        return JSONResponse(metadata.describe_statistics([self.find(http)]))
 
     async def all_statistics(self, _request: Request) -> Response:
         """GET /v2/models/stats."""
-        return JSONResponse(metadata.statistics(self.models.values()))
+        return JSONResponse(metadata.describe_statistics(self.models.values()))
 
     async def infer(self, http: Request) -> Response:
         """Return the answer to an inference request, in no coding."""
         body = await self.read_body(http)
         model = self.find(http)
-        return await workers.done(
+        return await workers.run_in_worker(
             len(body),
             lambda: inference.run(
                 model,
@@ -85,7 +85,9 @@ class Service:
         answer = await self.infer(http)
         coding = codings.chosen(http)
         return (
-            answer if coding is None else await workers.done(len(answer.body), lambda: codings.encoded(answer, coding))
+            answer
+            if coding is None
+            else await workers.run_in_worker(len(answer.body), lambda: codings.encoded(answer, coding))
         )
 
     async def read_body(self, http: Request) -> bytes:
@@ -95,16 +97,17 @@ class Service:
         if coding is None:
             return body
         # However short it is, it can become as long as the limit lets it.
-        return await workers.done(self.limits.body, lambda: codings.decoded(body, coding, self.limits.body))
+        return await workers.run_in_worker(self.limits.body, lambda: codings.decoded(body, coding, self.limits.body))
 
     def find(self, http: Request) -> Model:
         """Return the model that the path names."""
         name, version = http.path_params["model"], http.path_params.get("version", VERSION)
         if name not in self.models:
-            raise InferenceError(f"there is no model {shown(name)}", status=404)
+            raise InferenceError(f"there is no model {format_value(name)}", status=404)
         if version != VERSION:
             raise InferenceError(
-                f"model {shown(name)} has no version {shown(version)}, only {shown(VERSION)}", status=404
+                f"model {format_value(name)} has no version {format_value(version)}, only {format_value(VERSION)}",
+                status=404,
             )
         return self.models[name]
 
@@ -152,13 +155,13 @@ class Application:
     def endpoint(self, http: Request) -> Endpoint:
         """Return what answers a request, and leave the names in its path in `path_params`."""
         path = http.scope["path"]
-        found, methods = self.endpoints.get(path), READING
+        found, methods = self.endpoints.get(path), READ_METHODS
         if found is None:
-            if (of_model := PATH_OF_MODEL.fullmatch(path)) is None:
+            if (of_model := MODEL_PATH.fullmatch(path)) is None:
                 raise HTTPException(404)
             names = of_model.groupdict()
             asked = names.pop("asked")
-            found, methods = self.endpoints_of_models[asked], WRITING if asked == INFER else READING
+            found, methods = self.endpoints_of_models[asked], WRITE_METHODS if asked == INFER else READ_METHODS
             http.scope["path_params"] = {name: value for name, value in names.items() if value is not None}
         if http.method not in methods:
             raise HTTPException(405, headers={"Allow": ", ".join(methods)})
@@ -187,7 +190,9 @@ async def refused_unread(_request: Request, exception: http_body.UnreadBodyError
 
 async def not_routed(http: Request, exception: HTTPException) -> Response:
     """Answer an unknown path (404) or a method that the path does not take (405)."""
-    return error(f"{exception.detail}: {http.method} {shown(http.url.path)}", exception.status_code, exception.headers)
+    return error(
+        f"{exception.detail}: {http.method} {format_value(http.url.path)}", exception.status_code, exception.headers
+    )
 
 
 async def disconnected(_request: Request, _exception: ClientDisconnect) -> Response:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from reference_server.datatypes import BINARY_ONLY, NOT_SCORES
 from reference_server.errors import InferenceError
-from reference_server.tensors import Tensor, objects
+from reference_server.tensors import Tensor, make_objects
 
-MOST = 256 * 1024  # classes in an output
+MAX_CLASSES = 256 * 1024  # classes in an output
 LONG = 64 * 1024  # elements that are not all sorted for a few of them
 
 
@@ -32,10 +32,10 @@ def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) 
     batch = tensor.shape[0] if batching else 1
     rows = scores.reshape(batch, scores.size // batch)
     shown = min(count, rows.shape[1])
-    if shown * batch > MOST:
-        raise InferenceError(f"{shown * batch} classes are over the limit of {MOST}")
+    if shown * batch > MAX_CLASSES:
+        raise InferenceError(f"{shown * batch} classes are over the limit of {MAX_CLASSES}")
     texts = [class_text(row, int(index), labels) for row in rows for index in top(row, shown)]
-    return Tensor("BYTES", (batch, shown) if batching else (shown,), objects(texts))
+    return Tensor("BYTES", (batch, shown) if batching else (shown,), make_objects(texts))
 
 
 def widened(tensor: Tensor) -> NDArray[Any]:
@@ -50,12 +50,12 @@ def top(row: NDArray[Any], count: int) -> NDArray[Any]:
     Equal elements keep their order, and NaN comes last: the document leaves both open.
     """
     if row.size > LONG and count < row.size // 8:
-        chosen = not_lower_than(row, count)
-        return chosen[top(row[chosen], count)] if chosen.size < row.size else ranked(row)[:count]
-    return ranked(row)[:count]
+        chosen = find_not_lower(row, count)
+        return chosen[top(row[chosen], count)] if chosen.size < row.size else rank_elements(row)[:count]
+    return rank_elements(row)[:count]
 
 
-def not_lower_than(row: NDArray[Any], count: int) -> NDArray[Any]:
+def find_not_lower(row: NDArray[Any], count: int) -> NDArray[Any]:
     """Return the indices, in order, of the elements that are as high as the one in this place; of all if NaN is."""
     numbers = np.flatnonzero(row == row)  # NaN is not equal to itself
     if numbers.size < count:
@@ -66,7 +66,7 @@ def not_lower_than(row: NDArray[Any], count: int) -> NDArray[Any]:
     return high
 
 
-def ranked(row: NDArray[Any]) -> NDArray[Any]:
+def rank_elements(row: NDArray[Any]) -> NDArray[Any]:
     """Return all indices, those of the highest elements first."""
     # A stable ascending sort of the reversed row, read backwards, is a stable descending sort. Sorting the negated row
     # would be simpler and wrong: unsigned integers and the lowest signed one have no negative.

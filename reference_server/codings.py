@@ -13,15 +13,15 @@ from io import BytesIO
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reference_server.errors import InferenceError, shown
+from reference_server.errors import InferenceError, format_value
 
 # The container, in zlib's terms: gzip's own, or for deflate that of zlib.
 WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of each member (RFC 1952, 2.3.1)
-MEMBERS = 10_000  # of a gzip body, each of which may hold nothing
+MAX_MEMBERS = 10_000  # of a gzip body, each of which may hold nothing
 PIECE = 64 * 1024  # bytes that are unpacked at once
 SLICE = 1024 * 1024  # bytes that they become at once: they can be a thousand times as many, and are copied
-SPEED = 1  # answers are seldom worth more
+COMPRESSION_LEVEL = 1  # answers are seldom worth more
 
 
 def of_request(http: Request) -> str | None:
@@ -30,7 +30,9 @@ def of_request(http: Request) -> str | None:
     if name in ("", "identity"):
         return None
     if name not in WINDOWS:
-        raise InferenceError(f"Content-Encoding is {shown(name)}, known are gzip, deflate and identity", status=415)
+        raise InferenceError(
+            f"Content-Encoding is {format_value(name)}, known are gzip, deflate and identity", status=415
+        )
     return name
 
 
@@ -42,8 +44,8 @@ def decoded(body: bytes, coding: str, limit: int) -> bytes:
     while not members or (left[:2] == GZIP_MAGIC and WINDOWS[coding] == WINDOWS["gzip"] and found.tell() <= limit):
         left = left[_member(left, coding, found, limit) :]
         members += 1
-        if members > MEMBERS:
-            raise InferenceError(f"the body has more than {MEMBERS} gzip members", status=413)
+        if members > MAX_MEMBERS:
+            raise InferenceError(f"the body has more than {MAX_MEMBERS} gzip members", status=413)
     if found.tell() > limit:
         raise InferenceError(f"the body is over the limit of {limit} bytes without its coding", status=413)
     if left:
@@ -80,7 +82,7 @@ def chosen(http: Request) -> str | None:
 
 def encoded(answer: Response, coding: str) -> Response:
     """Return the answer in a coding."""
-    packer = zlib.compressobj(SPEED, wbits=WINDOWS[coding])
+    packer = zlib.compressobj(COMPRESSION_LEVEL, wbits=WINDOWS[coding])
     answer.body = packer.compress(answer.body) + packer.flush()
     answer.headers.update({"Content-Length": str(len(answer.body)), "Content-Encoding": coding})
     return answer

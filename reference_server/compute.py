@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.signature import Signature
-from reference_server.tensors import Tensor, array_of, items_of, objects
+from reference_server.tensors import Tensor, iterate_items, make_array, make_objects
 
 Inputs = Mapping[str, Tensor]
 MAX_EMITTED = 10_000
 
 
-def declared(model: Signature, *values: ArrayLike) -> list[Tensor]:
+def make_outputs(model: Signature, *values: ArrayLike) -> list[Tensor]:
     """Return the outputs with the declared datatypes and (fixed) shapes, from their elements row by row."""
     return [
         Tensor(spec.datatype, spec.shape, np.ravel(elements).astype(NUMPY[spec.datatype]))
@@ -53,13 +53,13 @@ def add_sub(_model: Signature, inputs: Inputs) -> list[Tensor]:
 def length(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the number of bytes in each element."""
     texts = inputs["INPUT"]
-    return [Tensor("INT32", texts.shape, array_of([len(item) for item in texts.elements], NUMPY["INT32"]))]
+    return [Tensor("INT32", texts.shape, make_array([len(item) for item in texts.elements], NUMPY["INT32"]))]
 
 
 def weighted_sum(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the sum of (k + 1) * element k."""
     elements = inputs["INPUT"].elements.astype(np.int64)
-    return declared(model, np.dot(elements, np.arange(1, elements.size + 1)))
+    return make_outputs(model, np.dot(elements, np.arange(1, elements.size + 1)))
 
 
 def emit(_model: Signature, inputs: Inputs) -> list[Tensor]:
@@ -68,13 +68,16 @@ def emit(_model: Signature, inputs: Inputs) -> list[Tensor]:
     if not (0 <= a <= MAX_EMITTED and 0 <= b <= MAX_EMITTED):
         raise InferenceError(f"input 'COUNTS' is [{a}, {b}], but each count must be 0 to {MAX_EMITTED}")
     numbers = np.arange(1, a + 1, dtype=NUMPY["INT32"])
-    return [Tensor("INT32", (a,), numbers), Tensor("BYTES", (b,), objects(b"t%d" % k for k in range(1, b + 1)))]
+    return [Tensor("INT32", (a,), numbers), Tensor("BYTES", (b,), make_objects(b"t%d" % k for k in range(1, b + 1)))]
 
 
 def text(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the input, and its elements as decimal text."""
     numbers = inputs["INPUT"]
-    return [numbers, Tensor("BYTES", numbers.shape, objects(b"%d" % number for number in items_of(numbers.elements)))]
+    return [
+        numbers,
+        Tensor("BYTES", numbers.shape, make_objects(b"%d" % number for number in iterate_items(numbers.elements))),
+    ]
 
 
 def table(model: Signature, inputs: Inputs) -> list[Tensor]:
@@ -82,31 +85,31 @@ def table(model: Signature, inputs: Inputs) -> list[Tensor]:
     places = next(iter(inputs.values())).elements.tolist()
     if not all(1 <= place <= len(model.table) for place in places):
         raise InferenceError(f"input '{model.inputs[0].name}' must have elements 1 to {len(model.table)}, not {places}")
-    return declared(model, [model.table[place - 1] for place in places])
+    return make_outputs(model, [model.table[place - 1] for place in places])
 
 
 def documented_binary(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return rows of [input1[k], element k of input0]."""
     flags = inputs["input1"].elements
-    return declared(model, np.column_stack([flags, inputs["input0"].elements[: flags.size]]))
+    return make_outputs(model, np.column_stack([flags, inputs["input0"].elements[: flags.size]]))
 
 
 def documented_mixed(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return rows of [input2[k], element k of input0], and input0 + input1."""
     halves, words, flags = (inputs[name].elements for name in ("input0", "input1", "input2"))
-    return declared(model, np.column_stack([flags, halves[: flags.size]]), halves.astype(np.float64) + words)
+    return make_outputs(model, np.column_stack([flags, halves[: flags.size]]), halves.astype(np.float64) + words)
 
 
 def documented_all_outputs(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return [[a, b], [b, a], [0, 0]] and [[a, b], [b, a]] for [[a, b]]."""
     a, b = inputs["input_tensor"].elements
-    return declared(model, [a, b, b, a, 0, 0], [a, b, b, a])
+    return make_outputs(model, [a, b, b, a, 0, 0], [a, b, b, a])
 
 
 def documented_raw(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the first three elements and the last three."""
     elements = inputs["input"].elements
-    return declared(model, elements[:3], elements[1:])
+    return make_outputs(model, elements[:3], elements[1:])
 
 
 FUNCTIONS: dict[str, Callable[[Signature, Inputs], list[Tensor]]] = {

@@ -27,9 +27,9 @@ def describe(model: Model) -> dict[str, Any]:
 
 def tensor_list(specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
     """Return declared tensors as a configuration has them."""
-    return [{"name": spec.name, "data_type": data_type(spec.datatype), "dims": list(spec.shape)} for spec in specs]
+    return [{"name": spec.name, "data_type": find_data_type(spec.datatype), "dims": list(spec.shape)} for spec in specs]
 
 
-def data_type(datatype: str) -> str:
+def find_data_type(datatype: str) -> str:
     """Return the name that a configuration has for a datatype."""
     return "TYPE_STRING" if datatype == "BYTES" else f"TYPE_{datatype}"

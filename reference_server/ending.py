@@ -19,19 +19,19 @@ import uvicorn
 from reference_server import workers
 from reference_server.http_protocol import OipHttpProtocol
 
-MOMENT = 1.0  # seconds that answers under way have
-BETWEEN_LINES = 60.0  # seconds
-EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+GRACE_PERIOD_S = 1.0  # seconds that answers under way have
+MIN_LOG_INTERVAL_S = 60.0  # seconds
+EXHAUSTION_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class QuietServer(uvicorn.Server):
     """uvicorn's server, which ends within two seconds and says little."""
 
-    _last_line = -BETWEEN_LINES
+    _last_line = -MIN_LOG_INTERVAL_S
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
-        workers.hand_over_often()
+        workers.shorten_switch_interval()
         # asyncio warns of each write to a connection that its client has reset: that is the client's affair.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
         asyncio.get_running_loop().set_exception_handler(self._note)
@@ -39,7 +39,7 @@ class QuietServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End: what has begun to be answered has a moment."""
-        ending = asyncio.get_running_loop().call_later(MOMENT, self._end_all)
+        ending = asyncio.get_running_loop().call_later(GRACE_PERIOD_S, self._end_all)
         await super().shutdown(sockets)
         ending.cancel()
 
@@ -57,9 +57,9 @@ class QuietServer(uvicorn.Server):
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Say that there are no descriptors left, at most a line a minute; asyncio says it for every connection."""
         error = context.get("exception")
-        if not (isinstance(error, OSError) and error.errno in EXHAUSTED):
+        if not (isinstance(error, OSError) and error.errno in EXHAUSTION_ERRNOS):
             if not self.should_exit:
                 loop.default_exception_handler(context)
-        elif loop.time() - self._last_line >= BETWEEN_LINES:
+        elif loop.time() - self._last_line >= MIN_LOG_INTERVAL_S:
             self._last_line = loop.time()
             sys.stderr.write(f"new connections have to wait: {error.strerror}\n")

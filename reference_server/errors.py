@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-SHOWN_CHARACTERS = 60
+MAX_SHOWN_CHARS = 60
 
 
 class InferenceError(Exception):
@@ -19,7 +19,7 @@ class InferenceError(Exception):
         self.status = status
 
 
-class located:  # noqa: N801 - it is used as the context managers are that are functions
+class error_context:  # noqa: N801 - it is used as the context managers are that are functions
     """Put where it was in front of the message of an InferenceError raised inside.
 
     Every tensor of every request passes here and hardly any is refused, so that the text is made last.
@@ -38,20 +38,20 @@ class located:  # noqa: N801 - it is used as the context managers are that are f
         """Raise the error with its place."""
         if isinstance(error, InferenceError):
             where = self.what if self.index is None else f"{self.what}[{self.index}]"
-            where = where if self.name is None else f"{where} {quoted(self.name)}"
+            where = where if self.name is None else f"{where} {quote_name(self.name)}"
             raise InferenceError(f"{where}: {error.message}", error.status) from None
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a JSON value as a message shows it: short, on one line, ASCII."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
         return "an array"
     text = json.dumps(value)
-    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."
+    return text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "..."
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name for a message."""
-    return f"'{shown(name)[1:-1]}'"
+    return f"'{format_value(name)[1:-1]}'"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reference_server.errors import InferenceError, shown
+from reference_server.errors import InferenceError, format_value
 
 HEADER = "Inference-Header-Content-Length"
 DIGITS = re.compile("[0-9]{1,19}")  # 19 digits hold every length that fits 63 bits
@@ -26,9 +26,9 @@ def json_length(values: Sequence[str], body_length: int) -> int | None:
     value, *others = (value.strip(" \t") for value in values)  # blanks around are no part of it (RFC 9110, 5.5)
     for other in others:
         if other != value:
-            raise InferenceError(f"{HEADER} is given twice, as {shown(value)} and {shown(other)}")
+            raise InferenceError(f"{HEADER} is given twice, as {format_value(value)} and {format_value(other)}")
     if not DIGITS.fullmatch(value):
-        raise InferenceError(f"{HEADER} is {shown(value)}, expected a number of bytes in decimal digits")
+        raise InferenceError(f"{HEADER} is {format_value(value)}, expected a number of bytes in decimal digits")
     length = int(value)
     if length > body_length:
         raise InferenceError(f"{HEADER} is {length}, but the body has {body_length} bytes")

@@ -66,13 +66,13 @@ def check_fields(datatype: str, field: str, filled: Iterable[str]) -> None:
 def typed_elements(datatype: str, field: str, values: Any) -> NDArray[Any]:
     """Return the elements of a field as the datatype's own type."""
     if datatype == "BYTES":
-        return tensors.objects(values)
+        return tensors.make_objects(values)
     if datatype == FIELD_TYPES.get(field, datatype):
-        return in_slices(values, NUMPY[datatype])
-    return narrowed(datatype, in_slices(values, NUMPY[FIELD_TYPES[field]]))
+        return read_in_slices(values, NUMPY[datatype])
+    return narrowed(datatype, read_in_slices(values, NUMPY[FIELD_TYPES[field]]))
 
 
-def in_slices(values: Any, kind: Any) -> NDArray[Any]:
+def read_in_slices(values: Any, kind: Any) -> NDArray[Any]:
     """Return the elements of a field, read a slice at a time: between them others have their turn."""
     elements = np.empty(len(values), kind)
     for at in range(0, len(values), SLICE):
@@ -97,7 +97,7 @@ def encode_typed(tensor: Tensor) -> dict[str, list[Any]]:
     return {FIELDS[tensor.datatype]: tensor.elements.tolist()}
 
 
-def fill(contents: Message, fields: Mapping[str, list[Any]]) -> None:
+def fill_contents(contents: Message, fields: Mapping[str, list[Any]]) -> None:
     """Put elements into contents, a slice at a time: between them others have their turn."""
     contents.SetInParent()
     for field, values in fields.items():

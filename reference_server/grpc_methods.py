@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from tritonclient.grpc import model_config_pb2, service_pb2
 
 from reference_server import configuration, grpc_request, grpc_response, inference, metadata
-from reference_server.errors import InferenceError, shown
+from reference_server.errors import InferenceError, format_value
 from reference_server.models import VERSION, Model
 
 SERVICE = "inference.GRPCInferenceService"
@@ -81,7 +81,7 @@ def model_config(models: Models, message: Message) -> Message:
 def model_statistics(models: Models, message: Message) -> Message:
     """ModelStatistics: of all models where none is named."""
     named = [find(models, message.name, message.version)] if message.name else models.values()
-    return service_pb2.ModelStatisticsResponse(**metadata.statistics(named))
+    return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(named))
 
 
 def model_infer(models: Models, message: Message) -> Message:
@@ -97,13 +97,16 @@ def model_infer(models: Models, message: Message) -> Message:
 def find(models: Models, name: str, version: str) -> Model:
     """Return the model that a message names; without a version it is the one there is."""
     if name not in models:
-        raise InferenceError(f"there is no model {shown(name)}", status=404)
+        raise InferenceError(f"there is no model {format_value(name)}", status=404)
     if version not in ("", VERSION):
-        raise InferenceError(f"model {shown(name)} has no version {shown(version)}, only {shown(VERSION)}", status=404)
+        raise InferenceError(
+            f"model {format_value(name)} has no version {format_value(version)}, only {format_value(VERSION)}",
+            status=404,
+        )
     return models[name]
 
 
-def parsed(kind: Any, octets: bytes) -> Message:
+def parse_message(kind: Any, octets: bytes) -> Message:
     """Return a message of the class `kind`, from its bytes."""
     try:
         return kind.FromString(octets)

@@ -16,12 +16,12 @@ from typing import Any, Self, TypeVar
 import grpc
 
 from reference_server import workers
-from reference_server.limits import in_force
+from reference_server.limits import get_limits
 
-WORKERS = 64
+MAX_WORKERS = 64
 STOP_SECONDS = 0.75  # that calls under way have at the end
 LEFT_SECONDS = 0.25  # after which what is under way is left
-STREAMS = 100  # calls of a connection that are under way at a time
+MAX_STREAMS = 100  # calls of a connection that are under way at a time
 IDLE_SECONDS = 30  # after which a connection without a call is closed
 GRACE_SECONDS = 10  # that calls have on a connection that is too old
 PING_SECONDS = 10  # between the pings of a client; one that sends more of them is sent away
@@ -51,30 +51,30 @@ class Port:
             OSError: the port cannot be had.
         """
         try:
-            self._server, self.number = awaited(_listen(service, place, options(max_message)))
+            self._server, self.number = run_in_loop(_listen(service, place, options(max_message)))
         except RuntimeError as error:
             raise OSError(error) from None
 
     def __enter__(self) -> Self:
-        awaited(self._server.start())
+        run_in_loop(self._server.start())
         return self
 
     def __exit__(self, *_: object) -> None:
-        stopping = begun(self._server.stop(STOP_SECONDS))
-        workers.note(stopping)  # while it is under way, the end of the interpreter would wait for it
+        stopping = start_in_loop(self._server.stop(STOP_SECONDS))
+        workers.track_work(stopping)  # while it is under way, the end of the interpreter would wait for it
         with suppress(TimeoutError):
             stopping.result(STOP_SECONDS + LEFT_SECONDS)
 
 
 def options(max_message: int) -> list[tuple[str, int]]:
     """Return the options of the server; grpc refuses what is beyond them with RESOURCE_EXHAUSTED, or sends it away."""
-    limits = in_force()
+    limits = get_limits()
     return [
         ("grpc.max_receive_message_length", max_message),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_metadata_size", limits.head),
         ("grpc.absolute_max_metadata_size", limits.head),
-        ("grpc.max_concurrent_streams", STREAMS),
+        ("grpc.max_concurrent_streams", MAX_STREAMS),
         ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
         ("grpc.max_connection_age_ms", int(limits.body_seconds * 1000)),
         ("grpc.max_connection_age_grace_ms", GRACE_SECONDS * 1000),
@@ -86,34 +86,34 @@ def options(max_message: int) -> list[tuple[str, int]]:
     ]
 
 
-def turn(size: int) -> AbstractContextManager[object]:
+def take_turn(size: int) -> AbstractContextManager[object]:
     """Return what a call about so many bytes waits for."""
     return _long if size > workers.SHORT else nullcontext()
 
 
 async def _listen(service: Any, place: str, given: list[tuple[str, int]]) -> tuple[Any, int]:
-    server = grpc.aio.server(Workers(WORKERS, "grpc"), options=given)
+    server = grpc.aio.server(WorkerPool(MAX_WORKERS, "grpc"), options=given)
     server.add_generic_rpc_handlers((service,))
     return server, server.add_insecure_port(place)
 
 
-def awaited(work: Coroutine[Any, Any, Result]) -> Result:
+def run_in_loop(work: Coroutine[Any, Any, Result]) -> Result:
     """Return what comes of work that is done in the loop of all ports."""
-    return begun(work).result()
+    return start_in_loop(work).result()
 
 
-def begun(work: Coroutine[Any, Any, Result]) -> Future[Result]:
+def start_in_loop(work: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Begin work in the loop of all ports."""
     return asyncio.run_coroutine_threadsafe(work, _loop())
 
 
-class Workers(ThreadPoolExecutor):
+class WorkerPool(ThreadPoolExecutor):
     """Threads that do the work of calls; at its end the program does not wait for what is under way in them."""
 
     def submit(self, work: Callable[..., Result], /, *given: Any, **named: Any) -> Future[Result]:
         """Begin work."""
         under_way = super().submit(work, *given, **named)
-        workers.note(under_way)
+        workers.track_work(under_way)
         return under_way
 
 

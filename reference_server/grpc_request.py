@@ -12,9 +12,9 @@ import math
 from typing import Any
 
 from reference_server import grpc_contents, grpc_size
-from reference_server.errors import InferenceError, located, shown
+from reference_server.errors import InferenceError, error_context, format_value
 from reference_server.models import MAX_ELEMENTS, Model
-from reference_server.request import InferRequest, OutputWish, listed
+from reference_server.request import InferRequest, RequestedOutput, join_names
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
@@ -42,14 +42,14 @@ def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
     for index, entry in enumerate(message.inputs):
-        with located("inputs", index, entry.name):
+        with error_context("inputs", index, entry.name):
             if entry.name not in declared:
-                raise InferenceError(f"the model has no such input; it has {listed(declared)}")
+                raise InferenceError(f"the model has no such input; it has {join_names(declared)}")
             if entry.name in found:
                 raise InferenceError("this input is given twice")
             found[entry.name] = parse_input(model, declared[entry.name], entry, raw[index])
     if missing := [name for name in declared if name not in found]:
-        raise InferenceError(f"inputs: {listed(missing)} missing")
+        raise InferenceError(f"inputs: {join_names(missing)} missing")
     return found
 
 
@@ -67,7 +67,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Message, raw: bytes | Non
     """Read one input, from its raw contents or from its typed ones."""
     shape = parse_shape(entry)
     if entry.datatype != spec.datatype:
-        raise InferenceError(f"datatype is {shown(entry.datatype)}, but the model takes {spec.datatype}")
+        raise InferenceError(f"datatype is {format_value(entry.datatype)}, but the model takes {spec.datatype}")
     model.check_shape(spec, shape)
     if math.prod(extent for extent in shape if extent) > MAX_ELEMENTS:
         raise InferenceError(f"shape is {list(shape)}, which is more than {MAX_ELEMENTS} elements")
@@ -92,19 +92,19 @@ def parse_shape(entry: Message) -> tuple[int, ...]:
 # --- outputs ---------------------------------------------------------------------------------------------------------
 
 
-def parse_outputs(model: Model, message: Message) -> list[OutputWish]:
+def parse_outputs(model: Model, message: Message) -> list[RequestedOutput]:
     """Read which outputs to return and how; all of them, in declared order, where none is listed."""
     raw = is_raw(message)
     declared = [spec.name for spec in model.outputs]
-    wishes: dict[str, OutputWish] = {}
+    wishes: dict[str, RequestedOutput] = {}
     for index, entry in enumerate(message.outputs):
-        with located("outputs", index, entry.name):
+        with error_context("outputs", index, entry.name):
             if entry.name not in declared:
-                raise InferenceError(f"the model has no such output; it has {listed(declared)}")
+                raise InferenceError(f"the model has no such output; it has {join_names(declared)}")
             if entry.name in wishes:
                 raise InferenceError("this output is requested twice")
-            wishes[entry.name] = OutputWish(entry.name, raw, class_count(entry))
-    return list(wishes.values()) or [OutputWish(name, raw) for name in declared]
+            wishes[entry.name] = RequestedOutput(entry.name, raw, class_count(entry))
+    return list(wishes.values()) or [RequestedOutput(name, raw) for name in declared]
 
 
 def class_count(entry: Message) -> int | None:

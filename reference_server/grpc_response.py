@@ -14,9 +14,9 @@ from typing import Any
 from tritonclient.grpc import service_pb2
 
 from reference_server import classification, grpc_contents
-from reference_server.errors import located
+from reference_server.errors import error_context
 from reference_server.models import VERSION, Model
-from reference_server.request import InferRequest, OutputWish
+from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor
 
 Message = Any  # the generated classes have no types
@@ -34,11 +34,11 @@ def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -
     return response
 
 
-def output_tensor(model: Model, wish: OutputWish, tensor: Tensor) -> Tensor:
+def output_tensor(model: Model, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Return an output as it is wished: itself, or its classes."""
     if wish.classes is None:
         return tensor
-    with located(f"output '{wish.name}'"):
+    with error_context(f"output '{wish.name}'"):
         return classification.classify(tensor, wish.classes, model.batching, model.labels.get(wish.name, ()))
 
 
@@ -60,4 +60,4 @@ def add_typed(response: Message, outputs: Sequence[Named]) -> None:
     """Put the outputs into a response as typed contents."""
     for name, tensor in outputs:
         entry = response.outputs.add(name=name, datatype=tensor.datatype, shape=tensor.shape)
-        grpc_contents.fill(entry.contents, grpc_contents.encode_typed(tensor))
+        grpc_contents.fill_contents(entry.contents, grpc_contents.encode_typed(tensor))

@@ -14,11 +14,11 @@ from typing import Any, NoReturn, Self
 import grpc
 
 from reference_server import grpc_methods, grpc_size
-from reference_server.errors import InferenceError, shown
+from reference_server.errors import InferenceError, format_value
 from reference_server.grpc_methods import SERVICE, Method, Models
-from reference_server.grpc_port import Port, turn
+from reference_server.grpc_port import Port, take_turn
 
-SHOWN_MESSAGE = 1000  # characters: a status travels in a header, and clients drop headers of 8 KiB
+MAX_MESSAGE_CHARS = 1000  # characters: a status travels in a header, and clients drop headers of 8 KiB
 
 # The status here of what HTTP refuses with one of its own.
 CODES = {
@@ -71,7 +71,7 @@ class Service:
         service, _, name = call.method.removeprefix("/").rpartition("/")
         if service == SERVICE and name in self.methods:
             return grpc.unary_unary_rpc_method_handler(handler(self.models, self.methods[name]))
-        return grpc.stream_stream_rpc_method_handler(not_implemented(call.method))
+        return grpc.stream_stream_rpc_method_handler(make_unknown_handler(call.method))
 
 
 def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
@@ -79,7 +79,7 @@ def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
 
     def handle(octets: bytes, context: Any) -> bytes:
         try:
-            with turn(len(octets)):
+            with take_turn(len(octets)):
                 return answer(models, method, octets)
         except InferenceError as error:
             code, text = status(error)
@@ -91,12 +91,12 @@ def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
     return handle
 
 
-def not_implemented(path: str) -> Callable[[Any, Any], Awaitable[None]]:
+def make_unknown_handler(path: str) -> Callable[[Any, Any], Awaitable[None]]:
     """Return what refuses a call, however many messages the client means to send."""
-    text = f"no method {shown(path)}; {SERVICE} has {', '.join(grpc_methods.by_name())}"
+    text = f"no method {format_value(path)}; {SERVICE} has {', '.join(grpc_methods.by_name())}"
 
     async def handle(_messages: Any, context: Any) -> None:
-        await context.abort(grpc.StatusCode.UNIMPLEMENTED, told(text))
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, shorten_message(text))
 
     return handle
 
@@ -104,7 +104,9 @@ def not_implemented(path: str) -> Callable[[Any, Any], Awaitable[None]]:
 def answer(models: Models, method: Method, octets: bytes) -> bytes:
     """Answer a call: from the bytes of the request message to those of the response message."""
     grpc_size.check_message(octets)
-    octets_of_answer: bytes = method.call(models, grpc_methods.parsed(method.request, octets)).SerializeToString()
+    octets_of_answer: bytes = method.call(
+        models, grpc_methods.parse_message(method.request, octets)
+    ).SerializeToString()
     return octets_of_answer
 
 
@@ -115,10 +117,10 @@ def status(error: InferenceError) -> tuple[Any, str]:
 
 def refuse(context: Any, code: Any, text: str) -> NoReturn:
     """End a call with a status."""
-    context.abort(code, told(text))
+    context.abort(code, shorten_message(text))
     raise AssertionError("abort raises")
 
 
-def told(text: str) -> str:
+def shorten_message(text: str) -> str:
     """Return a message as a status has it, cut where it is long."""
-    return text if len(text) <= SHOWN_MESSAGE else text[:SHOWN_MESSAGE] + "..."
+    return text if len(text) <= MAX_MESSAGE_CHARS else text[:MAX_MESSAGE_CHARS] + "..."

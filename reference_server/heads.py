@@ -40,7 +40,7 @@ OTHER_PROTOCOLS = (b" RTSP/1.0\r\n", b" ICE/1.0\r\n")
 HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 
 
-def of_what_is_not_read(data: bytes, has_other_method: bool) -> HeadRefusal:
+def find_parse_refusal(data: bytes, has_other_method: bool) -> HeadRefusal:
     """Return why a request is refused that the parser does not take.
 
     Args:
@@ -55,7 +55,7 @@ def of_what_is_not_read(data: bytes, has_other_method: bool) -> HeadRefusal:
     return OTHER_METHOD if has_other_method else MALFORMED
 
 
-def is_of_another_protocol(data: bytes) -> bool:
+def is_other_protocol(data: bytes) -> bool:
     """Say whether a head that the parser took is one of RTSP or ICE, which it takes, too."""
     return any(line in data for line in OTHER_PROTOCOLS)
 

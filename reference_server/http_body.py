@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from reference_server import workers
+from reference_server.byte_joining import join_parts
 from reference_server.errors import InferenceError
-from reference_server.joining import joined
 from reference_server.limits import Limits
 
 LINGER_SECONDS = 2.0
@@ -46,7 +46,7 @@ async def read(request: Request, limits: Limits) -> bytes:
                     raise too_large
     except TimeoutError:
         raise UnreadBodyError("the rest of the body does not come", status=408) from None
-    return await workers.done(size, lambda: joined(chunks))
+    return await workers.run_in_worker(size, lambda: join_parts(chunks))
 
 
 class ClosingResponse(JSONResponse):

@@ -132,7 +132,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         refusal = heads.refusal(version, self.parser.get_method(), self.url, self.headers)
         if version == "1.0":
             self.expect_100_continue = False  # RFC 9110, 10.1.1
-            if heads.is_of_another_protocol(self._data):
+            if heads.is_other_protocol(self._data):
                 refusal = heads.MALFORMED
         if refusal is not None:
             self._refusal = refusal
@@ -178,7 +178,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         """Refuse a malformed request and close."""
         has_other_method = isinstance(sys.exc_info()[1], HttpParserInvalidMethodError)
         beginning = b"" if self._has_ended_one else self._data
-        self._refuse(self._refusal or heads.of_what_is_not_read(beginning, has_other_method))
+        self._refuse(self._refusal or heads.find_parse_refusal(beginning, has_other_method))
 
     def _give_up(self) -> None:
         """End a connection whose next head, or the rest of whose body, does not come; in a head, with an answer."""
@@ -219,6 +219,6 @@ class OipHttpProtocol(HttpToolsProtocol):
         return f"{head}connection: close\r\n\r\n".encode("ascii") + body
 
 
-def protocol_within(limits: Limits) -> type[OipHttpProtocol]:
+def make_protocol(limits: Limits) -> type[OipHttpProtocol]:
     """Return the protocol with limits of its own, as uvicorn takes one: a class."""
     return type("LimitedOipHttpProtocol", (OipHttpProtocol,), {"limits": limits})

@@ -29,10 +29,10 @@ def run(
         model.statistics.failed(perf_counter_ns() - began)
         raise
     steps = (was_read - began, had_run - was_read, perf_counter_ns() - had_run)
-    model.statistics.succeeded(batch_size(model, wanted), steps)
+    model.statistics.succeeded(find_batch_size(model, wanted), steps)
     return answer
 
 
-def batch_size(model: Model, request: InferRequest) -> int:
+def find_batch_size(model: Model, request: InferRequest) -> int:
     """Return how many inferences a request asks for: those of its batch, or one."""
     return prod(next(iter(request.inputs.values())).shape[:1]) if model.batching else 1

@@ -36,11 +36,11 @@ DEFAULT = Limits()
 _in_force = [DEFAULT]
 
 
-def in_force() -> Limits:
+def get_limits() -> Limits:
     """Return the limits of this process: those for what is read from a body, whichever transport it came over."""
     return _in_force[-1]
 
 
-def put_in_force(limits: Limits) -> None:
+def set_limits(limits: Limits) -> None:
     """Have this process keep to these limits."""
     _in_force[-1] = limits

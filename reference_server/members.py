@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference_server.errors import InferenceError, shown
-from reference_server.limits import in_force
+from reference_server.errors import InferenceError, format_value
+from reference_server.limits import get_limits
 
 Object = dict[str, Any]
 
@@ -15,7 +15,7 @@ def string(owner: Object, name: str) -> str:
     value = owner.get(name)
     if not isinstance(value, str):
         raise InferenceError(
-            f"{name} must be a string, not {shown(value)}" if value is not None else f"{name} is missing"
+            f"{name} must be a string, not {format_value(value)}" if value is not None else f"{name} is missing"
         )
     return value
 
@@ -26,12 +26,12 @@ def objects(owner: Object, name: str) -> list[Object]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InferenceError(f"{name} must be an array, not {shown(value)}")
-    if len(value) > in_force().entries:
-        raise InferenceError(f"{name} has {len(value)} entries, more than {in_force().entries}")
+        raise InferenceError(f"{name} must be an array, not {format_value(value)}")
+    if len(value) > get_limits().entries:
+        raise InferenceError(f"{name} has {len(value)} entries, more than {get_limits().entries}")
     for index, item in enumerate(value):
         if not isinstance(item, dict):
-            raise InferenceError(f"{name}[{index}] must be an object, not {shown(item)}")
+            raise InferenceError(f"{name}[{index}] must be an object, not {format_value(item)}")
     return value
 
 
@@ -41,7 +41,7 @@ def parameters(owner: Object) -> Object:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InferenceError(f"parameters must be an object, not {shown(value)}")
+        raise InferenceError(f"parameters must be an object, not {format_value(value)}")
     return value
 
 
@@ -49,7 +49,7 @@ def flag(given: Object, name: str) -> bool | None:
     """Return a boolean parameter; None when absent."""
     value = given.get(name)
     if value is not None and not isinstance(value, bool):
-        raise InferenceError(f"parameters.{name} must be true or false, not {shown(value)}")
+        raise InferenceError(f"parameters.{name} must be true or false, not {format_value(value)}")
     return value
 
 
@@ -59,7 +59,7 @@ def whole(given: Object, name: str, least: int) -> int | None:
     if value is None:
         return None
     if type(value) is not int or value < least:
-        raise InferenceError(f"parameters.{name} must be an integer of at least {least}, not {shown(value)}")
+        raise InferenceError(f"parameters.{name} must be an integer of at least {least}, not {format_value(value)}")
     return value
 
 
@@ -69,8 +69,8 @@ def shape(owner: Object) -> tuple[int, ...]:
     if value is None:
         raise InferenceError("shape is missing")
     if not isinstance(value, list):
-        raise InferenceError(f"shape must be an array, not {shown(value)}")
+        raise InferenceError(f"shape must be an array, not {format_value(value)}")
     for axis, extent in enumerate(value):
         if type(extent) is not int or not 0 <= extent < 2**63:
-            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {shown(extent)}")
+            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {format_value(extent)}")
     return tuple(value)

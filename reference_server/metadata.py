@@ -31,7 +31,7 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-def statistics(models: Iterable[Model]) -> dict[str, Any]:
+def describe_statistics(models: Iterable[Model]) -> dict[str, Any]:
     """Return what models have done (Triton, Statistics Extension)."""
     return {"model_stats": [{"name": each.name, "version": VERSION, **each.statistics.to_dict()} for each in models]}
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from reference_server import compute
-from reference_server.counting import Statistics
 from reference_server.errors import InferenceError
+from reference_server.inference_counts import Statistics
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
@@ -64,10 +64,10 @@ class Model:
 
 def load() -> dict[str, Model]:
     """Return the models by name."""
-    return {name: model(name, role) for name, role in tomllib.loads(roles_file().read_text("utf-8")).items()}
+    return {name: make_model(name, role) for name, role in tomllib.loads(find_roles_file().read_text("utf-8")).items()}
 
 
-def roles_file() -> Path:
+def find_roles_file() -> Path:
     """Return where `roles.toml` is."""
     spec = find_spec("conformance")  # of a top-level package: looked up, not imported
     if spec is None or spec.origin is None:
@@ -75,12 +75,12 @@ def roles_file() -> Path:
     return Path(spec.origin).parent / "roles" / "roles.toml"
 
 
-def model(name: str, role: Mapping[str, Any]) -> Model:
+def make_model(name: str, role: Mapping[str, Any]) -> Model:
     """Build a model from its entry in `roles.toml`."""
     return Model(
         name=name,
-        inputs=tuple(map(tensor_spec, role["inputs"])),
-        outputs=tuple(map(tensor_spec, role["outputs"])),
+        inputs=tuple(map(make_tensor_spec, role["inputs"])),
+        outputs=tuple(map(make_tensor_spec, role["outputs"])),
         compute=role["compute"],
         batching=role.get("batching", False),
         labels=role.get("labels", {}),
@@ -88,6 +88,6 @@ def model(name: str, role: Mapping[str, Any]) -> Model:
     )
 
 
-def tensor_spec(entry: Mapping[str, Any]) -> TensorSpec:
+def make_tensor_spec(entry: Mapping[str, Any]) -> TensorSpec:
     """Build a declared tensor from its entry in `roles.toml`."""
     return TensorSpec(entry["name"], entry["datatype"], tuple(entry["shape"]))

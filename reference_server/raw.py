@@ -10,7 +10,7 @@ import math
 
 from reference_server import tensors
 from reference_server.datatypes import NUMPY
-from reference_server.errors import InferenceError, located
+from reference_server.errors import InferenceError, error_context
 from reference_server.models import VARIABLE, Model
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
@@ -24,9 +24,9 @@ def parse_body(model: Model, body: bytes) -> dict[str, Tensor]:
     if len(model.inputs) != 1:
         raise InferenceError(f"a raw binary request needs a model of one input, '{model.name}' has {len(model.inputs)}")
     spec = model.inputs[0]
-    with located(f"raw binary request, input '{spec.name}'"):
+    with error_context(f"raw binary request, input '{spec.name}'"):
         if spec.datatype == "BYTES":
-            shape, elements = bytes_shape(spec), tensors.objects([body])
+            shape, elements = bytes_shape(spec), tensors.make_objects([body])
         else:
             shape = deduce_shape(spec, len(body))
             elements = tensors.decode_binary(spec.datatype, shape, memoryview(body)).elements

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reference_server import framing, members, raw, strict_json, tensors
-from reference_server.errors import InferenceError, located, shown
+from reference_server.errors import InferenceError, error_context, format_value
 from reference_server.members import Object
 from reference_server.models import MAX_ELEMENTS, Model
 from reference_server.signature import TensorSpec
@@ -23,7 +23,7 @@ NOT_JSON = 400
 
 
 @dataclass(frozen=True)
-class OutputWish:
+class RequestedOutput:
     """One output to return: as binary data or JSON, as it is or as so many classes."""
 
     name: str
@@ -37,7 +37,7 @@ class InferRequest:
 
     id: str | None
     inputs: dict[str, Tensor]
-    outputs: list[OutputWish]
+    outputs: list[RequestedOutput]
 
 
 def parse(model: Model, header_values: Sequence[str], body: bytes) -> InferRequest:
@@ -49,7 +49,7 @@ def parse(model: Model, header_values: Sequence[str], body: bytes) -> InferReque
     json_part, rest = (view, None) if length is None else (view[:length], framing.BinaryData(view[length:]))
     request = parse_json(json_part, rest)
     identifier = None if request.get("id") is None else members.string(request, "id")
-    tensors.utf8(identifier or "", "id")
+    tensors.encode_utf8(identifier or "", "id")
     inputs = parse_inputs(model, request, rest)
     return InferRequest(identifier, inputs, parse_outputs(model, request))
 
@@ -57,7 +57,7 @@ def parse(model: Model, header_values: Sequence[str], body: bytes) -> InferReque
 def parse_raw(model: Model, body: bytes) -> InferRequest:
     """Read a raw binary request: one input, every output as binary data, no id."""
     return InferRequest(
-        None, raw.parse_body(model, body), [OutputWish(spec.name, binary=True) for spec in model.outputs]
+        None, raw.parse_body(model, body), [RequestedOutput(spec.name, binary=True) for spec in model.outputs]
     )
 
 
@@ -82,16 +82,16 @@ def parse_inputs(model: Model, request: Object, rest: framing.BinaryData | None)
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
     for index, entry in enumerate(members.objects(request, "inputs")):
-        with located("inputs", index):
+        with error_context("inputs", index):
             name = members.string(entry, "name")
-        with located("inputs", index, name):
+        with error_context("inputs", index, name):
             if name not in declared:
-                raise InferenceError(f"the model has no such input; it has {listed(declared)}")
+                raise InferenceError(f"the model has no such input; it has {join_names(declared)}")
             if name in found:
                 raise InferenceError("this input is given twice")
             found[name] = parse_input(model, declared[name], entry, rest)
     if missing := [name for name in declared if name not in found]:
-        raise InferenceError(f"inputs: {listed(missing)} missing")
+        raise InferenceError(f"inputs: {join_names(missing)} missing")
     if rest is not None:
         rest.finish()
     return found
@@ -102,7 +102,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
     shape = members.shape(entry)
     datatype = members.string(entry, "datatype")
     if datatype != spec.datatype:
-        raise InferenceError(f"datatype is {shown(datatype)}, but the model takes {spec.datatype}")
+        raise InferenceError(f"datatype is {format_value(datatype)}, but the model takes {spec.datatype}")
     model.check_shape(spec, shape)
     if math.prod(extent for extent in shape if extent) > MAX_ELEMENTS:
         raise InferenceError(f"shape is {list(shape)}, which is more than {MAX_ELEMENTS} elements")
@@ -124,23 +124,23 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
 # --- outputs -------------------------------------------------------------------------------------------------------
 
 
-def parse_outputs(model: Model, request: Object) -> list[OutputWish]:
+def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
     """Read which outputs to return and how; all of them, in declared order, where none is listed."""
     default = members.flag(members.parameters(request), "binary_data_output")
     declared = [spec.name for spec in model.outputs]
-    wishes: dict[str, OutputWish] = {}
+    wishes: dict[str, RequestedOutput] = {}
     for index, entry in enumerate(members.objects(request, "outputs")):
-        with located("outputs", index):
+        with error_context("outputs", index):
             name = members.string(entry, "name")
-        with located("outputs", index, name):
+        with error_context("outputs", index, name):
             if name not in declared:
-                raise InferenceError(f"the model has no such output; it has {listed(declared)}")
+                raise InferenceError(f"the model has no such output; it has {join_names(declared)}")
             if name in wishes:
                 raise InferenceError("this output is requested twice")
             given = members.parameters(entry)
             binary = output_form(members.flag(given, "binary_data"), default)
-            wishes[name] = OutputWish(name, binary, members.whole(given, "classification", least=1))
-    return list(wishes.values()) or [OutputWish(name, output_form(None, default)) for name in declared]
+            wishes[name] = RequestedOutput(name, binary, members.whole(given, "classification", least=1))
+    return list(wishes.values()) or [RequestedOutput(name, output_form(None, default)) for name in declared]
 
 
 def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bool:
@@ -157,6 +157,6 @@ def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bo
     return bool(binary_data_output if binary_data is None else binary_data)
 
 
-def listed(names: Sequence[str] | dict[str, TensorSpec]) -> str:
+def join_names(names: Sequence[str] | dict[str, TensorSpec]) -> str:
     """Return names for a message."""
     return ", ".join(f"'{name}'" for name in names)

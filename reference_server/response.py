@@ -13,11 +13,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from reference_server import classification, tensors
-from reference_server.errors import located
+from reference_server.byte_joining import join_parts
+from reference_server.errors import error_context
 from reference_server.framing import HEADER
-from reference_server.joining import joined
 from reference_server.models import VERSION, Model
-from reference_server.request import InferRequest, OutputWish
+from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor
 
 Octets = bytes | memoryview
@@ -34,9 +34,9 @@ def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -
     return frame(encode(answer), [data for _, data in parts if data is not None])
 
 
-def output_part(model: Model, wish: OutputWish, tensor: Tensor) -> tuple[dict[str, Any], Octets | None]:
+def output_part(model: Model, wish: RequestedOutput, tensor: Tensor) -> tuple[dict[str, Any], Octets | None]:
     """Return an output's entry in the JSON, and its binary data if it has any."""
-    with located(f"output '{wish.name}'"):
+    with error_context(f"output '{wish.name}'"):
         if wish.classes is not None:
             tensor = classification.classify(tensor, wish.classes, model.batching, model.labels.get(wish.name, ()))
         entry = {"name": wish.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
@@ -49,11 +49,11 @@ def output_part(model: Model, wish: OutputWish, tensor: Tensor) -> tuple[dict[st
 def encode(answer: Mapping[str, Any]) -> bytes:
     """Return the JSON in UTF-8. Its length is counted after encoding: letters beyond ASCII take more than one byte."""
     if has_long_data(answer):
-        return b"".join(part.encode() for part in parts_of(answer))
-    return dumped(answer).encode()
+        return b"".join(part.encode() for part in dump_in_parts(answer))
+    return dump_json(answer).encode()
 
 
-def dumped(value: object) -> str:
+def dump_json(value: object) -> str:
     """Return a value as JSON."""
     return JSON.encode(value)
 
@@ -65,25 +65,25 @@ def has_long_data(answer: Mapping[str, Any]) -> bool:
     return any(len(data) > SLICE for entry in entries if isinstance(data := entry.get("data"), list))
 
 
-def parts_of(value: Any) -> Iterator[str]:
+def dump_in_parts(value: Any) -> Iterator[str]:
     """Yield the JSON of a value in parts; `dumped` returns the same at once."""
     if isinstance(value, Mapping):
         for number, (name, member) in enumerate(value.items()):
-            yield f"{',' if number else '{'}{dumped(name)}:"
-            yield from parts_of(member)
+            yield f"{',' if number else '{'}{dump_json(name)}:"
+            yield from dump_in_parts(member)
         yield "}" if value else "{}"
     elif isinstance(value, list) and len(value) > SLICE:
         for start in range(0, len(value), SLICE):
             yield "," if start else "["
-            yield dumped(value[start : start + SLICE])[1:-1]
+            yield dump_json(value[start : start + SLICE])[1:-1]
         yield "]"
     elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         for number, item in enumerate(value):
             yield "," if number else "["
-            yield from parts_of(item)
+            yield from dump_in_parts(item)
         yield "]"
     else:
-        yield dumped(value)
+        yield dump_json(value)
 
 
 class PartedResponse(Response):
@@ -110,4 +110,4 @@ def frame(head: bytes, binary: Sequence[Octets]) -> Response:
 
 def join(head: bytes, binary: Iterable[Octets]) -> bytes:
     """Return the body: one copy of everything."""
-    return joined((head, *binary))
+    return join_parts((head, *binary))

@@ -17,7 +17,7 @@ _ASIDE = ("__main__", "faults", "steps")
 Place = tuple[Any, str]
 
 
-def place(step: str) -> Place:
+def find_place(step: str) -> Place:
     """Return the module or class that has a step, and the step's name there.
 
     Args:
@@ -34,7 +34,7 @@ def place(step: str) -> Place:
     return owner, name
 
 
-def names() -> Iterator[str]:
+def list_names() -> Iterator[str]:
     """Yield every step, module by module in the order of the text, without the methods that a class inherits.
 
     Raises:
@@ -59,9 +59,9 @@ def _is_written(function: FunctionType) -> bool:
     return function.__code__.co_filename != "<string>"
 
 
-def described(step: str) -> str:
+def describe_step(step: str) -> str:
     """Return a step as a line: its name, what it takes, and the first line of its docstring."""
-    owner, name = place(step)
+    owner, name = find_place(step)
     function = getattr(owner, name)
     summary = (function.__doc__ or "").strip().partition("\n")[0]
     taken = ", ".join(inspect.signature(function).parameters)
@@ -75,7 +75,7 @@ def require_fit(body: Callable[..., Any], step: str) -> None:
         AttributeError: the server has no such step.
         TypeError: the body takes something else.
     """
-    owner, name = place(step)
+    owner, name = find_place(step)
     parameters = inspect.signature(getattr(owner, name)).parameters.values()
     given = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
@@ -83,4 +83,4 @@ def require_fit(body: Callable[..., Any], step: str) -> None:
         inspect.signature(body).bind(None, *given, **dict.fromkeys(named))
     except TypeError as error:
         taken = inspect.signature(body)
-        raise TypeError(f"{body.__name__}{taken} cannot replace {described(step)}: {error}") from None
+        raise TypeError(f"{body.__name__}{taken} cannot replace {describe_step(step)}: {error}") from None

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reference_server.errors import InferenceError, shown
-from reference_server.limits import in_force
+from reference_server.errors import InferenceError, format_value
+from reference_server.limits import get_limits
 from reference_server.sliced_json import Reader
 
 MAX_DEPTH = 32
@@ -22,20 +22,20 @@ TOO_LARGE = 413
 
 def parse_object(data: bytes | memoryview) -> dict[str, Any]:
     """Return the one JSON object that `data` is, blanks around it allowed."""
-    if len(data) > in_force().json:
-        raise InferenceError(f"the JSON is over the limit of {in_force().json} bytes", TOO_LARGE)
+    if len(data) > get_limits().json:
+        raise InferenceError(f"the JSON is over the limit of {get_limits().json} bytes", TOO_LARGE)
     try:
         value = read(str(data, "utf-8"))
     except UnicodeDecodeError as error:
         raise InferenceError(f"the JSON is not UTF-8 at byte {error.start}") from None
     except RecursionError:
-        raise too_deep() from None
+        raise make_depth_refusal() from None
     except json.JSONDecodeError as error:
         raise InferenceError(f"not JSON: {error.msg} at character {error.pos}") from None
     except ValueError:  # Python's own bound on the digits of an integer
         raise InferenceError("the JSON has an integer of too many digits") from None
     if not isinstance(value, dict):
-        raise InferenceError(f"the JSON must be an object, not {shown(value)}")
+        raise InferenceError(f"the JSON must be an object, not {format_value(value)}")
     check_depth(value)
     return value
 
@@ -45,16 +45,16 @@ def read(text: str) -> Any:
     if text.startswith("\ufeff"):  # as `json.loads` has it
         raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
     if len(text) <= SHORT:
-        return AT_ONCE.decode(text)
-    count = Count()
+        return ONE_PASS_DECODER.decode(text)
+    count = SizeCounter()
     return Reader(text, distinct_members, refuse_constant, count.values, count.container).read()
 
 
-class Count:
+class SizeCounter:
     """How much of a long text was read."""
 
     def __init__(self) -> None:
-        self.limits = in_force()
+        self.limits = get_limits()
         self.elements = self.containers = 0
 
     def values(self, more: int) -> None:
@@ -66,7 +66,7 @@ class Count:
     def container(self, depth: int) -> None:
         """Count an array, an object or a member of one; refuse too many, and what stands too deep."""
         if depth > MAX_DEPTH:
-            raise too_deep()
+            raise make_depth_refusal()
         self.containers += 1
         if self.containers > self.limits.containers:
             raise InferenceError(
@@ -79,7 +79,7 @@ def distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            raise InferenceError(f"the JSON has the member {shown(name)} twice in one object")
+            raise InferenceError(f"the JSON has the member {format_value(name)} twice in one object")
         members[name] = value
     return members
 
@@ -90,7 +90,7 @@ def refuse_constant(name: str) -> None:
 
 
 # Made once, since making one costs as much as reading a usual request.
-AT_ONCE = json.JSONDecoder(object_pairs_hook=distinct_members, parse_constant=refuse_constant)
+ONE_PASS_DECODER = json.JSONDecoder(object_pairs_hook=distinct_members, parse_constant=refuse_constant)
 
 
 def check_depth(value: dict[str, Any]) -> None:
@@ -105,9 +105,9 @@ def check_depth(value: dict[str, Any]) -> None:
         ]
         if not level:
             return
-    raise too_deep()
+    raise make_depth_refusal()
 
 
-def too_deep() -> InferenceError:
+def make_depth_refusal() -> InferenceError:
     """Return the refusal of deep nesting."""
     return InferenceError(f"the JSON is nested more than {MAX_DEPTH} levels deep")

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference_server.datatypes import BINARY_ONLY, NUMPY
-from reference_server.errors import InferenceError, shown
-from reference_server.limits import in_force
+from reference_server.errors import InferenceError, format_value
+from reference_server.limits import get_limits
 
 PREFIX_SIZE = 4  # bytes of the length in front of a BYTES element
 SLICE = 32 * 1024  # elements; numpy keeps other threads waiting while it takes or makes objects
@@ -33,14 +33,14 @@ class Tensor:
     elements: NDArray[Any]
 
 
-def objects(items: Iterable[bytes]) -> NDArray[Any]:
+def make_objects(items: Iterable[bytes]) -> NDArray[Any]:
     """Return the elements of a BYTES tensor; refuse more than the limit."""
-    elements = list(islice(items, in_force().elements + 1))
+    elements = list(islice(items, get_limits().elements + 1))
     check_count(len(elements), "the BYTES elements are")
-    return array_of(elements, NUMPY["BYTES"])
+    return make_array(elements, NUMPY["BYTES"])
 
 
-def array_of(items: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def make_array(items: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an array of Python objects, converted a slice at a time."""
     array = np.empty(len(items), dtype)
     for start in range(0, len(items), SLICE):
@@ -48,15 +48,15 @@ def array_of(items: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return array
 
 
-def items_of(elements: NDArray[Any]) -> Iterator[Any]:
+def iterate_items(elements: NDArray[Any]) -> Iterator[Any]:
     """Yield the elements as Python objects, converted a slice at a time."""
     return chain.from_iterable(elements[start : start + SLICE].tolist() for start in range(0, elements.size, SLICE))
 
 
 def check_count(count: int, what: str) -> None:
     """Refuse a number of elements over the limit of those that become objects."""
-    if count > in_force().elements:
-        raise InferenceError(f"{what} over the limit of {in_force().elements}")
+    if count > get_limits().elements:
+        raise InferenceError(f"{what} over the limit of {get_limits().elements}")
 
 
 # --- binary data ---------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def split_elements(data: memoryview, count: int) -> NDArray[Any]:
         items.append(octets[start:offset])
     if offset != len(octets):
         raise InferenceError(f"{len(octets) - offset} bytes follow the last of {count} BYTES elements")
-    return objects(items)
+    return make_objects(items)
 
 
 def encode_binary(tensor: Tensor) -> bytes | memoryview:
@@ -144,8 +144,8 @@ def decode_json(datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
     if datatype in BINARY_ONLY:
         raise InferenceError(f"{datatype} has no JSON form: send binary data with parameters.binary_data_size")
     if not isinstance(data, list):
-        raise InferenceError(f"data must be an array, not {shown(data)}")
-    return Tensor(datatype, shape, FROM_JSON[datatype](flatten(data, shape), datatype))
+        raise InferenceError(f"data must be an array, not {format_value(data)}")
+    return Tensor(datatype, shape, JSON_CONVERTERS[datatype](flatten(data, shape), datatype))
 
 
 def flatten(data: list[Any], shape: tuple[int, ...]) -> list[Any]:
@@ -168,34 +168,34 @@ def refuse_misfit(items: list[Any], fits: Callable[[Any], bool], expected: str) 
     """Refuse data for the first element that does not fit, if there is one."""
     for index, item in enumerate(items):
         if not fits(item):
-            raise InferenceError(f"data element {index} is {shown(item)}, expected {expected}")
+            raise InferenceError(f"data element {index} is {format_value(item)}, expected {expected}")
 
 
-def integers(items: list[Any], datatype: str) -> NDArray[Any]:
+def convert_integers(items: list[Any], datatype: str) -> NDArray[Any]:
     """Convert whole numbers, however written (1, 1.0, 1e0)."""
     limits = np.iinfo(NUMPY[datatype])
     low, high = int(limits.min), int(limits.max)
     if any(type(item) is float for item in items):
         items = [int(item) if type(item) is float and item.is_integer() else item for item in items]
     refuse_misfit(items, lambda item: type(item) is int and low <= item <= high, f"an integer {low} to {high}")
-    return array_of(items, NUMPY[datatype])
+    return make_array(items, NUMPY[datatype])
 
 
-def floats(items: list[Any], datatype: str) -> NDArray[Any]:
+def convert_floats(items: list[Any], datatype: str) -> NDArray[Any]:
     """Convert numbers, rounded to the nearest value of the datatype; beyond its range they are refused."""
     refuse_misfit(items, lambda item: type(item) is int or type(item) is float, "a number")
     with np.errstate(over="ignore"):
-        numbers = array_of([double(item) for item in items], np.dtype(np.float64)).astype(NUMPY[datatype])
+        numbers = make_array([round_to_double(item) for item in items], np.dtype(np.float64)).astype(NUMPY[datatype])
     beyond = np.flatnonzero(~np.isfinite(numbers))
     if beyond.size:
         index = int(beyond[0])
         raise InferenceError(
-            f"data element {index} is {shown(items[index])}, expected a number within the range of {datatype}"
+            f"data element {index} is {format_value(items[index])}, expected a number within the range of {datatype}"
         )
     return numbers
 
 
-def double(number: float) -> float:
+def round_to_double(number: float) -> float:
     """Return the nearest double, infinite where there is none."""
     try:
         return float(number)
@@ -203,31 +203,31 @@ def double(number: float) -> float:
         return math.inf
 
 
-def bools(items: list[Any], datatype: str) -> NDArray[Any]:
+def convert_bools(items: list[Any], datatype: str) -> NDArray[Any]:
     """Convert true and false; numbers are not taken for them."""
     refuse_misfit(items, lambda item: type(item) is bool, "true or false")
-    return array_of(items, NUMPY[datatype])
+    return make_array(items, NUMPY[datatype])
 
 
-def strings(items: list[Any], _datatype: str) -> NDArray[Any]:
+def convert_strings(items: list[Any], _datatype: str) -> NDArray[Any]:
     """Convert strings to the bytes of their UTF-8."""
     refuse_misfit(items, lambda item: type(item) is str, "a string")
-    return objects(utf8(item, f"data element {index}") for index, item in enumerate(items))
+    return make_objects(encode_utf8(item, f"data element {index}") for index, item in enumerate(items))
 
 
-def utf8(text: str, where: str) -> bytes:
+def encode_utf8(text: str, where: str) -> bytes:
     """Encode a string of the request; half a surrogate pair is refused, which JSON can escape and UTF-8 cannot hold."""
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise InferenceError(f"{where} is {shown(text)}, which holds half a surrogate pair") from None
+        raise InferenceError(f"{where} is {format_value(text)}, which holds half a surrogate pair") from None
 
 
-FROM_JSON: dict[str, Callable[[list[Any], str], NDArray[Any]]] = {
-    "BOOL": bools,
-    **dict.fromkeys(("UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64"), integers),
-    **dict.fromkeys(("FP32", "FP64"), floats),
-    "BYTES": strings,
+JSON_CONVERTERS: dict[str, Callable[[list[Any], str], NDArray[Any]]] = {
+    "BOOL": convert_bools,
+    **dict.fromkeys(("UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64"), convert_integers),
+    **dict.fromkeys(("FP32", "FP64"), convert_floats),
+    "BYTES": convert_strings,
 }
 
 
@@ -243,7 +243,7 @@ def encode_json(tensor: Tensor) -> list[Any]:
         return [text(item) for item in tensor.elements]
     if tensor.datatype in ("FP32", "FP64") and not np.isfinite(tensor.elements).all():
         raise InferenceError("NaN and infinity have no JSON form: ask for them with binary_data")
-    return list(items_of(tensor.elements))
+    return list(iterate_items(tensor.elements))
 
 
 def text(item: bytes) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 import uvicorn
 
-from reference_server.http_protocol import protocol_within
+from reference_server.http_protocol import make_protocol
 from reference_server.limits import DEFAULT, Limits
 
 
-def uvicorn_config(
+def make_uvicorn_config(
     application: Any, *, log_level: str, keep_alive_seconds: int, shutdown_seconds: int, limits: Limits = DEFAULT
 ) -> uvicorn.Config:
     """Return a configuration: HTTP alone, an OIP error for what is none, and no header but those of the application.
@@ -26,7 +26,7 @@ def uvicorn_config(
         application,
         interface="asgi3",
         loop="asyncio",  # whatever else is installed: what becomes of clients is tested with this one
-        http=protocol_within(limits),
+        http=make_protocol(limits),
         ws="none",
         lifespan="off",
         log_level=log_level,

@@ -25,12 +25,12 @@ _waited_for: set[asyncio.Future[None]] = set()
 _under_way: set[Future[Any]] = set()
 
 
-def hand_over_often() -> None:
+def shorten_switch_interval() -> None:
     """Have threads hand over to each other ten times as often as Python does by itself."""
     sys.setswitchinterval(SECONDS_IN_A_ROW)
 
 
-async def done(size: int, work: Callable[[], Result]) -> Result:
+async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
     """Return what `work` returns, done in the thread where it is about more than a few bytes.
 
     Args:
@@ -60,7 +60,7 @@ async def done(size: int, work: Callable[[], Result]) -> Result:
         given_up.cancel()
 
 
-def note(under_way: Future[Any]) -> None:
+def track_work(under_way: Future[Any]) -> None:
     """Count work of another thread as one at which the program is, until it is done."""
     _under_way.add(under_way)
     under_way.add_done_callback(_under_way.discard)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.servers import FEW_MODELS, ONE_MODEL, bundled
-from tests.support.serving import Server, running
+from tests.support.servers import FEW_MODELS, ONE_MODEL, run_bundled
+from tests.support.serving import Server, run_server
 
 # The hundreds of processes that the tests start multiply no matrices: numpy's threads for that only cost them time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
-LONGEST = 900  # seconds; the longest, which judges a server for every fault, takes four minutes on a slow machine
+MAX_TEST_S = 900  # seconds; the longest, which judges a server for every fault, takes four minutes on a slow machine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,39 +37,39 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Have a test that waits for what never comes fail, and say where; the rows of the suite are none of these."""
-    item.add_marker(pytest.mark.timeout(LONGEST))
+    item.add_marker(pytest.mark.timeout(MAX_TEST_S))
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """The reference server, to be talked to in plain bytes."""
-    with running() as started:
+    with run_server() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def reference() -> Iterator[str]:
     """The URL of a reference server, to be judged."""
-    with bundled() as url:
+    with run_bundled() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def small() -> Iterator[str]:
     """The URL of one with few models, for whole runs."""
-    with bundled(*FEW_MODELS) as url:
+    with run_bundled(*FEW_MODELS) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def lone() -> Iterator[str]:
     """The URL of one with one model, for whole runs of which little is asked."""
-    with bundled(ONE_MODEL) as url:
+    with run_bundled(ONE_MODEL) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def renamed() -> Iterator[str]:
     """The URL of one whose models and tensors have other names."""
-    with bundled(program=(str(Path(__file__).with_name("support") / "renamed_server.py"),)) as url:
+    with run_bundled(program=(str(Path(__file__).with_name("support") / "renamed_server.py"),)) as url:
         yield url

@@ -9,10 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from conformance.judging.selection import Subjects, subjects_of
-from conformance.terms import extras
-from conformance.terms.extensions import CHOICES, OVER_GRPC
-from conformance.terms.user_error import UserError
+from conformance.judging.selection import Subjects, select_subjects
+from conformance.spec import extras
+from conformance.spec.extensions import CHOICES, OVER_GRPC
+from conformance.spec.user_error import UserError
 from conformance.transport import config as target_files
 from conformance.transport import settings
 from conformance.transport.config import TargetConfig
@@ -23,9 +23,9 @@ from conformance.transport.settings import Settings, SettingsError
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 PROFILES = ("certify", "quick")
-TIMEOUT = 10.0
+DEFAULT_TIMEOUT_S = 10.0
 REFERENCE = "reference"  # a URL that stands for the bundled server
-ANY_URL = "http://127.0.0.1"  # in place of one that is known once the server runs
+PLACEHOLDER_URL = "http://127.0.0.1"  # in place of one that is known once the server runs
 
 
 class JudgeError(UserError):
@@ -64,7 +64,7 @@ class Arguments:
             JudgeError: an address, a header or the timeout cannot be used.
         """
         try:
-            made = settings.make(
+            made = settings.make_settings(
                 url,
                 self.headers,
                 ca_file=self.file.ca_file,
@@ -79,7 +79,7 @@ class Arguments:
         return made
 
 
-def read(
+def read_arguments(
     target: str | AsgiApp | None,
     models: Collection[str],
     profile: str,
@@ -110,10 +110,10 @@ def read(
         grpc=grpc or file.grpc,
         headers=_headers(headers or {}, file),
         extensions=_names("extensions", extensions) or file.extensions,
-        subjects=subjects_of(_names("models", models), file.models, robustness=robustness),
+        subjects=select_subjects(_names("models", models), file.models, robustness=robustness),
         profile=profile,
         strict=strict,
-        timeout=file.timeout or TIMEOUT if timeout is None else timeout,
+        timeout=file.timeout or DEFAULT_TIMEOUT_S if timeout is None else timeout,
         file=file,
     )
     _agree(made)
@@ -130,10 +130,10 @@ def _agree(made: Arguments) -> None:
     if unknown:
         raise JudgeError(f"extensions: there is no {unknown[0]!r}, but {', '.join(CHOICES)}")
     if made.grpc and not has_grpc():
-        raise JudgeError(extras.missing(EXTRA, "grpc"))
+        raise JudgeError(extras.describe_missing(EXTRA, "grpc"))
     if not made.grpc and set(made.extensions) & set(OVER_GRPC):
         raise JudgeError("extensions: classification_grpc is judged over gRPC: say where with grpc='host:port'")
-    made.settings(ANY_URL if made.app or made.url == REFERENCE else made.url)
+    made.settings(PLACEHOLDER_URL if made.app or made.url == REFERENCE else made.url)
 
 
 def _file(config: str | PathLike[str] | None) -> TargetConfig:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 
-from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read
+from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read_arguments
 from conformance.api.report import Report
-from conformance.judging.beginning import begin
-from conformance.judging.conclusion import Conclusion, concluded, missing_rows
+from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows
 from conformance.judging.coverage import find_coverage
-from conformance.judging.nothing_to_judge import PYTHON
+from conformance.judging.nothing_to_judge import PYTHON_NAMES
+from conformance.judging.run_start import start_run
 from conformance.judging.selection import collected_rows, is_named
 from conformance.judging.session import Session
 from conformance.report import json_report
@@ -57,14 +57,18 @@ def judge(
         JudgeError: an argument cannot be used, or the app does not start. A target that cannot be reached raises
             nothing: the verdict on it is `incomplete`.
     """
-    arguments = read(target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness)
+    arguments = read_arguments(
+        target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
+    )
     with _address(arguments) as url:
         settings = arguments.settings(url)
         file = arguments.file
-        seed = client_names.seed_for(profile, settings)
+        seed = client_names.choose_seed(profile, settings)
         with Session(Target(settings), placements=file.roles, strict=strict, seed=seed) as session:
             started = _now()
-            subjects, conclusion = begin(session, arguments.extensions, arguments.subjects, file.models, names=PYTHON)
+            subjects, conclusion = start_run(
+                session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
+            )
             arguments = replace(arguments, subjects=subjects)
             return _report(session, conclusion or _run(session, arguments), arguments, settings, started, seed)
 
@@ -73,9 +77,9 @@ def judge(
 def _address(arguments: Arguments) -> Iterator[str]:
     """Yield the URL of the target, which is served meanwhile where it is an app, or the bundled server."""
     if arguments.app is not None:
-        from conformance.api.serving import serving  # imports uvicorn
+        from conformance.api.serving import serve_app  # imports uvicorn
 
-        with serving(arguments.app) as url:
+        with serve_app(arguments.app) as url:
             yield url
     elif arguments.url == REFERENCE:
         server = ReferenceServer()
@@ -93,17 +97,17 @@ def _run(session: Session, arguments: Arguments) -> Conclusion:
     rows = collected_rows(profile, subjects=subjects, transports=transports)
     chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
     results = [session.judge(check, row) for check, row in chosen]
-    missing = missing_rows(results, profile, dangerous=False, subjects=subjects, transports=transports)
+    missing = find_missing_rows(results, profile, dangerous=False, subjects=subjects, transports=transports)
     coverage = find_coverage(
         results, session.survey, profile=profile, transports=transports, asked=arguments.extensions
     )
-    return concluded(results, missing, None, "", coverage=coverage)
+    return conclude_run(results, missing, None, "", coverage=coverage)
 
 
 def _report(
     session: Session, conclusion: Conclusion, arguments: Arguments, settings: Settings, started: str, seed: int | None
 ) -> Report:
-    options = json_report.asked(
+    options = json_report.describe_options(
         profile=arguments.profile,
         dangerous=False,
         strict=arguments.strict,

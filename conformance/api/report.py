@@ -11,11 +11,11 @@ from typing import Any
 
 from conformance.api.arguments import JudgeError
 from conformance.report import formats
-from conformance.terms import ledger
-from conformance.terms.check import label
-from conformance.terms.outcome import Outcome
-from conformance.terms.text import safe
-from conformance.terms.verdict import EXIT_STATUS, sentence
+from conformance.spec import ledger
+from conformance.spec.check import format_label
+from conformance.spec.outcome import Outcome
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import EXIT_STATUS, format_sentence
 
 # How much a text of a report shows.
 SHOWN_REQUIREMENTS, SHOWN_ROWS, SHOWN_NAMES = 10, 3, 5
@@ -41,7 +41,7 @@ class UnmetRow:
     @property
     def label(self) -> str:
         """The check with its row."""
-        return label(self.check, self.row)
+        return format_label(self.check, self.row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Report:
             JudgeError: a suffix that is not known.
             OSError: it cannot be written there.
         """
-        if formats.suffix(Path(path)) is None:
+        if formats.find_suffix(Path(path)) is None:
             raise JudgeError(f"{path}: unknown suffix, known are {', '.join(formats.FORMATS)}")
         formats.write(self.document, Path(path))
 
@@ -152,8 +152,8 @@ class Report:
         return f"<Report {self._headline()}{unmet}>"
 
     def _headline(self) -> str:
-        why = f": {safe('; '.join(self.why), 600)}" if self.why else ""
-        return f"{sentence(safe(self.document['target']['url']), self.verdict, self.interoperable)}{why}"
+        why = f": {escape_text('; '.join(self.why), 600)}" if self.why else ""
+        return f"{format_sentence(escape_text(self.document['target']['url']), self.verdict, self.interoperable)}{why}"
 
 
 def _unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:

@@ -16,22 +16,22 @@ from contextlib import contextmanager, suppress
 import uvicorn
 
 from conformance.api.arguments import AsgiApp, JudgeError
-from conformance.api.asgi_front import Front
+from conformance.api.asgi_wrapper import AsgiWrapper
 
 BACKLOG = 2048  # the suite opens many connections at once
 START_LIMIT, STOP_LIMIT = 60.0, 10.0  # seconds
-POLL = 0.01
+POLL_S = 0.01
 KEEP_ALIVE_SECONDS, IN_FLIGHT_SECONDS = 60, 2
 
 
 @contextmanager
-def serving(app: AsgiApp) -> Iterator[str]:
+def serve_app(app: AsgiApp) -> Iterator[str]:
     """Serve the app until the end of the block, which gets its URL; its lifespan is carried out around it.
 
     Raises:
         JudgeError: it does not start.
     """
-    front = Front(app)
+    front = AsgiWrapper(app)
     with _listener() as listener, _without_access_log():
         server = uvicorn.Server(_config(front))
         thread = threading.Thread(target=_serve, args=(server, listener), name="judged-app", daemon=True)
@@ -80,11 +80,11 @@ def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
         server.run([listener])
 
 
-def _wait(server: uvicorn.Server, thread: threading.Thread, front: Front) -> None:
+def _wait(server: uvicorn.Server, thread: threading.Thread, front: AsgiWrapper) -> None:
     limit = time.monotonic() + START_LIMIT
     while not server.started:
         if not thread.is_alive():
             raise JudgeError(f"the app does not start: {front.failure or 'its log says why'}")
         if time.monotonic() > limit:
             raise JudgeError(f"the app does not start within {START_LIMIT:g} seconds")
-        time.sleep(POLL)
+        time.sleep(POLL_S)

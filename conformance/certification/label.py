@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.certification.manifest import Manifest
-from conformance.terms.text import safe
+from conformance.spec.text import escape_text
 
 BUNDLED = "oip-reference-server"
 _NO_PRODUCT = (
@@ -24,7 +24,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedServer:
     """What a server calls itself in its metadata; empty where it does not say."""
 
     name: str
@@ -41,13 +41,13 @@ class Reported:
         return _word(self.name) == _word(BUNDLED)
 
 
-def reported(report: Mapping[str, Any]) -> Reported:
+def read_reported_server(report: Mapping[str, Any]) -> ReportedServer:
     """Return what the server of a report calls itself."""
     target = report["target"]
-    return Reported(target["name"] or "", target["version"] or "")
+    return ReportedServer(target["name"] or "", target["version"] or "")
 
 
-def faults(made: Manifest, found: Reported) -> Iterator[str]:
+def find_label_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
     """Yield why the label of a manifest is not one of a server that calls itself so."""
     if made.self_test != found.is_bundled:
         yield _NO_SELF_TEST if made.self_test else _NO_PRODUCT
@@ -55,19 +55,22 @@ def faults(made: Manifest, found: Reported) -> Iterator[str]:
         yield from _of_a_product(made, found)
 
 
-def _of_a_product(made: Manifest, found: Reported) -> Iterator[str]:
+def _of_a_product(made: Manifest, found: ReportedServer) -> Iterator[str]:
     alias = made.alias_of
     if alias and (alias["name"], alias["version"]) != (found.name, found.version):
-        given = Reported(alias["name"], alias["version"])
-        yield f"the certification is an alias of {safe(given.text)}, and the server reports {safe(found.text)}"
+        given = ReportedServer(alias["name"], alias["version"])
+        yield (
+            f"the certification is an alias of {escape_text(given.text)},"
+            f" and the server reports {escape_text(found.text)}"
+        )
     elif not alias and not is_same(made, found):
         yield (
-            f"the label is {safe(made.label)}, and the server reports {safe(found.text)}: where both are right, give"
-            " --alias-of NAME VERSION as it reports them, and --alias-reason"
+            f"the label is {escape_text(made.label)}, and the server reports {escape_text(found.text)}:"
+            " where both are right, give --alias-of NAME VERSION as it reports them, and --alias-reason"
         )
 
 
-def is_same(made: Manifest, found: Reported) -> bool:
+def is_same(made: Manifest, found: ReportedServer) -> bool:
     """Say whether a label is what a server reports, but for spelling."""
     versions = (_version(made.product_version), _version(found.version))
     return _word(made.product) == _word(found.name) and versions[0] == versions[1]

@@ -15,10 +15,10 @@ from typing import Any
 
 import jsonschema
 
-from conformance.terms import data, files
-from conformance.terms.outcome import CONFORMANT
-from conformance.terms.text import safe
-from conformance.terms.user_error import UserError
+from conformance.spec import data_files, files
+from conformance.spec.outcome import CONFORMANT
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
 
 NAME, SCHEMA = "manifest.json", 3
 REPORT, RECORDING, NOTE = "report.json.xz", "run.har.xz", "REPRODUCE.md"
@@ -78,14 +78,14 @@ class Manifest:
     @property
     def certified_as(self) -> str:
         """The standing, with the coverage of one that is partial."""
-        return f"{self.standing} ({covered(self.coverage)})" if self.coverage else self.standing
+        return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
     def text(self) -> str:
         """Return the file's text."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
 
 
-def covered(coverage: Mapping[str, int]) -> str:
+def describe_coverage(coverage: Mapping[str, int]) -> str:
     """Return a coverage in words."""
     return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
@@ -105,24 +105,24 @@ def read(folder: Path) -> Manifest:
     path = folder / NAME
     document = _document(path)
     if isinstance(document, dict) and document.get("schema") not in (SCHEMA, None):
-        schema = safe(json.dumps(document["schema"]), 20)
+        schema = escape_text(json.dumps(document["schema"]), 20)
         raise CertificationError(
             f"{path} has schema {schema}, and this suite reads {SCHEMA}: verify it with the suite that made it"
             " (--with-suite)"
         )
-    if problem := fault(document):
+    if problem := find_schema_fault(document):
         raise CertificationError(f"{path} is no manifest: {problem}")
     del document["schema"]
     return Manifest(**document)
 
 
-def fault(document: Any) -> str | None:
+def find_schema_fault(document: Any) -> str | None:
     """Return where and how a document does not fit the schema, as one line; None where it does."""
     found = jsonschema.exceptions.best_match(_validator().iter_errors(document))
-    return None if found is None else f"{safe(found.json_path)}: {safe(found.message)}"
+    return None if found is None else f"{escape_text(found.json_path)}: {escape_text(found.message)}"
 
 
-def unfit_member(made: Manifest) -> tuple[str, str] | None:
+def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
     """Return the first member of a manifest that does not fit, and what it has to be; None where all fit.
 
     Args:
@@ -135,7 +135,7 @@ def unfit_member(made: Manifest) -> tuple[str, str] | None:
     return None
 
 
-def suite_version(folder: Path) -> str | None:
+def read_suite_version(folder: Path) -> str | None:
     """Return the version of the suite that made a folder, whatever its manifest's schema; None where it has none.
 
     Raises:
@@ -150,7 +150,7 @@ def suite_version(folder: Path) -> str | None:
 
 def _document(path: Path) -> Any:
     try:
-        return files.json_of(files.read_text(path))
+        return files.parse_json(files.read_text(path))
     except files.NotOpenedError as error:
         raise CertificationError(f"{path}: {error}") from error
     except files.UnreadableError as error:
@@ -159,7 +159,7 @@ def _document(path: Path) -> Any:
 
 @cache
 def _schema() -> dict[str, Any]:
-    path = data.folder("schemas") / "manifest.schema.json"
+    path = data_files.find_folder("schemas") / "manifest.schema.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

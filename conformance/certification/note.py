@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.certification.manifest import Manifest
+from conformance.discovery.config_tables import format_input_tables, format_roles_table
 from conformance.report import markdown
-from conformance.roles.guessed_inputs import Given
+from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
-from conformance.survey.target_tables import inputs_tables, roles_table
-from conformance.terms.check import key
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
+from conformance.spec.check import format_key
+from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.transport import client_names
-from conformance.transport.config import given_inputs
+from conformance.transport.config import build_user_inputs
 
-USUAL_TIMEOUT = 10.0
+DEFAULT_TIMEOUT_S = 10.0
 
 _TEXT = """\
 # {label} by {vendor}
@@ -58,7 +58,7 @@ _FILE = """
 _NAMES, _INPUTS = "under which names this server has them", "what models take"
 
 
-def text(made: Manifest, report: Mapping[str, Any]) -> str:
+def render(made: Manifest, report: Mapping[str, Any]) -> str:
     """Return the note."""
     return _TEXT.format(
         label=markdown.text(made.label),
@@ -90,14 +90,16 @@ def _deployed(report: Mapping[str, Any]) -> str:
 def _names(report: Mapping[str, Any]) -> str:
     """Return which part of the rows named other clients than the suite, and whether that changed an answer."""
     sent = [row for row in report["rows"] if row["exchanges"]]
-    chosen = [client_names.choose(report["seed"], key(row["check"], row["row"]))[0] for row in sent]
-    usual = [client for client in chosen if client is not client_names.OWN]
+    chosen = [client_names.choose_names(report["seed"], format_key(row["check"], row["row"]))[0] for row in sent]
+    usual = [client for client in chosen if client is not client_names.OWN_CLIENT]
     differing = [row for row in sent if (row["failure"] or {}).get("requirement", "").startswith("OIP-CLIENT-NAME")]
-    found = f"of {len(differing)} the answers were others than under {client_names.OWN.http}" if differing else ""
+    found = (
+        f"of {len(differing)} the answers were others than under {client_names.OWN_CLIENT.http}" if differing else ""
+    )
     return (
         f"{len(usual)} of {len(sent)} rows went out under the names of usual clients"
-        f" ({', '.join(client.http for client in client_names.USUAL.values())}, and theirs of gRPC), chosen by the seed"
-        f" {report['seed']}: {found or 'no answer rested on the name'}."
+        f" ({', '.join(client.http for client in client_names.COMMON_NAMES.values())}, and theirs of gRPC), chosen by"
+        f" the seed {report['seed']}: {found or 'no answer rested on the name'}."
     )
 
 
@@ -119,7 +121,7 @@ def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
         "--target-url": target["url"],
         "--target-grpc": target.get("grpc", "").removeprefix("grpc://") or None,
         "--target-config": "target.toml" if _file(made) else None,
-        "--target-timeout": f"{timeout:g}" if timeout != USUAL_TIMEOUT else None,
+        "--target-timeout": f"{timeout:g}" if timeout != DEFAULT_TIMEOUT_S else None,
         "--profile": made.profile,
         "--conformance-gate": made.standing if made.standing == INTEROPERABLE else None,
     }
@@ -131,16 +133,16 @@ def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
     return ["oip-conformance", "certify", *options_given, *models, *headers, *who, *rest, "-o", "DIR"]
 
 
-def _given(made: Manifest) -> dict[str, Given]:
+def _given(made: Manifest) -> dict[str, UserInputs]:
     """Return the models for which inputs were given."""
-    return {name: given for name, given in given_inputs(made.models or {}).items() if given}
+    return {name: given for name, given in build_user_inputs(made.models or {}).items() if given}
 
 
 def _file(made: Manifest) -> str:
     """Return what the file of --target-config says; empty where none is needed."""
-    placements = made.placements and {role: Placement.of_dict(entry) for role, entry in made.placements.items()}
-    roles = [] if placements is None else [(_NAMES, roles_table(placements))]
-    inputs = [(_INPUTS, inputs_tables(given))] if (given := _given(made)) else []
+    placements = made.placements and {role: Placement.from_dict(entry) for role, entry in made.placements.items()}
+    roles = [] if placements is None else [(_NAMES, format_roles_table(placements))]
+    inputs = [(_INPUTS, format_input_tables(given))] if (given := _given(made)) else []
     parts = [*roles, *inputs]
     what = ", and ".join(said for said, _ in parts)
     return _FILE.format(what=what, tables="".join(tables for _, tables in parts)) if parts else ""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, Outcome, ReasonKind
-from conformance.terms.tally import of_report
-from conformance.terms.verdict import OF_INTEROPERABILITY
+from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, Outcome, ReasonKind
+from conformance.spec.tally import tally_report
+from conformance.spec.verdict import INTEROPERABILITY_CONCERNS
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
     "binary": ("binary_tensor_data",),
@@ -33,19 +33,19 @@ _UNMET: Mapping[str, str] = {
 MAX_SHOWN = 8  # names in a line
 
 
-def extensions(profile: str, *, grpc: bool) -> list[str]:
+def list_extensions(profile: str, *, grpc: bool) -> list[str]:
     """Return what a run under a profile judges, over gRPC too or not."""
     return [*PROFILES[profile], *([OVER_GRPC] if grpc else [])]
 
 
-def is_shown(standing: str, profile: str, report: Mapping[str, Any]) -> bool:
+def is_certifiable(standing: str, profile: str, report: Mapping[str, Any]) -> bool:
     """Say whether a report shows that its server can be certified as this."""
     if standing == INTEROPERABLE:
-        return bool(report["interoperable"]) and not unmet(profile, report, INTEROPERABLE)
-    return report["verdict"] == standing and (standing == PARTIAL or not unmet(profile, report))
+        return bool(report["interoperable"]) and not list_unmet_musts(profile, report, INTEROPERABLE)
+    return report["verdict"] == standing and (standing == PARTIAL or not list_unmet_musts(profile, report))
 
 
-def standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -> str | None:
+def find_standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -> str | None:
     """Return what a report is certified as under a gate; None: it is not.
 
     Args:
@@ -54,16 +54,16 @@ def standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -
         gate: `conformant` takes nothing less, `interoperable` takes that as well; None takes partial.
     """
     taken = (CONFORMANT, *{None: (PARTIAL,), INTEROPERABLE: (INTEROPERABLE,)}.get(gate, ()))
-    return next((each for each in taken if is_shown(each, profile, report)), None)
+    return next((each for each in taken if is_certifiable(each, profile, report)), None)
 
 
-def coverage(report: Mapping[str, Any]) -> dict[str, int]:
+def count_met_musts(report: Mapping[str, Any]) -> dict[str, int]:
     """Return how many MUSTs that apply were met, of how many: what a partial certification has on its face."""
-    musts = of_report(report)
+    musts = tally_report(report)
     return {"met": musts.met, "of": musts.applying}
 
 
-def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
+def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
     """Return the MUSTs that a profile demands and that a report does not show to be met, a line for each reason.
 
     One of which every row needs an extension that the profile does not have is not demanded.
@@ -74,7 +74,7 @@ def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -
         standing: what is to be certified; `interoperable` demands the MUSTs of exchange and transport alone.
     """
     grpc = OVER_GRPC in report["options"]["extensions"]
-    demanded = {"protocol", *extensions(profile, grpc=grpc)}
+    demanded = {"protocol", *list_extensions(profile, grpc=grpc)}
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in report["rows"]:
         for requirement in row["requirements"]:
@@ -83,7 +83,7 @@ def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -
     for entry in report["requirements"]:
         if (
             entry["level"] == "MUST"
-            and (standing == CONFORMANT or entry["concern"] in OF_INTEROPERABILITY)
+            and (standing == CONFORMANT or entry["concern"] in INTEROPERABILITY_CONCERNS)
             and entry["extension"] in demanded
             and (grpc or entry["area"] != GRPC_AREA)
             and entry["verdict"] != "pass"

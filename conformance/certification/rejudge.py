@@ -7,34 +7,34 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from conformance.certification.manifest import Manifest
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.coverage import find_coverage
-from conformance.judging.selection import Subjects, collected_rows, subjects_of
+from conformance.judging.selection import Subjects, collected_rows, select_subjects
 from conformance.judging.session import Session
-from conformance.judging.surveying import resolve_models
+from conformance.judging.subject_discovery import resolve_models
 from conformance.report import json_report
 from conformance.roles.placement import Placement
-from conformance.survey.survey import Survey
-from conformance.terms.result import CheckResult
-from conformance.terms.verdict import conclude
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import conclude
 from conformance.transport import config, settings
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.recording import Recording
-from conformance.transport.replay import NotRecordedError, Replayed
+from conformance.transport.replay import NotRecordedError, ReplayTarget
 from conformance.transport.settings import SettingsError
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 
 # What a report says of a row that a second judging cannot say again, or that says something of other rows.
-OWN = ("duration_s", "exchanges")
+RUN_SPECIFIC_MEMBERS = ("duration_s", "exchanges")
 # What a report says of the target that no recording shows, and on which no verdict rests.
-NOT_RECORDED = ("suffers_from_concurrency",)
+UNRECORDED_MEMBERS = ("suffers_from_concurrency",)
 # What a report says of the whole, and a second judging has to say again.
 _RECOMPUTED = (
     *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements", "looks_like"),
 )
-SLACK = timedelta(seconds=2)  # times of a report are whole seconds
+MAX_CLOCK_DIFFERENCE = timedelta(seconds=2)  # times of a report are whole seconds
 
 
-def differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def find_differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Yield how a report differs from what the recording is judged to be.
 
     Raises:
@@ -45,10 +45,10 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
         yield f"the recording is of {recording.url}, the report of {target['url']}"
         return
     yield from _times(recording, report)
-    replayed = target_of(recording)
+    replayed = make_replay_target(recording)
     try:
-        subjects, found, results = judged(replayed, report, made)
-    except (TargetLost, SettingsError, NotRecordedError) as error:
+        subjects, found, results = judge_recording(replayed, report, made)
+    except (TargetLostError, SettingsError, NotRecordedError) as error:
         yield f"the recording is not of such a run: {error}"
         return
     coverage = find_coverage(
@@ -65,7 +65,7 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
         results, found, conclude(results, coverage=coverage), url=target["url"], grpc=recording.grpc,
         options=report["options"], seed=report["seed"], coverage=coverage,
         started=report["started"], finished=report["finished"], complete=True,
-        about={name: target[name] for name in NOT_RECORDED if name in target},
+        about={name: target[name] for name in UNRECORDED_MEMBERS if name in target},
     )  # fmt: skip
     unused = len(recording.calls.keys() - replayed.used)
     if unused:
@@ -78,11 +78,11 @@ def _times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
     if started > finished:
         yield "the run ended before it began"
     first, last = recording.times
-    if first < started - SLACK or last > finished + SLACK:
+    if first < started - MAX_CLOCK_DIFFERENCE or last > finished + MAX_CLOCK_DIFFERENCE:
         yield f"the recording was made between {first} and {last}, the run between {started} and {finished}"
 
 
-def target_of(recording: Recording) -> Replayed:
+def make_replay_target(recording: Recording) -> ReplayTarget:
     """Return a recording in the place of its target.
 
     Raises:
@@ -90,10 +90,12 @@ def target_of(recording: Recording) -> Replayed:
     """
     if recording.grpc:
         expect_grpc("a recording of calls over gRPC")
-    return Replayed(settings.make(recording.url, grpc=recording.grpc or None), recording.calls)
+    return ReplayTarget(settings.make_settings(recording.url, grpc=recording.grpc or None), recording.calls)
 
 
-def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Subjects, Survey, list[CheckResult]]:
+def judge_recording(
+    target: ReplayTarget, report: Mapping[str, Any], made: Manifest
+) -> tuple[Subjects, DiscoveryResult, list[CheckResult]]:
     """Judge a recording by this suite, as the run was asked to judge.
 
     Returns what is judged, what is offered, and the results.
@@ -104,15 +106,15 @@ def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple
         TargetLost: the target was lost in the survey.
     """
     roles = made.placements
-    placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
-    subjects = subjects_of(made.models or (), ())
+    placements = None if roles is None else {role: Placement.from_dict(entry) for role, entry in roles.items()}
+    subjects = select_subjects(made.models or (), ())
     session = Session(target, placements=placements, strict=report["options"]["strict"], seed=report["seed"])
     resolved = resolve_models(session, subjects)
     if resolved is None:
         raise NotRecordedError("the recording lists no models")
     is_listed, subjects = resolved != subjects, resolved
-    given = config.given_inputs(made.models or {})
-    survey = session.take_survey(report["options"]["extensions"], subjects, given, lenient=is_listed)
+    given = config.build_user_inputs(made.models or {})
+    survey = session.discover(report["options"]["extensions"], subjects, given, lenient=is_listed)
     rows = collected_rows("certify", subjects=subjects, transports=target.settings.transports)
     return subjects, survey, [session.judge(check, row) for check, row in rows]
 
@@ -141,7 +143,7 @@ def _row(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
         yield f"{label} is {ours['outcome']} by its recording, {theirs['outcome']} in the report: {ours['message']}"
         return
     for name in ours.keys() | theirs.keys():
-        if name not in OWN and _plain(ours.get(name)) != _plain(theirs.get(name)):
+        if name not in RUN_SPECIFIC_MEMBERS and _plain(ours.get(name)) != _plain(theirs.get(name)):
             yield f"{label}: {name} is not what the recording shows"
 
 

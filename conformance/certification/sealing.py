@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 # Bytes of a folder: it has to fit into a pull request. A run of everything over both transports makes 4.4 MB.
-MOST_BYTES: Final = 5_000_000
+MAX_FOLDER_BYTES: Final = 5_000_000
 # Of xz: a window that holds a whole area of the suite, and matches that are not sought for ever. A run packs in a third
 # of the time, into a sixth more, for every run has to; a certification is packed once and kept.
-PACKING: Final = ({"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 16 << 20, "nice_len": 32},)
+XZ_FILTERS: Final = ({"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 16 << 20, "nice_len": 32},)
 
 
 def seal(
@@ -48,7 +48,7 @@ def seal(
     _pack(folder, report, recording)
     for page in PAGES:
         formats.write(report, folder / page)
-    (folder / NOTE).write_text(note.text(made, report), encoding="utf-8")
+    (folder / NOTE).write_text(note.render(made, report), encoding="utf-8")
     digests = {name: manifest.digest(folder / name) for name in (REPORT, RECORDING, *PAGES, NOTE)}
     (folder / manifest.NAME).write_text(replace(made, files=digests).text(), encoding="utf-8")
     manifest.read(folder)
@@ -59,7 +59,7 @@ def seal(
 
 def _pack(folder: Path, report: Mapping[str, Any], recording: Path) -> None:
     """Write what is packed: the report, and the recording once more, smaller."""
-    with lzma.open(folder / REPORT, "wt", filters=PACKING, encoding="ascii") as packed:
+    with lzma.open(folder / REPORT, "wt", filters=XZ_FILTERS, encoding="ascii") as packed:
         packed.write(formats.FORMATS[".json"](report))
-    with lzma.open(recording) as source, lzma.open(folder / RECORDING, "wb", filters=PACKING) as target:
+    with lzma.open(recording) as source, lzma.open(folder / RECORDING, "wb", filters=XZ_FILTERS) as target:
         shutil.copyfileobj(source, target, 1 << 20)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.certification.manifest import NAME, CertificationError
-from conformance.terms import extras, files
+from conformance.spec import extras, files
 
 if TYPE_CHECKING:  # loaded where keys are used
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # loaded where keys are used
 SIGNATURE, COUNTERSIGNATURE = "manifest.sig", "manifest.countersig"
 
 
-def private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKey:
+def read_private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKey:
     """Return the key in a file that an option names.
 
     Raises:
@@ -42,7 +42,7 @@ def private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKey:
     return key
 
 
-def throwaway_key() -> Ed25519PrivateKey:
+def make_throwaway_key() -> Ed25519PrivateKey:
     """Return a new key.
 
     Raises:
@@ -54,7 +54,7 @@ def throwaway_key() -> Ed25519PrivateKey:
     return Ed25519PrivateKey.generate()
 
 
-def described(key: Ed25519PrivateKey, *, lasting: bool) -> dict[str, Any]:
+def describe_key(key: Ed25519PrivateKey, *, lasting: bool) -> dict[str, Any]:
     """Return what a manifest says of a key."""
     der = _der(key.public_key())
     return {"id": sha256(der).hexdigest(), "public_key": b64encode(der).decode(), "lasting": lasting}
@@ -66,7 +66,7 @@ def sign(folder: Path, key: Ed25519PrivateKey, name: str = SIGNATURE) -> None:
     (folder / name).write_text(b64encode(signature).decode() + "\n", encoding="ascii")
 
 
-def key_id(key_file: Path, option: str = "--key") -> str:
+def read_key_id(key_file: Path, option: str = "--key") -> str:
     """Return the id of the public key in a file that an option names.
 
     Raises:
@@ -87,7 +87,7 @@ def key_id(key_file: Path, option: str = "--key") -> str:
     return sha256(_der(key)).hexdigest()
 
 
-def fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
+def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
     """Return why a file is not the signature of a folder by a key, or None where it is.
 
     Args:

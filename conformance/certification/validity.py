@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-LONGEST = timedelta(days=365)
+MAX_VALIDITY = timedelta(days=365)
 
 
-def latest(finished: str) -> date:
+def find_last_valid_day(finished: str) -> date:
     """Return the last day on which a certification by a run that ended then can be valid."""
-    return datetime.fromisoformat(finished).date() + LONGEST
+    return datetime.fromisoformat(finished).date() + MAX_VALIDITY
 
 
-def today() -> date:
+def get_today() -> date:
     """Return the day, in UTC."""
     return datetime.now(UTC).date()
 
 
-def is_over(expires: str, day: date | None = None) -> bool:
+def is_expired(expires: str, day: date | None = None) -> bool:
     """Say whether a certification that expires on a day is no longer valid on another; None: today."""
-    return (day or today()) > date.fromisoformat(expires)
+    return (day or get_today()) > date.fromisoformat(expires)

@@ -11,15 +11,15 @@ from typing import Any
 
 from conformance import __version__
 from conformance.certification import label, manifest, note, profiles, rejudge, signature, validity
-from conformance.certification.label import Reported
+from conformance.certification.label import ReportedServer
 from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
-from conformance.judging.nothing_to_judge import ALL
+from conformance.judging.nothing_to_judge import ALL_MODELS
 from conformance.report import formats, json_report
-from conformance.report.reading import LARGEST, ReportError, read
-from conformance.terms import files, ledger
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
-from conformance.terms.text import safe
-from conformance.terms.verdict import in_words
+from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
+from conformance.spec import files, ledger
+from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import describe_verdict
 from conformance.transport import recording as recordings
 from conformance.transport.har import HarError
 
@@ -41,23 +41,23 @@ class Folder:
         return read(self.path / REPORT)
 
     @property
-    def reported(self) -> Reported | None:
+    def reported(self) -> ReportedServer | None:
         """What the server calls itself by the report; None where there is none that can be read."""
         try:
-            return label.reported(self.report)
+            return label.read_reported_server(self.report)
         except (ReportError, LookupError, TypeError):
             return None
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class RequiredSigners:
     """Whose signatures are demanded: ids of keys; None: of the key that the manifest names."""
 
     vendor: str | None = None
     third_party: str | None = None
 
 
-def reasons(folder: Folder, keys: Keys) -> Iterator[str]:
+def reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
     """Yield why a folder is refused; each step rests on those before it, so the first that refuses is the last."""
     try:
         made = folder.made
@@ -82,18 +82,18 @@ def reasons(folder: Folder, keys: Keys) -> Iterator[str]:
 def _said(step: Callable[[], Iterator[str]]) -> list[str]:
     """Return why a step refuses a folder; what it trips over is such a reason, too."""
     try:
-        return files.understood(lambda: list(step()), "what it says does not go together: ")
+        return files.convert_errors(lambda: list(step()), "what it says does not go together: ")
     except (ReportError, files.UnreadableError) as error:
         return [str(error)]
 
 
-def _signatures(folder: Path, made: Manifest, keys: Keys) -> Iterator[str]:
-    if problem := signature.fault(folder, made.key):
+def _signatures(folder: Path, made: Manifest, keys: RequiredSigners) -> Iterator[str]:
+    if problem := signature.find_signature_fault(folder, made.key):
         yield problem
     if keys.vendor and keys.vendor != made.key["id"]:
         yield f"it is signed with the key {made.key['id'][:16]}, not with {keys.vendor[:16]}"
     third = made.third_party
-    if third and (problem := signature.fault(folder, third["key"], signature.COUNTERSIGNATURE)):
+    if third and (problem := signature.find_signature_fault(folder, third["key"], signature.COUNTERSIGNATURE)):
         yield problem
     if third and third["key"]["id"] == made.key["id"]:
         yield "signature and countersignature are of the same key"
@@ -108,17 +108,17 @@ def _files(folder: Path, made: Manifest) -> Iterator[str]:
     for name, digest in made.files.items():
         if (folder / name).is_symlink() or not (folder / name).is_file():
             yield f"{name} is missing, or no regular file of this folder"
-        elif (folder / name).stat().st_size > files.WRITTEN_BY_A_RUN:
-            yield f"{name} is larger than {files.WRITTEN_BY_A_RUN} bytes"
+        elif (folder / name).stat().st_size > files.MAX_RUN_FILE_BYTES:
+            yield f"{name} is larger than {files.MAX_RUN_FILE_BYTES} bytes"
         elif manifest.digest(folder / name) != digest:
             yield f"{name} was changed: its digest is not that of the manifest"
 
 
 def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Look at the report alone: whole, of this suite, with the options that the profile demands."""
-    if report["footer"]["digest"] != json_report.digest(report):
+    if report["footer"]["digest"] != json_report.compute_digest(report):
         yield "the report was changed: its footer has another digest"
-    if report["suite"]["digest"] != json_report.suite_digest():
+    if report["suite"]["digest"] != json_report.compute_suite_digest():
         suite = f"{report['suite']['version']} ({report['suite']['digest'][:12]})"
         yield f"the report is of suite {suite}, this is {__version__}: verify it with that version (--with-suite)"
     if not report["footer"]["complete"]:
@@ -136,19 +136,19 @@ def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     verdict, is_interoperable = report["verdict"], report["interoperable"]
     shown = is_interoperable if made.standing == INTEROPERABLE else verdict == made.standing
     if not shown and (made.standing, verdict) != (PARTIAL, CONFORMANT):
-        yield f"the verdict is {in_words(verdict, is_interoperable)}: {'; '.join(report['why'])}"
-    elif made.standing != profiles.standing(made.profile, report) == CONFORMANT:
+        yield f"the verdict is {describe_verdict(verdict, is_interoperable)}: {'; '.join(report['why'])}"
+    elif made.standing != profiles.find_standing(made.profile, report) == CONFORMANT:
         yield f"the manifest says {made.standing}, and the report is conformant"
     if made.standing != PARTIAL:
-        yield from profiles.unmet(made.profile, report, made.standing)
-    if made.coverage != (profiles.coverage(report) if made.standing == PARTIAL else None):
+        yield from profiles.list_unmet_musts(made.profile, report, made.standing)
+    if made.coverage != (profiles.count_met_musts(report) if made.standing == PARTIAL else None):
         yield "the manifest says of another part of the MUSTs that it was judged than the report shows"
 
 
 def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     grpc = profiles.OVER_GRPC in options["extensions"]
-    demanded = {"profile": "certify", "extensions": profiles.extensions(made.profile, grpc=grpc)}
-    if ALL not in (models := list(made.models or ())):  # which models the server lists the recording says
+    demanded = {"profile": "certify", "extensions": profiles.list_extensions(made.profile, grpc=grpc)}
+    if ALL_MODELS not in (models := list(made.models or ())):  # which models the server lists the recording says
         demanded["models"] = models
     neutral: dict[str, Any] = {"dangerous": False}
     for name, value in (neutral | demanded).items():
@@ -158,24 +158,24 @@ def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 def _manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Hold what the manifest says of the run against the report."""
-    yield from label.faults(made, label.reported(report))
+    yield from label.find_label_faults(made, label.read_reported_server(report))
     theirs = {name: made.suite[name] for name in ("version", "digest")}
-    if theirs != {name: report["suite"][name] for name in theirs} or made.suite["ledger"] != ledger.version():
+    if theirs != {name: report["suite"][name] for name in theirs} or made.suite["ledger"] != ledger.compute_version():
         yield "the manifest names another suite than the report"
     for name, said in (("started", made.started), ("finished", made.finished)):
         if said != report[name]:
             yield f"the manifest says that the run {name} at {said}, the report {report[name]}"
-    last = validity.latest(report["finished"])
+    last = validity.find_last_valid_day(report["finished"])
     if not date.fromisoformat(report["finished"][:10]) <= date.fromisoformat(made.expires) <= last:
         yield f"it expires on {made.expires}: that has to be after the run, and at the latest on {last}"
 
 
 def _pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     for name in PAGES:
-        page = formats.FORMATS[formats.suffix(folder / name) or ""](report)
-        if files.read_text(folder / name, LARGEST) != page:
+        page = formats.FORMATS[formats.find_suffix(folder / name) or ""](report)
+        if files.read_text(folder / name, MAX_REPORT_BYTES) != page:
             yield f"{name} is not what the report says"
-    if files.read_text(folder / NOTE) != note.text(made, report):
+    if files.read_text(folder / NOTE) != note.render(made, report):
         yield f"{NOTE} is not what manifest and report say"
 
 
@@ -185,16 +185,16 @@ def _recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Itera
     except HarError as error:
         yield str(error)
         return
-    yield from rejudge.differences(recording, report, made)
+    yield from rejudge.find_differences(recording, report, made)
 
 
-def beside(folder: Folder) -> str:
+def describe_label(folder: Folder) -> str:
     """Return one line with the label, and what the server calls itself; empty where there is no manifest."""
     try:
         made = folder.made
     except CertificationError:
         return ""
     found = folder.reported
-    said = f"the server reports {safe(found.text)}" if found else "there is no report of what the server says"
-    alias = f"; alias because: {safe(made.alias_of['reason'])}" if made.alias_of else ""
-    return f"label: {safe(made.label)}; {said}{'; a self-test' if made.self_test else ''}{alias}"
+    said = f"the server reports {escape_text(found.text)}" if found else "there is no report of what the server says"
+    alias = f"; alias because: {escape_text(made.alias_of['reason'])}" if made.alias_of else ""
+    return f"label: {escape_text(made.label)}; {said}{'; a self-test' if made.self_test else ''}{alias}"

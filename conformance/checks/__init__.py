@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from types import ModuleType
 
-from conformance.terms.check import Check, label
-from conformance.terms.extensions import CLIENT, CLIENT_GRPC, ROBUSTNESS
-from conformance.terms.user_error import UserError
+from conformance.spec.check import Check, format_label
+from conformance.spec.extensions import CLIENT, CLIENT_GRPC, ROBUSTNESS
+from conformance.spec.user_error import UserError
 
 # Area -> package, in the order in which a reader wants them: what is offered, the frame, the contents, what is built on
 # both. A package is never called like a module of Python's own, or like a dependency.
@@ -44,15 +44,15 @@ PACKAGES: Mapping[str, str] = {
 GRPC = "grpc"
 # What a server withstands (`ROBUSTNESS`) is sent only where that is asked for.
 # What is judged of clients, over each transport; all other areas are about servers.
-OF_CLIENTS = (CLIENT, CLIENT_GRPC)
-AREAS = tuple(area for area in PACKAGES if area not in (ROBUSTNESS, *OF_CLIENTS))
+CLIENT_AREAS = (CLIENT, CLIENT_GRPC)
+AREAS = tuple(area for area in PACKAGES if area not in (ROBUSTNESS, *CLIENT_AREAS))
 
 
 class SuiteError(UserError):
     """The suite itself is broken: its checks cannot be told apart."""
 
 
-def modules_of(package: str) -> Iterator[ModuleType]:
+def import_modules(package: str) -> Iterator[ModuleType]:
     """Yield the modules of an area's package: those of its `ORDER`, then all others by name."""
     home = importlib.import_module(f"{__name__}.{package}")
     names = sorted(found.name for found in pkgutil.iter_modules(home.__path__))
@@ -62,17 +62,17 @@ def modules_of(package: str) -> Iterator[ModuleType]:
 
 
 @cache
-def every(*, of_clients: bool) -> tuple[Check, ...]:
+def load_every_check(*, of_clients: bool) -> tuple[Check, ...]:
     """Return every check of servers, or of clients, package by package and in the order of their texts.
 
     Raises:
         SuiteError: two checks have one id, or two rows of a check.
     """
-    areas = OF_CLIENTS if of_clients else [area for area in PACKAGES if area not in OF_CLIENTS]
+    areas = CLIENT_AREAS if of_clients else [area for area in PACKAGES if area not in CLIENT_AREAS]
     found = tuple(
         value
         for package in dict.fromkeys(PACKAGES[area] for area in areas)
-        for module in modules_of(package)
+        for module in import_modules(package)
         for made in vars(module).values()
         if isinstance(made, Check) and made.body.__module__ == module.__name__
         for value in (made, *made.also)
@@ -101,25 +101,27 @@ def expect_unique(checks: Iterable[Check]) -> None:
         ids: set[str] = set()
         for row in check.rows:
             if row.id in ids:
-                raise SuiteError(f"the suite is broken: two rows are called {label(check.id, row.id)}, in {body}")
+                raise SuiteError(
+                    f"the suite is broken: two rows are called {format_label(check.id, row.id)}, in {body}"
+                )
             ids.add(row.id)
 
 
 @cache
-def of_area(area: str) -> tuple[Check, ...]:
+def list_area_checks(area: str) -> tuple[Check, ...]:
     """Return the checks of one area, those of its own package first."""
     home = f"{__name__}.{PACKAGES[area]}."
-    found = [check for check in every(of_clients=area in OF_CLIENTS) if check.area == area]
+    found = [check for check in load_every_check(of_clients=area in CLIENT_AREAS) if check.area == area]
     return tuple(sorted(found, key=lambda check: not check.body.__module__.startswith(home)))
 
 
 @cache
 def load() -> tuple[Check, ...]:
     """Return every check that is run on model roles, or without any model."""
-    return tuple(check for area in AREAS for check in of_area(area))
+    return tuple(check for area in AREAS for check in list_area_checks(area))
 
 
-def answers_by_requirement() -> dict[str, list[str]]:
+def map_checks_by_requirement() -> dict[str, list[str]]:
     """Return ledger id -> ids of the checks that answer for it, in the order of the suite."""
     answers: dict[str, list[str]] = {}
     for check in load():

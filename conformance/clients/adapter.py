@@ -19,9 +19,9 @@ from conformance.clients.line_process import GRACE, LineProcess
 
 __all__ = ["Adapter", "AdapterError", "AdapterHangsError", "AdapterLostError", "AdapterProcess"]
 
-PATIENCE = 10.0  # seconds for an adapter to introduce itself
+MAX_INTRODUCTION_S = 10.0  # seconds for an adapter to introduce itself
 MARGIN = 5.0  # seconds that an adapter has for itself, beside those of its inferences
-MOST_IN_A_ROW = 10  # times that an adapter breaks before it is not started again
+MAX_SUCCESSIVE_BREAKS = 10  # times that an adapter breaks before it is not started again
 
 
 class Adapter(Protocol):
@@ -60,7 +60,7 @@ class Adapter(Protocol):
 class AdapterProcess:
     """An adapter that is a program of its own; it is started when it is first needed."""
 
-    def __init__(self, command: Sequence[str], *, patience: float = PATIENCE) -> None:
+    def __init__(self, command: Sequence[str], *, patience: float = MAX_INTRODUCTION_S) -> None:
         """Take the command, which is run without a shell.
 
         Args:
@@ -89,10 +89,12 @@ class AdapterProcess:
         seconds = timeout * (1 if at_once else len(inferences)) + MARGIN
         with self._noting_breaks():
             self._started()
-            line = adapter_lines.infer(self._seq + 1, transport, address, inferences, at_once=at_once, timeout=timeout)
+            line = adapter_lines.make_infer(
+                self._seq + 1, transport, address, inferences, at_once=at_once, timeout=timeout
+            )
             began = time.monotonic()
             answer = self._ask(line, seconds)
-            found = adapter_lines.results(answer, self._seq, len(inferences), time.monotonic() - began)
+            found = adapter_lines.parse_results(answer, self._seq, len(inferences), time.monotonic() - began)
         self._breaks.clear()
         return found
 
@@ -104,8 +106,8 @@ class AdapterProcess:
         """Start it where it does not run, and have it introduce itself."""
         if self._process is None or self._introduction is None:
             self._process, self._seq = LineProcess(self.command), 0
-            answer = self._ask(adapter_lines.hello(1), self.patience)
-            self._introduction = adapter_lines.introduction(answer, 1)
+            answer = self._ask(adapter_lines.make_hello(1), self.patience)
+            self._introduction = adapter_lines.parse_introduction(answer, 1)
         return self._introduction
 
     def _ask(self, line: bytes, seconds: float) -> bytes:
@@ -127,7 +129,7 @@ class AdapterProcess:
             AdapterLostError: it has broken too often.
             AdapterError: it breaks.
         """
-        if len(self._breaks) >= MOST_IN_A_ROW:
+        if len(self._breaks) >= MAX_SUCCESSIVE_BREAKS:
             last = self._breaks[-1]
             raise AdapterLostError(f"the adapter broke {len(self._breaks)} times in a row: {last}", last.stderr)
         try:

@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Any
 from conformance.clients.adapter_errors import AdapterError
 from conformance.clients.inference import (
     PROTOCOL,
-    GivenOutput,
+    ClientOutput,
     Inference,
     Introduction,
     Result,
-    result_of,
+    parse_result,
     tensor_to_dict,
 )
-from conformance.terms import data
-from conformance.terms.text import safe
+from conformance.spec import data_files
+from conformance.spec.text import escape_text
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 SCHEMA = "adapter.schema.json"
-SHOWN = 120  # characters of a line
-LONGEST = 200  # characters of what an adapter says of its client
+MAX_LINE_CHARS = 120  # characters of a line
+MAX_TEXT_CHARS = 200  # characters of what an adapter says of its client
 
 
-def hello(seq: int) -> bytes:
+def make_hello(seq: int) -> bytes:
     """Return the line that comes first."""
     return _line({"seq": seq, "command": "hello", "protocol": PROTOCOL})
 
 
-def infer(
+def make_infer(
     seq: int, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
 ) -> bytes:
     """Return the line that asks for inferences; see `Adapter.infer`."""
@@ -43,18 +43,20 @@ def infer(
     return _line({"seq": seq, "command": "infer", **asked, "inferences": made})
 
 
-def introduction(line: bytes, seq: int) -> Introduction:
+def parse_introduction(line: bytes, seq: int) -> Introduction:
     """Return what an adapter says of its client.
 
     Raises:
         AdapterError: the line is no answer to hello.
     """
     client = _answer(line, seq, "introduction")["client"]
-    name, version, language = (safe(client.get(key, ""), LONGEST) for key in ("name", "version", "language"))
+    name, version, language = (
+        escape_text(client.get(key, ""), MAX_TEXT_CHARS) for key in ("name", "version", "language")
+    )
     return Introduction(name, version, language, tuple(dict.fromkeys(client["transports"])))
 
 
-def results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
+def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
     """Return what an adapter says of so many inferences.
 
     Args:
@@ -70,12 +72,12 @@ def results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
     if len(said) != count:
         raise AdapterError(f"line {seq} of the adapter has {len(said)} results for {count} inferences")
     try:
-        return [result_of(one, elapsed) for one in said]
+        return [parse_result(one, elapsed) for one in said]
     except (ValueError, TypeError, LookupError, OverflowError) as error:
-        raise AdapterError(f"line {seq} of the adapter has a tensor that is none: {safe(str(error))}") from None
+        raise AdapterError(f"line {seq} of the adapter has a tensor that is none: {escape_text(str(error))}") from None
 
 
-def said(seq: int, results: Sequence[Result]) -> bytes:
+def make_results_line(seq: int, results: Sequence[Result]) -> bytes:
     """Return a line that says what a client gave, as the suite has understood it."""
     return _line({"seq": seq, "results": [_result(result) for result in results]})
 
@@ -89,7 +91,7 @@ def _result(result: Result) -> dict[str, Any]:
     return {"outputs": outputs, **({"id": result.id} if result.id is not None else {})}
 
 
-def _output(output: GivenOutput) -> dict[str, Any]:
+def _output(output: ClientOutput) -> dict[str, Any]:
     if output.tensor is not None:
         return tensor_to_dict(output.tensor)
     if output.classes is not None:
@@ -106,7 +108,7 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
-        shown = safe(line[: SHOWN + 1].decode("utf-8", "replace"), SHOWN)
+        shown = escape_text(line[: MAX_LINE_CHARS + 1].decode("utf-8", "replace"), MAX_LINE_CHARS)
         raise AdapterError(
             f"line {seq} of the adapter's standard output is no JSON: {shown!r}; "
             "what a library prints has to go to standard error"
@@ -115,7 +117,7 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
 
     error = best_match(_validator(kind).iter_errors(answer))
     if error is not None:
-        where = f"{safe(error.json_path, SHOWN)}: {safe(error.message, SHOWN)}"
+        where = f"{escape_text(error.json_path, MAX_LINE_CHARS)}: {escape_text(error.message, MAX_LINE_CHARS)}"
         raise AdapterError(f"line {seq} of the adapter does not fit schemas/{SCHEMA} ({kind}) at {where}")
     if answer["seq"] != seq:
         raise AdapterError(f"line {seq} of the adapter answers seq {answer['seq']}, and {seq} was asked")
@@ -126,7 +128,7 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
 def _validator(kind: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator  # slow to import, and needed where a client is judged alone
 
-    schema = json.loads((data.folder("schemas") / SCHEMA).read_text(encoding="utf-8"))
+    schema = json.loads((data_files.find_folder("schemas") / SCHEMA).read_text(encoding="utf-8"))
     return Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
 
 

@@ -9,18 +9,18 @@ from typing import Final
 from conformance.clients.adapter import Adapter, AdapterError, AdapterHangsError
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference, Result
-from conformance.clients.peer import Heard, Peer
-from conformance.clients.peer.scene import Scene
-from conformance.expect.unmet import NotApplicable, Unmet
-from conformance.terms.extensions import GRPC
-from conformance.terms.text import safe
+from conformance.clients.peer import Peer, ReceivedRequest
+from conformance.clients.peer.scenario import Scenario
+from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.spec.extensions import GRPC
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 
 TIMEOUT: Final = 10.0  # seconds that a caller gives an inference, where a check gives no other
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """What was seen of one inference.
 
     Attributes:
@@ -34,7 +34,7 @@ class Seen:
 
     inference: Inference
     result: Result
-    heard: tuple[Heard, ...]
+    heard: tuple[ReceivedRequest, ...]
     outputs: Tensors
     timeout: float = TIMEOUT
     others: Tensors = ()
@@ -54,7 +54,7 @@ class Client:
         self._adapter = adapter
         self._peer = peer
         self.transport = transport
-        self.heard: list[Heard] = []
+        self.heard: list[ReceivedRequest] = []
         peer.refresh(transport)
 
     @property
@@ -68,7 +68,7 @@ class Client:
         fresh.heard = self.heard
         return fresh
 
-    def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Seen:
+    def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Observation:
         """Have the client make one inference, which is answered as the script says.
 
         Raises:
@@ -79,7 +79,7 @@ class Client:
 
     def infer_all(
         self, inferences: Sequence[Inference], script: Script, *, at_once: bool = False, timeout: float = TIMEOUT
-    ) -> list[Seen]:
+    ) -> list[Observation]:
         """Have the client make inferences of different models, one after the other or all at once.
 
         Raises:
@@ -96,19 +96,19 @@ class Client:
         heard = self._keep(scene)
         if scene.fault:
             raise scene.fault
-        if has_trouble(results, [one for _, one in heard]):
+        if has_failure(results, [one for _, one in heard]):
             self._peer.disturb(self.transport)
         if reason := next((result.cannot for result in results if result.cannot), ""):
             _refuse_what_was_tried(results, heard)
-            raise NotApplicable(f"the client cannot: {safe(reason)}")
+            raise NotApplicableError(f"the client cannot: {escape_text(reason)}")
         seen = []
         for place, (inference, result) in enumerate(zip(inferences, results, strict=True)):
             own = tuple(one for of, one in heard if of == place)
             others = (*earlier, *scene.outputs(beside=place))
-            seen.append(Seen(inference, result, own, script.asked_outputs(inference), timeout, others))
+            seen.append(Observation(inference, result, own, script.asked_outputs(inference), timeout, others))
         return seen
 
-    def _asked(self, scene: Scene, *, at_once: bool, timeout: float) -> list[Result]:
+    def _asked(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Return what the client gives its caller for each inference of a scene."""
         address = self._peer.address(self.transport)
         try:
@@ -118,10 +118,10 @@ class Client:
             self._peer.disturb(self.transport)
             if self.heard and isinstance(error, AdapterHangsError):  # the client was at work, and is so still
                 reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
-                raise Unmet(within, f"nothing came: {safe(str(error))}", reply) from None
+                raise UnmetError(within, f"nothing came: {escape_text(str(error))}", reply) from None
             raise
 
-    def _keep(self, scene: Scene) -> list[tuple[int, Heard]]:
+    def _keep(self, scene: Scenario) -> list[tuple[int, ReceivedRequest]]:
         """Return what was heard, each with the place of its inference, numbered and kept."""
         begun = len(self.heard)
         heard = [(place, replace(one, number=begun + count)) for count, (place, one) in enumerate(scene.heard())]
@@ -129,7 +129,7 @@ class Client:
         return heard
 
 
-def _refuse_what_was_tried(results: Sequence[Result], heard: Sequence[tuple[int, Heard]]) -> None:
+def _refuse_what_was_tried(results: Sequence[Result], heard: Sequence[tuple[int, ReceivedRequest]]) -> None:
     """Take no "cannot" for an inference whose request came: it was tried, and what came of it is what counts.
 
     Raises:
@@ -139,6 +139,6 @@ def _refuse_what_was_tried(results: Sequence[Result], heard: Sequence[tuple[int,
         raise AdapterError('the adapter says "cannot" of an inference whose request has come')
 
 
-def has_trouble(results: Sequence[Result], heard: Sequence[Heard]) -> bool:
+def has_failure(results: Sequence[Result], heard: Sequence[ReceivedRequest]) -> bool:
     """Whether inferences may have left something behind in the client: an error, or a connection that ended."""
     return any(result.error is not None for result in results) or any(not one.answer.is_kept for one in heard)

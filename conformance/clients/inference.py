@@ -23,7 +23,7 @@ Form = Literal["binary", "json"]
 
 
 @dataclass(frozen=True, slots=True)
-class AskedOutput:
+class RequestedOutput:
     """An output that the caller asks for.
 
     Attributes:
@@ -57,7 +57,7 @@ class Inference:
     model: str
     inputs: tuple[Tensor, ...]
     forms: tuple[Form, ...] = ("binary",)
-    outputs: tuple[AskedOutput, ...] | None = None
+    outputs: tuple[RequestedOutput, ...] | None = None
     all_outputs: Form | None = None
     id: str | None = None
     version: str | None = None
@@ -95,7 +95,7 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenOutput:
+class ClientOutput:
     """An output as the client gives it to its caller.
 
     Attributes:
@@ -122,14 +122,14 @@ class Result:
         elapsed: seconds, measured by the suite.
     """
 
-    outputs: tuple[GivenOutput, ...] | None = None
+    outputs: tuple[ClientOutput, ...] | None = None
     error: str | None = None
     status: str = ""
     cannot: str = ""
     id: str | None = None
     elapsed: float = 0.0
 
-    def output(self, name: str) -> GivenOutput | None:
+    def output(self, name: str) -> ClientOutput | None:
         """Return the output of that name, or None."""
         return next((output for output in self.outputs or () if output.name == name), None)
 
@@ -155,7 +155,7 @@ def tensor_to_dict(one: Tensor) -> dict[str, Any]:
     return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape), "data": data}
 
 
-def result_of(said: Mapping[str, Any], elapsed: float = 0.0) -> Result:
+def parse_result(said: Mapping[str, Any], elapsed: float = 0.0) -> Result:
     """Return what a client said of one inference; `said` fits the schema."""
     if "cannot" in said:
         return Result(cannot=said["cannot"], elapsed=elapsed)
@@ -166,15 +166,15 @@ def result_of(said: Mapping[str, Any], elapsed: float = 0.0) -> Result:
     return Result(outputs, id=said.get("id"), elapsed=elapsed)
 
 
-def _given_output(said: Mapping[str, Any]) -> GivenOutput:
+def _given_output(said: Mapping[str, Any]) -> ClientOutput:
     name = said["name"]
     if "classes" in said:
         classes = [Class(one["value"], one["index"], one.get("label")) for one in said["classes"]]
-        return GivenOutput(name, classes=tuple(classes))
+        return ClientOutput(name, classes=tuple(classes))
     try:
         array = tensors.decode(
             said["datatype"], tuple(said["shape"]), memoryview(b64decode(said["data"], validate=True))
         )
     except (DecodeError, ValueError, KeyError) as error:
-        return GivenOutput(name, trouble=str(error))
-    return GivenOutput(name, Tensor(name, said["datatype"], tuple(said["shape"]), array))
+        return ClientOutput(name, trouble=str(error))
+    return ClientOutput(name, Tensor(name, said["datatype"], tuple(said["shape"]), array))

@@ -16,11 +16,11 @@ from contextlib import suppress
 from typing import IO
 
 from conformance.clients.adapter_errors import AdapterError, AdapterHangsError
-from conformance.terms.text import safe
+from conformance.spec.text import escape_text
 
-LONGEST_LINE = 512 * 1024 * 1024  # bytes
+MAX_LINE_BYTES = 512 * 1024 * 1024  # bytes
 CHUNK = 1024 * 1024
-LOOK = 0.5  # seconds after which is looked whether a silent program still runs
+POLL_INTERVAL_S = 0.5  # seconds after which is looked whether a silent program still runs
 GRACE = 2.0  # seconds to end by itself, once its standard input is closed
 TAIL_BYTES, TAIL_LINES, LONGEST_TAIL = 8192, 12, 300  # of standard error
 
@@ -39,7 +39,7 @@ class LineProcess:
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
-            raise AdapterError(f"the adapter cannot be started: {safe(command[0])}: {why}") from None
+            raise AdapterError(f"the adapter cannot be started: {escape_text(command[0])}: {why}") from None
         self._in, self._out, self._err = (_opened(self._process, name) for name in ("stdin", "stdout", "stderr"))
         self._unsent = memoryview(b"")
         self._read = bytearray()
@@ -68,8 +68,8 @@ class LineProcess:
         deadline, looked = time.monotonic() + seconds, 0
         while (end := self._read.find(b"\n", looked)) < 0:
             looked = len(self._read)
-            if looked > LONGEST_LINE:
-                raise AdapterError(f"a line of the adapter is longer than {LONGEST_LINE} bytes")
+            if looked > MAX_LINE_BYTES:
+                raise AdapterError(f"a line of the adapter is longer than {MAX_LINE_BYTES} bytes")
             self._move(deadline, seconds)
         answer = bytes(self._read[:end])
         del self._read[: end + 1]
@@ -80,7 +80,7 @@ class LineProcess:
         """The last lines that it wrote to standard error."""
         self._drain()
         lines = self._tail.decode("utf-8", "replace").splitlines()
-        return [safe(line, LONGEST_TAIL) for line in lines[-TAIL_LINES:]]
+        return [escape_text(line, LONGEST_TAIL) for line in lines[-TAIL_LINES:]]
 
     def end(self, *, grace: float = GRACE) -> None:
         """Close its standard input, wait a little, and end what is left of it and of all that it has started."""
@@ -111,7 +111,7 @@ class LineProcess:
         left = deadline - time.monotonic()
         if left <= 0:
             raise AdapterHangsError(f"the adapter has not answered in {seconds:g} s")
-        ready = {key.fileobj for key, _ in self._selector.select(min(left, LOOK))}
+        ready = {key.fileobj for key, _ in self._selector.select(min(left, POLL_INTERVAL_S))}
         if not ready and self._process.poll() is not None:
             raise self._ended()
         if self._in in ready:
@@ -151,7 +151,7 @@ class LineProcess:
 
     def _ended(self) -> AdapterError:
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(LOOK)
+            self._process.wait(POLL_INTERVAL_S)
         status = self._process.returncode
         if status is None:
             return AdapterError("the adapter has closed its standard output")

@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from conformance.clients.miss import Judged, Miss
-from conformance.clients.recording.recorded import Recorded
-from conformance.clients.rules import judged
-from conformance.clients.watched import CLAIM, check_of, requirements
-from conformance.terms.extensions import GRPC, HTTP
-from conformance.terms.ledger import Requirement, requirement
-from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
-from conformance.terms.result import CheckResult, Failure
-from conformance.terms.text import safe
+from conformance.clients.recording.records import RecordedExchange
+from conformance.clients.rules import judge_request
+from conformance.clients.violation import RuleResults, Violation
+from conformance.clients.watch_checks import CLAIM, get_check_id, list_requirements
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.ledger import Requirement, get_requirement
+from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
+from conformance.spec.result import CheckResult, Failure
+from conformance.spec.text import escape_text
 
 UNNAMED: Final = "unnamed"
 OTHERS: Final = "others"
-MOST_CLIENTS: Final = 100  # that are told apart
-LONGEST_NAME: Final = 80
+MAX_CLIENTS: Final = 100  # that are told apart
+MAX_NAME_CHARS: Final = 80
 # What is judged of a request whose body was too long to be kept.
-BY_HEAD: Final = ("CLIENT-SENDS-POST",)
+HEAD_ONLY_REQUIREMENTS: Final = ("CLIENT-SENDS-POST",)
 
-Describe = Callable[[Recorded, Miss], Failure]
+Describe = Callable[[RecordedExchange, Violation], Failure]
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstMiss:
+class FirstViolation:
     """The first request of a client that misses a requirement.
 
     Attributes:
@@ -72,8 +72,8 @@ class FirstMiss:
     """
 
     client: str
-    recorded: Recorded
-    miss: Miss
+    recorded: RecordedExchange
+    miss: Violation
     outcome: Outcome
     failure: Failure | None = None
 
@@ -95,13 +95,13 @@ class Traffic:
         self._describe = describe
         self._header = header or "user-agent"
         self._strict = strict
-        self._open: dict[int, list[FirstMiss]] = {}  # by the number of the request
+        self._open: dict[int, list[FirstViolation]] = {}  # by the number of the request
 
-    def name_of(self, recorded: Recorded) -> str:
+    def name_of(self, recorded: RecordedExchange) -> str:
         """Return the name of the client that sent a request."""
-        return safe(recorded.received.header(self._header) or UNNAMED, LONGEST_NAME)
+        return escape_text(recorded.received.header(self._header) or UNNAMED, MAX_NAME_CHARS)
 
-    def asked(self, recorded: Recorded, client: str | None = None) -> list[FirstMiss]:
+    def asked(self, recorded: RecordedExchange, client: str | None = None) -> list[FirstViolation]:
         """Judge a request, if it is one of an inference.
 
         Args:
@@ -119,14 +119,14 @@ class Traffic:
         sender.requests[transport] = sender.requests.get(transport, 0) + 1
         sender.by_head += not recorded.is_whole
         first = [
-            FirstMiss(sender.name, recorded, miss, self.outcome_of(requirement(miss.requirement)))
+            FirstViolation(sender.name, recorded, miss, self.outcome_of(get_requirement(miss.requirement)))
             for miss in _counted(sender, recorded)
         ]
         if first:
             self._open[recorded.number] = first
         return first
 
-    def answered(self, recorded: Recorded) -> list[FirstMiss]:
+    def answered(self, recorded: RecordedExchange) -> list[FirstViolation]:
         """Describe what a request missed first, now that its answer is there; return that with the failures."""
         described = []
         for first in self._open.pop(recorded.number, ()):
@@ -137,13 +137,13 @@ class Traffic:
 
     def outcome_of(self, entry: Requirement) -> Outcome:
         """Return what a request comes to that misses a requirement."""
-        outcome = UNMET[entry.level]
+        outcome = UNMET_OUTCOMES[entry.level]
         return Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome
 
     def unmet(self, sender: Sender) -> Counter[Outcome]:
         """Return how many requirements a client misses, by what that comes to."""
         missed = [name for name, tally in sender.tallies.items() if tally.missed]
-        return Counter(self.outcome_of(requirement(name)) for name in missed)
+        return Counter(self.outcome_of(get_requirement(name)) for name in missed)
 
     def results(self) -> Sequence[CheckResult]:
         """Return a result for each client and each requirement of those transports that it used."""
@@ -154,18 +154,18 @@ class Traffic:
             for sender in self.clients.values()
             for transport in (HTTP, GRPC)
             if transport in sender.requests
-            for entry in requirements(transport)
+            for entry in list_requirements(transport)
         ]
 
     def _sender(self, name: str) -> Sender:
-        if name not in self.clients and len(self.clients) >= MOST_CLIENTS:
+        if name not in self.clients and len(self.clients) >= MAX_CLIENTS:
             name = OTHERS
         return self.clients.setdefault(name, Sender(name))
 
     def _result(self, sender: Sender, entry: Requirement) -> CheckResult:
         tally = sender.tallies.get(entry.id, Tally())
         found = CheckResult(
-            check_of(entry.id),
+            get_check_id(entry.id),
             sender.name,
             CLAIM,
             entry.area,
@@ -196,7 +196,7 @@ def _message(tally: Tally, failure: Failure) -> str:
     )
 
 
-def _counted(sender: Sender, recorded: Recorded) -> Iterator[Miss]:
+def _counted(sender: Sender, recorded: RecordedExchange) -> Iterator[Violation]:
     """Count what a request meets and misses; yield what this client misses for the first time."""
     found = _judged(recorded)
     missed = {miss.requirement for miss in found.misses}
@@ -211,9 +211,9 @@ def _counted(sender: Sender, recorded: Recorded) -> Iterator[Miss]:
             yield miss
 
 
-def _judged(recorded: Recorded) -> Judged:
-    found = judged(recorded.received)
+def _judged(recorded: RecordedExchange) -> RuleResults:
+    found = judge_request(recorded.received)
     if recorded.is_whole:
         return found
-    misses = tuple(miss for miss in found.misses if miss.requirement in BY_HEAD)
-    return Judged(tuple(name for name in found.met if name in BY_HEAD), misses)
+    misses = tuple(miss for miss in found.misses if miss.requirement in HEAD_ONLY_REQUIREMENTS)
+    return RuleResults(tuple(name for name in found.met if name in HEAD_ONLY_REQUIREMENTS), misses)

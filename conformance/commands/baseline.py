@@ -12,11 +12,11 @@ from typing import Any
 
 from conformance import checks
 from conformance.judging import baseline_file
-from conformance.judging.baseline import Known
-from conformance.judging.baseline_file import NO_REASON, BaselineError
-from conformance.judging.selection import fits
-from conformance.terms import files, ledger
-from conformance.terms.text import safe
+from conformance.judging.baseline import BaselineEntry
+from conformance.judging.baseline_file import DEFAULT_REASON, BaselineError
+from conformance.judging.selection import is_match
+from conformance.spec import files, ledger
+from conformance.spec.text import escape_text
 
 
 def add(commands: Any) -> None:
@@ -35,7 +35,9 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return what to print and the exit status."""
     faults = [
-        f"{path}: {safe(fault, 400)}" for path in options.files for fault in _of_file(path, is_sorted=options.sorted)
+        f"{path}: {escape_text(fault, 400)}"
+        for path in options.files
+        for fault in _of_file(path, is_sorted=options.sorted)
     ]
     number = len(options.files)
     return ("\n".join(faults), 1) if faults else (f"{number} baseline{'s hold' if number > 1 else ' holds'}", 0)
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def _of_file(path: Path, *, is_sorted: bool) -> Iterator[str]:
     """Yield what does not hold of a file."""
     try:
-        entries = baseline_file.of_text(files.read_text(path)).entries
+        entries = baseline_file.from_text(files.read_text(path)).entries
     except (BaselineError, files.UnreadableError) as error:
         yield str(error)
         return
@@ -55,13 +57,13 @@ def _of_file(path: Path, *, is_sorted: bool) -> Iterator[str]:
         yield from _order(entries)
 
 
-def _of_entry(entry: Known, before: Sequence[Known], today: date) -> Iterator[str]:
+def _of_entry(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date) -> Iterator[str]:
     """Yield what does not hold of an entry, with those that stand before it."""
-    if entry.reason == NO_REASON:
-        yield f"give a reason instead of {NO_REASON!r}"
+    if entry.reason == DEFAULT_REASON:
+        yield f"give a reason instead of {DEFAULT_REASON!r}"
     if entry.has_expired(today):
         yield f"expired on {entry.expires}"
-    if entry.check is not None and not any(fits(name, entry.check) for name in _known_checks()):
+    if entry.check is not None and not any(is_match(name, entry.check) for name in _known_checks()):
         yield "this suite has no such check"
     if entry.requirement is not None and entry.requirement not in ledger.load():
         yield f"this suite has no requirement {entry.requirement}"
@@ -69,7 +71,7 @@ def _of_entry(entry: Known, before: Sequence[Known], today: date) -> Iterator[st
         yield "is listed twice"
 
 
-def _order(entries: Sequence[Known]) -> Iterator[str]:
+def _order(entries: Sequence[BaselineEntry]) -> Iterator[str]:
     """Yield the first entry that belongs before the one above it."""
     for above, entry in pairwise(entries):
         if _place(entry) < _place(above):
@@ -77,7 +79,7 @@ def _order(entries: Sequence[Known]) -> Iterator[str]:
             return
 
 
-def _place(entry: Known) -> tuple[str, str, str]:
+def _place(entry: BaselineEntry) -> tuple[str, str, str]:
     return entry.check or "", entry.requirement or "", entry.message or ""
 
 
@@ -88,4 +90,4 @@ def _overlap(some: Collection[str], others: Collection[str]) -> bool:
 @cache
 def _known_checks() -> frozenset[str]:
     """Return the ids of all checks, of servers and of clients."""
-    return frozenset(check.id for area in checks.PACKAGES for check in checks.of_area(area))
+    return frozenset(check.id for area in checks.PACKAGES for check in checks.list_area_checks(area))

@@ -17,30 +17,30 @@ from typing import TYPE_CHECKING, Any
 
 from conformance import __version__
 from conformance.certification import label, manifest, profiles, sealing, signature, validity
-from conformance.certification.label import BUNDLED, Reported
+from conformance.certification.label import BUNDLED, ReportedServer
 from conformance.certification.manifest import CertificationError, Manifest
 from conformance.commands import certify_options, certify_run
 from conformance.judging.session import Session
 from conformance.report import json_report
-from conformance.terms import ledger
-from conformance.terms.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
-from conformance.terms.verdict import EXIT_STATUS, Verdict
+from conformance.spec import ledger
+from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
+from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
-from conformance.wire.json_text import parse
+from conformance.transport.unreachable import TargetLostError
+from conformance.wire.json_text import parse_json
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 REFERENCE = "reference"  # of --target-url: the bundled server
-SHOWN = 12  # reasons
+MAX_SHOWN_PROBLEMS = 12  # reasons
 MAX_INPUTS_BYTES = 1 << 20  # of the inputs that are given for models, as a manifest writes them
-UNKNOWN_YET = "1970-01-01T00:00:00+00:00"
+PLACEHOLDER_TIME = "1970-01-01T00:00:00+00:00"
 
 
 def add(commands: Any) -> None:
@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
         description="Judge a server in an isolated run and write report, recording, pages and manifest into a folder "
         "that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not, and the folder says why.",
     )
-    certify_options.add_to(parser)
+    certify_options.add_options(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
@@ -65,8 +65,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     folder: Path = options.output
     _expect_usable(options)
     file = _target_file(options)
-    key = signature.private_key(options.sign) if options.sign else signature.throwaway_key()
-    third_key = signature.private_key(options.countersign, "--countersign") if options.countersign else None
+    key = signature.read_private_key(options.sign) if options.sign else signature.make_throwaway_key()
+    third_key = signature.read_private_key(options.countersign, "--countersign") if options.countersign else None
     made = _draft(options, file, key, third_key)
     _expect_label(made, options, file)
     _prepare(folder)
@@ -108,8 +108,8 @@ def _expect_day(text: str) -> None:
         day = date.fromisoformat(text)
     except ValueError:
         raise CertificationError(f"--expires {text}: give a day as YYYY-MM-DD") from None
-    latest = validity.today() + validity.LONGEST
-    if not validity.today() <= day <= latest:
+    latest = validity.get_today() + validity.MAX_VALIDITY
+    if not validity.get_today() <= day <= latest:
         raise CertificationError(f"--expires {text}: give a day from today to {latest}")
 
 
@@ -145,7 +145,7 @@ def _draft(
     alias = options.alias_of and dict(zip(("name", "version"), options.alias_of, strict=True))
     third = None
     if third_key is not None:
-        described = signature.described(third_key, lasting=True)
+        described = signature.describe_key(third_key, lasting=True)
         third = {"name": options.third_party, "contact": options.third_party_contact, "key": described}
     roles = file.roles
     made = Manifest(
@@ -154,14 +154,18 @@ def _draft(
         container=options.container, version_command=options.version_command,
         alias_of=alias and {**alias, "reason": options.alias_reason}, self_test=options.self_test,
         profile=options.profile,
-        suite={"version": __version__, "digest": json_report.suite_digest(), "ledger": ledger.version()},
-        started=UNKNOWN_YET, finished=UNKNOWN_YET, expires=UNKNOWN_YET[:10],
-        key=signature.described(key, lasting=options.sign is not None),
+        suite={
+            "version": __version__,
+            "digest": json_report.compute_suite_digest(),
+            "ledger": ledger.compute_version(),
+        },
+        started=PLACEHOLDER_TIME, finished=PLACEHOLDER_TIME, expires=PLACEHOLDER_TIME[:10],
+        key=signature.describe_key(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
         models=_models(options, file),
     )  # fmt: skip
-    if unfit := manifest.unfit_member(made):
+    if unfit := manifest.find_unfit_member(made):
         member, meaning = unfit
         raise CertificationError(f"--{member.replace('_', '-')}: what you give does not fit, or is too long. {meaning}")
     return made
@@ -173,7 +177,7 @@ def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] |
     Raises:
         CertificationError: these are too large for a manifest, or JSON has no form for them.
     """
-    tables = config.tables_of({**{name: {} for name in options.target_model}, **file.models})
+    tables = config.to_tables({**{name: {} for name in options.target_model}, **file.models})
     try:
         size = len(json.dumps(tables, indent=1, allow_nan=False))
     except ValueError as error:
@@ -185,12 +189,12 @@ def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] |
 
 def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
     started, finished = report["started"], report["finished"]
-    expires = options.expires or str(validity.latest(finished))
-    standing = profiles.standing(made.profile, report, options.conformance_gate)
+    expires = options.expires or str(validity.find_last_valid_day(finished))
+    standing = profiles.find_standing(made.profile, report, options.conformance_gate)
     return replace(
         made,
         standing=standing or options.conformance_gate or CONFORMANT,
-        coverage=profiles.coverage(report) if standing == PARTIAL else None,
+        coverage=profiles.count_met_musts(report) if standing == PARTIAL else None,
         started=started,
         finished=finished,
         expires=expires,
@@ -204,38 +208,38 @@ def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfi
         CertificationError: the label is not the server's.
     """
     found = _asked(options, file)
-    for problem in label.faults(made, found) if found else ():
+    for problem in label.find_label_faults(made, found) if found else ():
         raise CertificationError(problem)
 
 
-def _asked(options: argparse.Namespace, file: TargetConfig) -> Reported | None:
+def _asked(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | None:
     """Return what the server calls itself; None where it does not answer, of which the run will speak."""
     url = options.target_url or file.url
     if url == REFERENCE:
-        return Reported(BUNDLED, "")
+        return ReportedServer(BUNDLED, "")
     try:
-        made = settings.make(
+        made = settings.make_settings(
             url or "",
             (*file.headers, *from_command_line(options.target_header)),
             ca_file=options.target_ca or file.ca_file,
             insecure=file.insecure,
             timeout=options.target_timeout or file.timeout or 10.0,
         )
-        with Session(Target(made)) as session, session.target.losing_patience():
-            document, _ = parse(session.target.get("/v2").body)
-    except (SettingsError, TargetLost):
+        with Session(Target(made)) as session, session.target.limit_silence():
+            document, _ = parse_json(session.target.get("/v2").body)
+    except (SettingsError, TargetLostError):
         return None
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         return None
-    target = {name: json_report.shown_name(document.get(name)) for name in ("name", "version")}
-    return label.reported({"target": target})
+    target = {name: json_report.format_name(document.get(name)) for name in ("name", "version")}
+    return label.read_reported_server({"target": target})
 
 
 def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
-    is_shown = profiles.is_shown(made.standing, made.profile, report)
-    found = [] if is_shown else [*report["why"], *profiles.unmet(made.profile, report, made.standing)]
+    is_shown = profiles.is_certifiable(made.standing, made.profile, report)
+    found = [] if is_shown else [*report["why"], *profiles.list_unmet_musts(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
-    return [*found, *(label.faults(made, label.reported(report)) if named else [])]
+    return [*found, *(label.find_label_faults(made, label.read_reported_server(report)) if named else [])]
 
 
 def _status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:
@@ -249,8 +253,8 @@ def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], fol
     profile = f"{'' if made.standing == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
-    more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-    why = "; ".join(problems[:SHOWN]) + more
+    more = f" and {len(problems) - MAX_SHOWN_PROBLEMS} more" if len(problems) > MAX_SHOWN_PROBLEMS else ""
+    why = "; ".join(problems[:MAX_SHOWN_PROBLEMS]) + more
     return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_hint(made, report)}"
 
 
@@ -258,6 +262,6 @@ def _hint(made: Manifest, report: dict[str, Any]) -> str:
     """Return what a server that is not certified as conformant can be certified as; empty where as nothing."""
     if made.standing != CONFORMANT:
         return ""
-    if profiles.is_shown(INTEROPERABLE, made.profile, report):
+    if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
         return f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
     return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""

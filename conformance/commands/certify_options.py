@@ -9,16 +9,16 @@ from typing import Any
 
 from conformance.certification import profiles
 from conformance.commands.connection_options import add_header
-from conformance.terms.outcome import GATES
+from conformance.spec.outcome import GATES
 
-NEEDED: Mapping[str, str] = {
+REQUIRED_OPTIONS: Mapping[str, str] = {
     "vendor": "who certifies",
     "product": "what: the name that the server reports, or see --alias-of",
     "product-version": "which: the version that it reports, or see --alias-of",
     "contact": "whom to ask: an address that somebody reads",
 }
 # What no verdict rests on, and a registry may ask for: metavar and help.
-BESIDE: Mapping[str, tuple[str, str]] = {
+OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
     "product-url": ("URL", "where the product can be had"),
     "licence": ("TEXT", "its licence, as an SPDX identifier or in a few words"),
     "container": ("IMAGE@sha256:DIGEST", "the image that is judged"),
@@ -27,7 +27,7 @@ BESIDE: Mapping[str, tuple[str, str]] = {
 }
 
 
-def add_to(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     _add_server(parser)
     _add_product(parser)
@@ -70,7 +70,7 @@ def _add_product(parser: Any) -> None:
         "that meets every MUST about exchanges and the transport, and not every one about refusals (default: as "
         "conformant, or as partial where nothing failed and not every MUST was judged)",
     )
-    for name, what in NEEDED.items():
+    for name, what in REQUIRED_OPTIONS.items():
         parser.add_argument(f"--{name}", required=True, metavar="TEXT", help=what)
     parser.add_argument(
         "--alias-of", nargs=2, metavar=("NAME", "VERSION"), help="what the server reports, where the label differs"
@@ -79,7 +79,7 @@ def _add_product(parser: Any) -> None:
     parser.add_argument(
         "--self-test", action="store_true", help="of the suite's own server, which is no product: to try it out"
     )
-    for name, (metavar, what) in BESIDE.items():
+    for name, (metavar, what) in OPTIONAL_OPTIONS.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=what)
 
 

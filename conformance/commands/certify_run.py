@@ -12,11 +12,11 @@ from typing import Any
 
 from conformance.certification import profiles
 from conformance.certification.manifest import CertificationError
-from conformance.report.reading import ReportError, read
+from conformance.report.report_file import ReportError, read
 from conformance.transport import client_names
 
 # Variables of the environment by which a user's own runs are shaped; others may hold what a header is made of.
-OF_THE_USER = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
+USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
 REPORT, EVIDENCE = "report.json", "evidence"
 
 
@@ -39,7 +39,7 @@ def judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     # Drawn for this run, so that nobody knows beforehand which row names which client.
     seed = f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"
     arguments = [*isolated, *workers, "--conformance-profile=certify", seed, *_arguments(options), *left, *secrets]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_THE_USER)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *arguments],
         env={**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
@@ -65,6 +65,6 @@ def _arguments(options: argparse.Namespace) -> list[str]:
         "--target-timeout": options.target_timeout,
     }
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
-    judged = profiles.extensions(options.profile, grpc=bool(options.target_grpc))
+    judged = profiles.list_extensions(options.profile, grpc=bool(options.target_grpc))
     models = [f"--target-model={name}" for name in options.target_model]
     return [*arguments, *models, *[f"--target-extension={name}" for name in judged]]

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
     return done
 
 
-def divided(arguments: Sequence[str]) -> tuple[list[str], list[str] | None]:
+def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str] | None]:
     """Return our own arguments, and the command of somebody's client behind `--`; None where there is no `--`."""
     words = list(arguments)
     if words[:1] != ["client"] or "--" not in words:

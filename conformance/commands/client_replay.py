@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from conformance.checks import OF_CLIENTS
+from conformance.checks import CLIENT_AREAS
 from conformance.clients.adapter import AdapterError, AdapterProcess
-from conformance.commands.evidence_reading import read_of_client
+from conformance.commands.evidence_reader import read_client_evidence
 from conformance.judging.client_session import ClientSession
 from conformance.judging.selection import find_row
-from conformance.terms.check import Check, Row, label
-from conformance.terms.result import CheckResult
-from conformance.terms.text import safe
-from conformance.terms.user_error import UserError
+from conformance.spec.check import Check, Row, format_label
+from conformance.spec.result import CheckResult
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
 
 
-def results(files: Sequence[Path], command: str | None) -> Iterator[CheckResult]:
+def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckResult]:
     """Yield what comes of the rows now.
 
     Args:
@@ -45,8 +45,8 @@ def results(files: Sequence[Path], command: str | None) -> Iterator[CheckResult]
 
 
 def _row(file: Path) -> tuple[Check, Row]:
-    check, row = read_of_client(file)
+    check, row = read_client_evidence(file)
     found = find_row(check, row)
-    if found is None or found[0].area not in OF_CLIENTS:
-        raise UserError(f"{file}: this suite has no {safe(label(check, row))} of clients")
+    if found is None or found[0].area not in CLIENT_AREAS:
+        raise UserError(f"{file}: this suite has no {escape_text(format_label(check, row))} of clients")
     return found

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
 USAGE = (
     "usage: oip-conformance client run [OPTION ...] -- COMMAND [ARGUMENT ...], where the command starts an adapter and "

@@ -10,26 +10,26 @@ from functools import partial
 from typing import Any
 
 from conformance.clients.recording import upstream
-from conformance.clients.recording.archive import Writer
+from conformance.clients.recording.archive import ArchiveWriter
 from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.proxy import PortError, Proxy, Route
 from conformance.clients.traffic import Traffic
-from conformance.commands.watch_conclusion import Addresses, Watched, conclude, now
+from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude, format_now
 from conformance.commands.watch_listener import WatchListener
 from conformance.commands.watch_options import WatchOptions, add_options, read_options
 from conformance.commands.watch_waiting import (
-    Ended,
     Interruption,
-    for_command,
-    for_seconds,
-    interrupts,
-    until_idle,
-    until_interrupted,
+    WatchEnd,
+    catch_interrupts,
+    wait_for_command,
+    wait_for_interrupt,
+    wait_seconds,
+    wait_until_idle,
 )
-from conformance.judging.wrong_request import describe
-from conformance.terms.user_error import UserError
+from conformance.judging.request_failure import describe
+from conformance.spec.user_error import UserError
 from conformance.transport.reference import ReferenceServer
-from conformance.transport.settings import Settings, make
+from conformance.transport.settings import Settings, make_settings
 
 DESCRIPTION = """\
 Listen where clients are told to go, judge every inference request that they send, and forward all of it unchanged to
@@ -69,8 +69,8 @@ def watch(options: WatchOptions) -> tuple[str, int]:
     Raises:
         UserError: a port cannot be listened at, or the command not be run.
     """
-    started = now()
-    with interrupts() as interrupted, _behind(options) as behind:
+    started = format_now()
+    with catch_interrupts() as interrupted, _behind(options) as behind:
         proxy = Proxy(_routes(options, behind), host=options.host)
         with _listening(proxy):
             addresses = _addresses(options, behind, proxy)
@@ -82,7 +82,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
                 proxy.close()  # what is still open is judged, too
                 stopped = ended.stopped or (f"judging broke off: {proxy.fault}" if proxy.fault else "")
                 listener.stopped = stopped
-    watched = Watched(traffic, addresses, started, stopped, listener.unread_reasons)
+    watched = WatchResult(traffic, addresses, started, stopped, listener.unread_reasons)
     text, status = conclude(
         watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all, gate=options.gate
     )
@@ -97,7 +97,7 @@ def _behind(options: WatchOptions) -> Iterator[Settings]:
         return
     server = ReferenceServer(grpc=options.grpc_port is not None)
     try:
-        yield make(server.url, grpc=server.grpc)
+        yield make_settings(server.url, grpc=server.grpc)
     finally:
         server.stop()
 
@@ -106,11 +106,11 @@ def _routes(options: WatchOptions, behind: Settings) -> list[Route]:
     """Return what is listened at: HTTP first, then gRPC."""
     routes = []
     if options.port is not None:
-        routes.append(Route(options.port, upstream.over_http(behind), HttpTap))
+        routes.append(Route(options.port, upstream.read_http_upstream(behind), HttpTap))
     if options.grpc_port is not None:
         from conformance.clients.recording.grpc_tap import GrpcTap  # its packages come with an extra
 
-        routes.append(Route(options.grpc_port, upstream.over_grpc(behind), GrpcTap))
+        routes.append(Route(options.grpc_port, upstream.read_grpc_upstream(behind), GrpcTap))
     return routes
 
 
@@ -143,7 +143,7 @@ def _listener(options: WatchOptions, traffic: Traffic, addresses: Addresses) -> 
         yield WatchListener(traffic, _say)
         return
     try:
-        writer = Writer(folder, addresses.http, addresses.grpc, is_strict=options.is_strict)
+        writer = ArchiveWriter(folder, addresses.http, addresses.grpc, is_strict=options.is_strict)
     except OSError as error:
         raise UserError(f"--conformance-evidence {folder}: {error.strerror}") from error
     listener = WatchListener(traffic, _say, folder, writer)
@@ -161,14 +161,14 @@ def _ready(options: WatchOptions, behind: Settings, addresses: Addresses) -> str
     return f"watching {where} in front of {server}{'' if ends else '; Ctrl-C ends it'}"
 
 
-def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, interrupted: Interruption) -> Ended:
+def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, interrupted: Interruption) -> WatchEnd:
     if options.command:
-        return for_command(options.command, addresses.environment(), interrupted)
+        return wait_for_command(options.command, addresses.environment(), interrupted)
     if options.seconds is not None:
-        return for_seconds(options.seconds, interrupted)
+        return wait_seconds(options.seconds, interrupted)
     if options.idle is not None:
-        return until_idle(options.idle, lambda: listener.last, lambda: listener.waiting > 0, interrupted)
-    return until_interrupted(interrupted)
+        return wait_until_idle(options.idle, lambda: listener.last, lambda: listener.waiting > 0, interrupted)
+    return wait_for_interrupt(interrupted)
 
 
 def _say(line: str) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.page_files import suffix_of, write
+from conformance.commands.page_files import find_suffix, write
 from conformance.report import comparison_markdown, regression
 from conformance.report.comparison import Comparison, compare
-from conformance.report.comparison_differences import only_differences
-from conformance.report.reading import ReportError, read
+from conformance.report.comparison_differences import keep_differences
+from conformance.report.report_file import ReportError, read
 
 
 def _html(comparison: Comparison) -> str:
@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 def _page(options: argparse.Namespace) -> str:
     output: Path | None = options.output
-    render = FORMATS[suffix_of(output, FORMATS)] if output else comparison_markdown.render
+    render = FORMATS[find_suffix(output, FORMATS)] if output else comparison_markdown.render
     if options.only_differences and len(options.reports) < 2:
         raise ReportError("--only-differences takes two reports or more")
     comparison = compare([(path.stem, read(path, is_whole=False)) for path in options.reports])
-    page = render(only_differences(comparison) if options.only_differences else comparison)
+    page = render(keep_differences(comparison) if options.only_differences else comparison)
     return write(output, page) if output else page.removesuffix("\n")

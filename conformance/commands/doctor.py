@@ -8,26 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.commands.connection_options import add_connection, add_timeout
-from conformance.judging.nothing_to_judge import ALL, some
+from conformance.discovery import model_discovery, placement_search
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.nothing_to_judge import ALL_MODELS, shorten_names
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.judging.surveying import survey
-from conformance.report.deployed_models import signature, unsteady
+from conformance.judging.subject_discovery import discover_subjects
+from conformance.report.deployed_models import describe_unsteady_model, format_signature
 from conformance.roles import roles
-from conformance.survey import deployed_survey, discovery
-from conformance.survey.survey import Survey
-from conformance.terms.extensions import OVER_HTTP, PROTOCOL
-from conformance.terms.text import safe
-from conformance.terms.user_error import UserError
+from conformance.spec.extensions import OVER_HTTP, PROTOCOL
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import hide
 from conformance.transport.header_values import from_command_line
-from conformance.transport.settings import SettingsError, without_user
+from conformance.transport.settings import SettingsError, strip_user
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
-FILLED_IN = "pytest --target-config=target.toml"
+JUDGE_COMMAND = "pytest --target-config=target.toml"
 NO_LIST = "the server lists none, at GET /v2/models or POST /v2/repository/index"
 NOTHING_TO_JUDGE = 6  # the exit status of a run that would be incomplete
 
@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         help=f"say of this deployed model whether it answers, with which inputs, and which extensions work on it "
-        f"(repeatable); {ALL}: of every one that the server lists",
+        f"(repeatable); {ALL_MODELS}: of every one that the server lists",
     )
     add_connection(parser)
     add_timeout(parser)
@@ -64,16 +64,16 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         DoctorError: the URL cannot be used, or nobody answers.
     """
     try:
-        made = settings.make(
+        made = settings.make_settings(
             options.url,
             from_command_line(options.target_header),
             ca_file=options.target_ca,
             insecure=options.target_insecure,
             timeout=options.target_timeout,
         )
-        with Session(Target(made)) as session, session.target.losing_patience():
+        with Session(Target(made)) as session, session.target.limit_silence():
             lines, status = _examined(session, options)
-    except (SettingsError, TargetLost) as error:
+    except (SettingsError, TargetLostError) as error:
         raise DoctorError(str(error)) from error
     return hide("\n".join(lines), made.secrets), status
 
@@ -81,21 +81,21 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str], int]:
     target, named = session.target, tuple(dict.fromkeys(options.target_model))
     health = ", ".join(f"{'' if target.get(path).succeeded else 'not '}{word}" for word, path in HEALTH.items())
-    names = discovery.listed(target)
-    _, nothing = survey(session)
+    names = placement_search.list_models(target)
+    _, nothing = discover_subjects(session)
     filled = len(session.survey.roles)
     if named or (names and not filled):
-        _, nothing = survey(session, Subjects(named or (ALL,), with_roles=False), lenient=True)
+        _, nothing = discover_subjects(session, Subjects(named or (ALL_MODELS,), with_roles=False), lenient=True)
     found = session.survey
     described = found.models if named else {}  # each has a line of its own, which says why nothing can be judged
     lines = [
         f"{'server':20}{_server(found)}; {health}",
-        f"{'lists':20}{safe(', '.join(found.listed), 200) or 'no extensions'}",
+        f"{'lists':20}{escape_text(', '.join(found.listed), 200) or 'no extensions'}",
         *(_extensions_on(target, _answering(described)) if described else _extensions(found)),
-        f"{'models':20}{safe(f'{len(names)} listed: {some(names)}', 300) if names else NO_LIST}",
+        f"{'models':20}{escape_text(f'{len(names)} listed: {shorten_names(names)}', 300) if names else NO_LIST}",
         *(_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
-        *([f"{'nothing to judge':20}{safe(nothing.text(), 600)}"] if nothing and not described else []),
+        *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
         f"{'next':20}{_next(options, found, is_stuck=nothing is not None)}",
     ]
     return lines, NOTHING_TO_JUDGE if nothing else 0
@@ -105,12 +105,12 @@ def _answering(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [name for name, model in models.items() if not model["trouble"]]
 
 
-def _server(found: Survey) -> str:
-    named = " ".join(safe(part, 60) for part in (found.name, found.version) if part)
-    return named or f"no server metadata ({safe(found.silence, 100) or 'no name'})"
+def _server(found: DiscoveryResult) -> str:
+    named = " ".join(escape_text(part, 60) for part in (found.name, found.version) if part)
+    return named or f"no server metadata ({escape_text(found.silence, 100) or 'no name'})"
 
 
-def _extensions(found: Survey) -> Iterator[str]:
+def _extensions(found: DiscoveryResult) -> Iterator[str]:
     """Yield a line for each extension: how we know of it, or why it is not offered."""
     for name in OVER_HTTP:
         yield f"{name:20}{found.offered.get(name) or found.absence(name)}"
@@ -118,40 +118,40 @@ def _extensions(found: Survey) -> Iterator[str]:
 
 def _extensions_on(target: Target, models: Sequence[str]) -> Iterator[str]:
     """Yield a line for each extension: on which of these models it works, and why not on the others."""
-    alone = {model: deployed_survey.try_extensions(target, model) for model in models}
+    alone = {model: model_discovery.try_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
-        works = [f"works on {some(working)}"] if working else []
+        works = [f"works on {shorten_names(working)}"] if working else []
         others = [_not_on(model, found, name) for model, found in alone.items() if model not in working]
-        yield f"{name:20}{safe('; '.join([*works, *others]), 200) or 'not tried: no model answers'}"
+        yield f"{name:20}{escape_text('; '.join([*works, *others]), 200) or 'not tried: no model answers'}"
 
 
-def _not_on(model: str, found: Survey, extension: str) -> str:
+def _not_on(model: str, found: DiscoveryResult, extension: str) -> str:
     return f"not on {model}: {found.refusals[extension] or 'no request of it fits'}"
 
 
 def _model(name: str, model: Mapping[str, Any]) -> str:
     """Return the line of a model: the inputs that it answers, or why it answers none."""
-    said = safe(model["refusal"], 300) if model["trouble"] else f"answers {signature(model)}"
-    odd = f"; {unsteady(model)}" if model["unsteady"] else ""
-    return f"{safe(name, 60):19} {said}{odd}"
+    said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
+    odd = f"; {describe_unsteady_model(model)}" if model["unsteady"] else ""
+    return f"{escape_text(name, 60):19} {said}{odd}"
 
 
-def _next(options: argparse.Namespace, found: Survey, *, is_stuck: bool) -> str:
+def _next(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> str:
     """Return the command to run next."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
     more += ["--target-insecure"] if options.target_insecure else []
-    command, answering = ["oip-conformance", "run", without_user(options.url), *more], _answering(found.models)
+    command, answering = ["oip-conformance", "run", strip_user(options.url), *more], _answering(found.models)
     if not answering and any(model["missing"] for model in found.models.values()):
-        init = ["oip-conformance", "init", "--target-url", without_user(options.url), *more]
-        init += _named([name for name in options.target_model if name != ALL])
-        return f"{shlex.join(init)} -o target.toml, say there what the models take, and: {FILLED_IN}"
+        init = ["oip-conformance", "init", "--target-url", strip_user(options.url), *more]
+        init += _named([name for name in options.target_model if name != ALL_MODELS])
+        return f"{shlex.join(init)} -o target.toml, say there what the models take, and: {JUDGE_COMMAND}"
     if not (found.roles or answering):
         return f"{shlex.join([*command, '--target-model'])} NAME, or deploy roles: oip-conformance models export --help"
-    one_by_one = options.target_model and ALL not in options.target_model
-    models = answering if one_by_one else [ALL] if len(found.models) > 1 else answering
+    one_by_one = options.target_model and ALL_MODELS not in options.target_model
+    models = answering if one_by_one else [ALL_MODELS] if len(found.models) > 1 else answering
     return shlex.join([*command, *_named(models), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])])
 
 

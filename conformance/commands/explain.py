@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from conformance.pages import explanations
-from conformance.terms import ledger
+from conformance.spec import ledger
 
 
 def add(commands: Any) -> None:

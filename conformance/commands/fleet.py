@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from conformance.fleet import fleet_file, running
 from conformance.fleet.fleet_error import USAGE, FleetError
-from conformance.fleet.running import Wishes
+from conformance.fleet.running import RunOptions
 
 DESCRIPTION: Final = """\
 Judge every target of a fleet file, each by a run of its own as `oip-conformance run` makes it, and leave a folder:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise FleetError(
             f"{options.file}: --update-baselines: no target has a baseline: give baselines, a folder for them"
         )
-    wishes = Wishes(
+    wishes = RunOptions(
         options.output,
         options.workers or fleet.workers,
         options.scheduler or "",

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.certification import manifest
-from conformance.commands.page_files import suffix_of, write
+from conformance.commands.page_files import find_suffix, write
 from conformance.report import history_markdown
-from conformance.report.history import Product, history
-from conformance.report.reading import ReportError, read
+from conformance.report.history import Product, build_history
+from conformance.report.report_file import ReportError, read
 
 
 def _html(products: Sequence[Product]) -> str:
@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> str:
         ReportError: the folder holds no report, or what is none; or the page cannot be written.
     """
     output: Path | None = options.output
-    render = FORMATS[suffix_of(output, FORMATS)] if output else history_markdown.render
-    page = render(history(_read(options.folder)))
+    render = FORMATS[find_suffix(output, FORMATS)] if output else history_markdown.render
+    page = render(build_history(_read(options.folder)))
     return write(output, page) if output else page.removesuffix("\n")
 
 

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands.connection_options import add_connection
-from conformance.judging.nothing_to_judge import some
+from conformance.discovery import model_discovery, placement_search, role_discovery
+from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.nothing_to_judge import shorten_names
 from conformance.judging.session import Session
-from conformance.survey import deployed_survey, discovery, role_survey
-from conformance.survey.survey import Survey
-from conformance.survey.target_tables import models_tables, quoted, roles_table
-from conformance.terms.extensions import PROTOCOL
-from conformance.terms.text import safe
-from conformance.terms.user_error import UserError
+from conformance.spec.extensions import PROTOCOL
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import hide
 from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 
 HEAD = """\
 # A target for oip-conformance: pytest --target-config=THIS-FILE
@@ -92,8 +92,8 @@ def run(options: argparse.Namespace) -> str:
             file.write(text)
     except OSError as error:
         raise InitError(f"cannot write {options.output}: {error.strerror}") from error
-    todo = f"; say there what {some(unfinished)} take, then" if unfinished else ":"
-    return safe(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
+    todo = f"; say there what {shorten_names(unfinished)} take, then" if unfinished else ":"
+    return escape_text(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
 
 def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
@@ -103,7 +103,7 @@ def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
         InitError: the URL cannot be used, nobody answers, or there is no model to write of.
     """
     try:
-        made = settings.make(
+        made = settings.make_settings(
             options.target_url,
             from_command_line(options.target_header),
             ca_file=options.target_ca,
@@ -112,28 +112,28 @@ def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
     except SettingsError as error:
         raise InitError(str(error)) from error
     try:
-        with Session(Target(made)) as session, session.target.losing_patience():
+        with Session(Target(made)) as session, session.target.limit_silence():
             text, unfinished = _asked(session, options.target_model)
             return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
-    except (SettingsError, TargetLost) as error:
+    except (SettingsError, TargetLostError) as error:
         raise InitError(hide(str(error), made.secrets)) from error
 
 
 def _asked(session: Session, named: Sequence[str]) -> tuple[str, list[str]]:
     """Return a file about a server, which is asked for its models, and those of which a user has to say more."""
     target = session.target
-    names = list(dict.fromkeys([*discovery.models(target), *named]))
+    names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
     if not names:
         raise InitError(
             f"{target.settings.url} lists no models, and none has the name of a role: name one with --target-model NAME"
         )
-    found = discovery.placements(target, names)
-    offered = role_survey.take(target, placements=found).offered
+    found = placement_search.find_placements(target, names)
+    offered = role_discovery.discover_roles(target, placements=found).offered
     filled = {placement.model for placement in found.values()}
     others = [name for name in names if name not in filled]
-    described = deployed_survey.take(target, others, lenient=True) if others else Survey()
+    described = model_discovery.discover_models(target, others, lenient=True) if others else DiscoveryResult()
     offered |= described.offered
     judged = ", ".join(name for name in offered if name != PROTOCOL) or "none"
-    head = HEAD.format(url=f"url = {quoted(target.settings.url)}", offered=f"; offered here: {judged}")
+    head = HEAD.format(url=f"url = {quote(target.settings.url)}", offered=f"; offered here: {judged}")
     unfinished = [name for name, model in described.models.items() if model["missing"]]
-    return f"{head}{roles_table(found)}{models_tables(described.models)}", unfinished
+    return f"{head}{format_roles_table(found)}{format_model_tables(described.models)}", unfinished

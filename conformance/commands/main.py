@@ -15,7 +15,7 @@ from types import ModuleType
 
 from conformance import __version__
 from conformance.commands.parser import Parser
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
 PROGRAM = "oip-conformance"
 
@@ -52,14 +52,18 @@ COMMANDS: Mapping[str, str] = {
     **{name: name for name in ("baseline", "compare", "history", "fleet", "report", "serve")},
 }
 # Those that become another program, whose options are its own.
-OF_OTHERS: Mapping[tuple[str, ...], str] = {("run",): "run", ("serve",): "serve", ("client", "run"): "client_run"}
+PASSTHROUGH_COMMANDS: Mapping[tuple[str, ...], str] = {
+    ("run",): "run",
+    ("serve",): "serve",
+    ("client", "run"): "client_run",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status; a usage error raises `SystemExit` with status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        for words, name in OF_OTHERS.items():
+        for words, name in PASSTHROUGH_COMMANDS.items():
             if tuple(arguments[: len(words)]) == words:
                 _module(name).replace_process(arguments[len(words) :])
         own, after = _module("client").divided(arguments) if arguments[:1] == ["client"] else (arguments, None)

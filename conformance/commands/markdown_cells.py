@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 
 
-def line(cells: Iterable[str]) -> str:
+def format_row(cells: Iterable[str]) -> str:
     """Return one line of a table, ending in a newline."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
-def link(text: str, url: str) -> str:
+def format_link(text: str, url: str) -> str:
     """Return a link; brackets in its text are escaped."""
     shown = re.sub(r"([][])", r"\\\1", text)
     return f"[{shown}]({url})"

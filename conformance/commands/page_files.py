@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.report.reading import ReportError
+from conformance.report.report_file import ReportError
 
 
-def suffix_of(path: Path, known: Iterable[str]) -> str:
+def find_suffix(path: Path, known: Iterable[str]) -> str:
     """Return the suffix of a file.
 
     Raises:

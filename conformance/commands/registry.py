@@ -58,12 +58,12 @@ def _check(options: argparse.Namespace) -> tuple[str, int]:
     for folder in options.folders:
         if not folder.is_dir():
             raise RegistryError(f"{folder}: no such folder")
-    found = checking.check(options.folders, options.root, validity.today())
-    return comment.text(found), 0 if all(each.is_taken for each in found) else 1
+    found = checking.check(options.folders, options.root, validity.get_today())
+    return comment.render(found), 0 if all(each.is_taken for each in found) else 1
 
 
 def _build(options: argparse.Namespace) -> tuple[str, int]:
-    found = static_site.build(options.root, options.output, validity.today())
+    found = static_site.build(options.root, options.output, validity.get_today())
     counts = {status: sum(entry.status is status for entry in found) for status in Status}
     said = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no certifications"
     refusals = [f"{entry.place}: {entry.refusals[0]}" for entry in found if entry.refusals]

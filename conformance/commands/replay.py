@@ -12,27 +12,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance.commands import client_replay, evidence_reading, watch_replay
+from conformance.commands import client_replay, evidence_reader, watch_replay
 from conformance.commands.connection_options import add_connection, add_timeout
-from conformance.commands.evidence_reading import ABOUT
+from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.commands.watch_options import add_gate
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
-from conformance.survey.survey import Survey
-from conformance.terms.check import Check, Row, label
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
-from conformance.terms.text import safe
-from conformance.terms.user_error import UserError
+from conformance.spec.check import Check, Row, format_label
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
 from conformance.transport import settings
-from conformance.transport.broken import is_broken
+from conformance.transport.broken_request import is_broken
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 
-WORDS = {
+OUTCOME_LABELS = {
     Outcome.PASS: "fixed",
     Outcome.OBSERVED: "fixed",
     Outcome.FAIL: "failed",
@@ -68,31 +68,31 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         ReplayError: there is no evidence, it is of another suite, or the settings cannot be used.
     """
-    if recording := watch_replay.recording_of(options.folder):
+    if recording := watch_replay.find_recording(options.folder):
         return watch_replay.replay(recording, options.conformance_gate)
     if options.conformance_gate:
         raise ReplayError("--conformance-gate: only a recording of `client watch` has a verdict")
     results = list(_results(options))
     lines = [_line(result) for result in results]
-    words = {WORDS.get(result.outcome, "error") for result in results}
+    words = {OUTCOME_LABELS.get(result.outcome, "error") for result in results}
     return "\n".join(lines), 6 if "error" in words else 1 if "failed" in words else 0
 
 
 def _line(result: CheckResult) -> str:
-    word = WORDS.get(result.outcome, "error")
-    return f"{word:<7} {result.label}" + (f": {safe(result.message, 400)}" if result.message else "")
+    word = OUTCOME_LABELS.get(result.outcome, "error")
+    return f"{word:<7} {result.label}" + (f": {escape_text(result.message, 400)}" if result.message else "")
 
 
 def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
-    own = options.folder / ABOUT
-    files = [own] if own.exists() else sorted(options.folder.glob(f"*/{ABOUT}"))
+    own = options.folder / CHECK_FILE
+    files = [own] if own.exists() else sorted(options.folder.glob(f"*/{CHECK_FILE}"))
     if not files:
         raise ReplayError(f"{options.folder}: no evidence of a failed row there")
-    if evidence_reading.are_of_client(files):
-        yield from client_replay.results(files, options.client_adapter)
+    if evidence_reader.is_all_client_evidence(files):
+        yield from client_replay.replay_rows(files, options.client_adapter)
         return
     for file in files:
-        about = evidence_reading.read(file)
+        about = evidence_reader.read(file)
         check, row = _find(about, file)
         with _session(options, about) as session:
             yield session.judge(check, row)
@@ -101,7 +101,7 @@ def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
 def _find(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
-        raise ReplayError(f"{file}: this suite has no {safe(label(about['check'], about['row']))}")
+        raise ReplayError(f"{file}: this suite has no {escape_text(format_label(about['check'], about['row']))}")
     return found
 
 
@@ -110,7 +110,7 @@ def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
     if grpc:
         expect_grpc("gRPC")
     try:
-        made = settings.make(
+        made = settings.make_settings(
             options.target_url or (about["url"] if about["url"].startswith("http") else ""),
             from_command_line(options.target_header),
             ca_file=options.target_ca,
@@ -120,8 +120,8 @@ def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
         )
     except SettingsError as error:
         raise ReplayError(str(error)) from error
-    placements = {role: Placement.of_dict(entry) for role, entry in about["placements"].items()}
-    survey, seed = Survey(**about["survey"]), about.get("seed")
+    placements = {role: Placement.from_dict(entry) for role, entry in about["placements"].items()}
+    survey, seed = DiscoveryResult(**about["survey"]), about.get("seed")
     return _asked_anew(Session(Target(made), survey, placements=placements, seed=seed))
 
 

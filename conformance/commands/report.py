@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.report import formats
-from conformance.report.json_report import digest
-from conformance.report.reading import ReportError, read
+from conformance.report.json_report import compute_digest
+from conformance.report.report_file import ReportError, read
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
@@ -29,10 +29,10 @@ def run(options: argparse.Namespace) -> str:
         ReportError: the file is no whole report, or a page cannot be written.
     """
     for path in options.output:
-        if formats.suffix(path) is None:
+        if formats.find_suffix(path) is None:
             raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(formats.FORMATS)}")
     report = read(options.report)
-    if report["footer"]["digest"] != digest(report):
+    if report["footer"]["digest"] != compute_digest(report):
         raise ReportError(f"{options.report} was edited or cut: its digest is not that of what it says")
     for path in options.output:
         try:

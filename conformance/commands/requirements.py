@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.pages import servers
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
 RESULTS = "results"
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> str:
 
     output: Path | None = options.output
     if output is None:
-        return pages.index().removesuffix("\n")
+        return pages.render_index().removesuffix("\n")
     found = pages.render(servers.load(output.absolute().parent / RESULTS))
     try:
         output.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,9 @@ from math import prod
 from typing import Any
 
 from conformance.roles import roles
-from conformance.roles.formulas import formula
+from conformance.roles.formulas import format_formula
 from conformance.roles.roles import Role, TensorSpec
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
 
 class UnknownRoleError(UserError):
@@ -48,7 +48,7 @@ def _described(role: Role) -> Iterator[str]:
     yield f"{role.name}: {role.purpose}"
     yield f"    in      {_signature(role.inputs)}"
     yield f"    out     {_signature(role.outputs)}"
-    yield f"    is      {formula(role)}"
+    yield f"    is      {format_formula(role)}"
     for spec in role.outputs:
         if labels := role.labels.get(spec.name):
             rest = "; the others have none" if len(labels) < abs(prod(spec.shape)) else ""

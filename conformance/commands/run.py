@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
 USAGE = "usage: oip-conformance run URL [OPTION ...], with the options that `pytest --help` lists"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance.judging import baseline_file
-from conformance.judging.baseline import Baseline, unapplied
+from conformance.judging.baseline import Baseline, revert_baseline
 from conformance.judging.baseline_file import BaselineError
 from conformance.report import baseline_update, formats
-from conformance.report.leaving import LeftBehind, claim
-from conformance.terms.result import CheckResult
-from conformance.terms.user_error import UserError
+from conformance.report.output_files import OutputWriter, claim_folder
+from conformance.spec.result import CheckResult
+from conformance.spec.user_error import UserError
 from conformance.transport import journal
 
 
@@ -34,7 +34,7 @@ class RunFiles:
     baseline: Baseline | None = None
     baseline_path: Path | None = None
     updates_baseline: bool = False
-    left: LeftBehind = field(default_factory=LeftBehind)
+    left: OutputWriter = field(default_factory=OutputWriter)
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def read_files(options: argparse.Namespace) -> RunFiles:
         UserError: a path cannot be used, or the baseline not be read.
     """
     for path in options.conformance_report:
-        if formats.suffix(path) is None:
+        if formats.find_suffix(path) is None:
             known = ", ".join(formats.FORMATS)
             raise UserError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known are {known}")
         if not path.absolute().parent.is_dir():
@@ -74,7 +74,7 @@ def read_files(options: argparse.Namespace) -> RunFiles:
     if updates and path is None:
         raise UserError("--conformance-update-baseline: give --conformance-baseline FILE, too")
     reports, evidence = tuple(options.conformance_report), options.conformance_evidence
-    if evidence is not None and (fault := claim(evidence, journal.OF_ANOTHER_RUN)):
+    if evidence is not None and (fault := claim_folder(evidence, journal.STALE_PATTERNS)):
         raise UserError(f"--conformance-evidence {evidence}: {fault}")
     return RunFiles(reports, evidence, _baseline(path, updates=updates), path, updates)
 
@@ -88,7 +88,7 @@ def _baseline(path: Path | None, *, updates: bool) -> Baseline | None:
         raise UserError(str(error)) from error
 
 
-def with_baseline(
+def apply_baseline(
     files: RunFiles, results: Sequence[CheckResult], *, is_whole: bool
 ) -> tuple[Baseline | None, Sequence[CheckResult]]:
     """Return the baseline, brought up to date where that is asked for, and the results as it has them."""
@@ -97,8 +97,8 @@ def with_baseline(
         return None, results
     if files.updates_baseline:
         found = [baseline.applied(result) for result in results]
-        baseline = baseline_update.updated(path, baseline, found, files.left, is_whole=is_whole)
-    return baseline, [baseline.applied(unapplied(result)) for result in results]
+        baseline = baseline_update.update_baseline(path, baseline, found, files.left, is_whole=is_whole)
+    return baseline, [baseline.applied(revert_baseline(result)) for result in results]
 
 
 def write_reports(files: RunFiles, report: dict[str, Any]) -> None:

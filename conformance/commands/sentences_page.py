@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from conformance.commands.markdown_cells import line, link
-from conformance.terms.documents import Document, Sentence
-from conformance.terms.ledger import Requirement
+from conformance.commands.markdown_cells import format_link, format_row
+from conformance.spec.documents import Document, Sentence
+from conformance.spec.ledger import Requirement
 
 HEAD = """# Sentences
 
-Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/terms/sentences/*.toml`, and the
-sources in `conformance/terms/ledger.toml`, instead.
+Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/spec/sentences/*.toml`, and the
+sources in `conformance/spec/ledger.toml`, instead.
 
 Every sentence of the documents that asks a server or a client for something, in the order of the documents, with the
 requirements that judge it or the reason why none does. A link leads to the sentence itself, at the revision that was
@@ -28,7 +28,7 @@ read. `oip-conformance sources check DIR` looks each of them up in a folder of c
 TABLE_HEAD = "| section | sentence | key | judged by |\n|---|---|---|---|\n"
 
 
-def cited_by(ledger: Iterable[Requirement]) -> dict[str, list[str]]:
+def map_citations(ledger: Iterable[Requirement]) -> dict[str, list[str]]:
     """Return the ids of the requirements that cite each sentence, by its key, in the order of the ledger."""
     found: dict[str, list[str]] = {}
     for entry in ledger:
@@ -55,13 +55,13 @@ def render(sentences: Iterable[Sentence], cited: Mapping[str, Sequence[str]]) ->
 def _summary(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
     judged = sum(sentence.key in cited for sentence in found)
     reasons, gaps = (sum(bool(getattr(sentence, name)) for sentence in found) for name in ("unjudged", "gap"))
-    cells = (link(document.title, document.url), document.revision[:12], document.date)
-    return line((*cells, *map(str, (len(found), judged, reasons, gaps))))
+    cells = (format_link(document.title, document.url), document.revision[:12], document.date)
+    return format_row((*cells, *map(str, (len(found), judged, reasons, gaps))))
 
 
 def _gaps(documents: Iterable[Sequence[Sentence]]) -> str:
     gaps = [sentence for found in documents for sentence in found if sentence.gap]
-    lines = [f"- {link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
+    lines = [f"- {format_link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
     return "## Gaps\n\nWhat should be judged and is not.\n\n" + "".join(lines) if lines else ""
 
 
@@ -73,6 +73,6 @@ def _document(document: Document, found: Sequence[Sentence], cited: Mapping[str,
 def _line(sentence: Sentence, ids: Sequence[str]) -> str:
     reasons = {"none": sentence.unjudged, "gap": sentence.gap}
     judged = [", ".join(ids), *(f"{kind}: {why}" if why else "" for kind, why in reasons.items())]
-    shown = link(sentence.gist or sentence.section, sentence.url)
+    shown = format_link(sentence.gist or sentence.section, sentence.url)
     name = sentence.key.removeprefix(f"{sentence.document.key}.")
-    return line((sentence.section, shown, f"`{name}`", "<br>".join(filter(None, judged))))
+    return format_row((sentence.section, shown, f"`{name}`", "<br>".join(filter(None, judged))))

@@ -9,11 +9,11 @@ from typing import Any
 
 from conformance.commands import sentences_page
 from conformance.pages import servers
-from conformance.pages.servers import Server
-from conformance.terms import ledger
-from conformance.terms.documents import Document, documents, sentences
-from conformance.terms.sentence_places import squeezed, trouble
-from conformance.terms.user_error import UserError
+from conformance.pages.servers import ServerResult
+from conformance.spec import ledger
+from conformance.spec.documents import Document, load_documents, load_sentences
+from conformance.spec.sentence_places import find_mismatch, squeeze_whitespace
+from conformance.spec.user_error import UserError
 
 
 class SourcesError(UserError):
@@ -48,14 +48,14 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
 
         return errata.render(_servers(options.folder)).removesuffix("\n")
     if options.action == "page":
-        cited = sentences_page.cited_by(ledger.load().values())
-        return sentences_page.render(sentences().values(), cited).removesuffix("\n")
+        cited = sentences_page.map_citations(ledger.load().values())
+        return sentences_page.render(load_sentences().values(), cited).removesuffix("\n")
     troubles = list(_check(options.folder))
-    count = sum(bool(sentence.document.copy) for sentence in sentences().values())
+    count = sum(bool(sentence.document.copy) for sentence in load_sentences().values())
     return ("\n".join(troubles), 1) if troubles else f"all {count} sentences are in their places"
 
 
-def _servers(folder: Path) -> tuple[Server, ...]:
+def _servers(folder: Path) -> tuple[ServerResult, ...]:
     if not folder.is_dir():
         raise SourcesError(f"{folder}: no such folder")
     try:
@@ -65,7 +65,7 @@ def _servers(folder: Path) -> tuple[Server, ...]:
 
 
 def _copied() -> list[Document]:
-    return [document for document in documents().values() if document.copy]
+    return [document for document in load_documents().values() if document.copy]
 
 
 def _check(folder: Path) -> Iterator[str]:
@@ -80,15 +80,15 @@ def _check(folder: Path) -> Iterator[str]:
 
 def _check_document(document: Document, path: Path) -> Iterator[str]:
     try:
-        text = squeezed(path.read_text(encoding="utf-8"))
+        text = squeeze_whitespace(path.read_text(encoding="utf-8"))
     except OSError as error:
         yield f"{document.key}: cannot read {path}: {error.strerror}"
         return
     except UnicodeDecodeError:
         yield f"{document.key}: {path} is not UTF-8"
         return
-    for sentence in sentences().values():
-        found = trouble(text, sentence) if sentence.document == document else None
+    for sentence in load_sentences().values():
+        found = find_mismatch(text, sentence) if sentence.document == document else None
         if found:
             words = " ... ".join(filter(None, (sentence.first, sentence.last)))
             yield f"{sentence.key}: {found}: {words!r} in {path}"

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.certification import manifest, profiles, signature, today, validity, with_suite
+from conformance.certification import current_outcome, manifest, other_suite, profiles, signature, validity
 from conformance.certification.manifest import NOTE, CertificationError, Manifest
-from conformance.certification.verifying import Folder, Keys, beside, reasons
-from conformance.terms import files
-from conformance.terms.outcome import PARTIAL
-from conformance.terms.text import safe
+from conformance.certification.verifying import Folder, RequiredSigners, describe_label, reasons
+from conformance.spec import files
+from conformance.spec.outcome import PARTIAL
+from conformance.spec.text import escape_text
 
-SHOWN = 10  # differences
+MAX_SHOWN_REASONS = 10  # differences
 
 
 def add(commands: Any) -> None:
@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """
     if not options.folder.is_dir():
         raise CertificationError(f"{options.folder}: no such folder")
-    keys = Keys(
-        signature.key_id(options.key) if options.key else None,
-        signature.key_id(options.third_party_key, "--third-party-key") if options.third_party_key else None,
+    keys = RequiredSigners(
+        signature.read_key_id(options.key) if options.key else None,
+        signature.read_key_id(options.third_party_key, "--third-party-key") if options.third_party_key else None,
     )
     folder = Folder(options.folder)
     if options.with_suite and (version := _other_suite(options.folder)):
@@ -62,14 +62,14 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     if found := list(reasons(folder, keys)):
         return _refused(folder, found), 1
     try:
-        return files.understood(lambda: _accepted(folder, options.key)), 0
+        return files.convert_errors(lambda: _accepted(folder, options.key)), 0
     except files.UnreadableError as error:
         return _refused(folder, [str(error)]), 1
 
 
 def _other_suite(path: Path) -> str | None:
     """Return the version of the suite that made a folder; None where it is this one."""
-    version = manifest.suite_version(path)
+    version = manifest.read_suite_version(path)
     if version is None:
         raise CertificationError(f"{path}: its manifest names no suite: {NOTE} may")
     return None if version == __version__ else version
@@ -79,32 +79,33 @@ def _by_its_suite(folder: Folder, version: str, options: argparse.Namespace) -> 
     """Let another suite decide, and say what this one would."""
     keys = {"--key": options.key, "--third-party-key": options.third_party_key}
     arguments = [part for name, key in keys.items() if key for part in (name, str(key.resolve()))]
-    said = with_suite.verify(folder.path, version, arguments)
-    opinion = today.lines(folder) if said.holds else []
+    said = other_suite.verify(folder.path, version, arguments)
+    opinion = current_outcome.describe_outcome(folder) if said.holds else []
     return "\n".join([*said.lines, *opinion]), 0 if said.holds else 1
 
 
 def _refused(folder: Folder, found: Sequence[str]) -> str:
-    lines = [f"refused: {safe(reason, 400)}" for reason in found[:SHOWN]]
-    lines += [f"refused: and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    return "\n".join(filter(None, [*lines, beside(folder)]))
+    lines = [f"refused: {escape_text(reason, 400)}" for reason in found[:MAX_SHOWN_REASONS]]
+    lines += [f"refused: and {len(found) - MAX_SHOWN_REASONS} more"] if len(found) > MAX_SHOWN_REASONS else []
+    return "\n".join(filter(None, [*lines, describe_label(folder)]))
 
 
 def _accepted(folder: Folder, key: Path | None) -> str:
     made = folder.made
     finished = datetime.fromisoformat(made.finished)
     verified = (
-        f"verified: {safe(made.label)} by {safe(made.vendor)} is {made.certified_as} under the profile {made.profile}, "
+        f"verified: {escape_text(made.label)} by {escape_text(made.vendor)} is {made.certified_as}"
+        f" under the profile {made.profile}, "
         f"judged on {finished:%Y-%m-%d} by oip-conformance {__version__}"
     )
-    return "\n".join([verified, *_unmet(folder), beside(folder), *_signers(made, key), _validity(made)])
+    return "\n".join([verified, *_unmet(folder), describe_label(folder), *_signers(made, key), _validity(made)])
 
 
 def _unmet(folder: Folder) -> Iterator[str]:
     """Say what an interoperable server does not meet, and of a partial one what would have more judged."""
     if folder.made.standing == PARTIAL:
-        yield f"not everything was judged: {'; '.join(safe(reason, 400) for reason in folder.report['why'])}"
-    elif found := profiles.unmet(folder.made.profile, folder.report):
+        yield f"not everything was judged: {'; '.join(escape_text(reason, 400) for reason in folder.report['why'])}"
+    elif found := profiles.list_unmet_musts(folder.made.profile, folder.report):
         yield f"every MUST about exchanges and the transport is met; of the others, {'; '.join(found)}"
 
 
@@ -116,10 +117,10 @@ def _signers(made: Manifest, key: Path | None) -> Iterator[str]:
     else:
         yield f"self-attested: nobody vouches for the key {made.key['id']}, made for this folder alone"
     if third := made.third_party:
-        who = f"{safe(third['name'])} ({safe(third['contact'])})"
+        who = f"{escape_text(third['name'])} ({escape_text(third['contact'])})"
         yield f"run and countersigned by {who} with the key {third['key']['id']}"
 
 
 def _validity(made: Manifest) -> str:
-    over = validity.is_over(made.expires)
+    over = validity.is_expired(made.expires)
     return f"expired on {made.expires}: ask for a new one" if over else f"valid until {made.expires}"

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.checks.walk import calls, exchanges
 from conformance.checks.walk.axes import KINDS, is_excluded
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
-from conformance.checks.walk.covering import Coverage, Excluded, Space, Step
+from conformance.checks.walk.covering import Coverage, IsExcluded, Space, Step
 
 
 def add(commands: Any) -> None:
@@ -21,11 +21,11 @@ def add(commands: Any) -> None:
 def run(_: argparse.Namespace) -> str:
     """Return what to print."""
     return "\n".join(
-        [*_kinds(KINDS, exchanges.steps_of, is_excluded), *_kinds(CALLS, calls.steps_of, is_excluded_call)]
+        [*_kinds(KINDS, exchanges.build_steps, is_excluded), *_kinds(CALLS, calls.build_steps, is_excluded_call)]
     )
 
 
-def coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: Excluded) -> Coverage:
+def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: IsExcluded) -> Coverage:
     """Return how many pairs of values of the axes meet in steps, counted anew."""
     own = [{axis: step[axis] for axis in axes} for step in steps]
     return Space(axes, excluded, lambda *_: False).coverage(own)
@@ -34,12 +34,12 @@ def coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded:
 def _kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:
     for kind, axes in kinds.items():
         steps = steps_of(kind)
-        brief = steps[: len(steps) // exchanges.BRIEF]
+        brief = steps[: len(steps) // exchanges.BRIEF_STEPS]
 
         def is_never(*values: str, kind: str = kind) -> bool:
             return bool(excluded(kind, *values))
 
-        yield f"{kind}: {len(steps)} steps, {coverage(axes, steps, is_never)}; the first {len(brief)} in front"
+        yield f"{kind}: {len(steps)} steps, {measure_coverage(axes, steps, is_never)}; the first {len(brief)} in front"
         for axis, values in axes.items():
             yield f"    {axis.replace('_', ' '):14} {_listed(values)}"
         never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)

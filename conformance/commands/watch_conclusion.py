@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from conformance.clients.recording.recorded import Recorded
+from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import Traffic
-from conformance.commands.run_files import RunFiles, with_baseline, write_reports
+from conformance.commands.run_files import RunFiles, apply_baseline, write_reports
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.conclusion import Conclusion
-from conformance.judging.watched_conclusion import of_watch, survey_of
+from conformance.judging.watched_conclusion import conclude_watch, summarize_clients
 from conformance.report import github, json_report, terminal, terminal_findings
-from conformance.report.findings import label
+from conformance.report.findings import format_label
 from conformance.report.lines import Line
-from conformance.survey.survey import Survey
-from conformance.terms.extensions import GRPC, HTTP
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import INCOMPLETE, INTEROPERABLE, Outcome
-from conformance.terms.verdict import EXIT_STATUS, Verdict
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import INCOMPLETE, INTEROPERABLE, Outcome
+from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.transport.settings import Settings
 
 RULER = 78
@@ -37,7 +37,7 @@ class Addresses:
     http: str = ""
     grpc: str = ""
 
-    def of(self, recorded: Recorded) -> str:
+    def of(self, recorded: RecordedExchange) -> str:
         """Return the address that a request came to."""
         return self.grpc if recorded.received.is_over_grpc else self.http
 
@@ -48,7 +48,7 @@ class Addresses:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchResult:
     """What was watched.
 
     Attributes:
@@ -67,19 +67,19 @@ class Watched:
 
 
 def conclude(
-    watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
+    watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
     """Write what is to be written; return what to print and the exit status, which the gate decides."""
     found = watched.traffic.results()
-    baseline, results = with_baseline(files, found, is_whole=bool(found) and not watched.stopped)
-    conclusion = of_watch(results, baseline, watched.stopped, gate)
-    survey = survey_of(results, list(watched.traffic.clients))
+    baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
+    conclusion = conclude_watch(results, baseline, watched.stopped, gate)
+    survey = summarize_clients(results, list(watched.traffic.clients))
     report = None
-    if files.reports or (github.is_there(os.environ) and not watched.is_of_recording):
+    if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
         report = _report(watched, conclusion, survey, is_strict=is_strict)
         write_reports(files, report)
         files.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
-    lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
+    lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.build_commands(report, os.environ)]
     lines.append(_verdict_line(watched, conclusion, survey))
     verdict, found_gate = _judge_what_was_sent(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
@@ -92,10 +92,12 @@ def _judge_what_was_sent(verdict: Verdict, gate: str | None, stopped: str) -> Ve
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
 
-def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_strict: bool) -> dict[str, Any]:
+def _report(
+    watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, is_strict: bool
+) -> dict[str, Any]:
     addresses = watched.addresses
     url = addresses.http or addresses.grpc
-    options = json_report.asked(
+    options = json_report.describe_options(
         profile="certify",
         dangerous=False,
         strict=is_strict,
@@ -112,7 +114,7 @@ def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_stri
         options=options,
         seed=None,
         started=watched.started,
-        finished=now(),
+        finished=format_now(),
         complete=conclusion.is_complete,
         gate=conclusion.gate,
         coverage=conclusion.coverage,
@@ -120,7 +122,7 @@ def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_stri
     )
 
 
-def now() -> str:
+def format_now() -> str:
     """Return the time as reports have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -128,27 +130,27 @@ def now() -> str:
 # --- shown ------------------------------------------------------------------------------------------------------------
 
 
-def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_all: bool) -> Iterator[str]:
+def _shown(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, shows_all: bool) -> Iterator[str]:
     """Yield what the terminal shows; under a baseline the difference alone."""
     results, gate = conclusion.results, conclusion.gate
     checks = [result.to_dict() for result in results]
-    most = None if shows_all else terminal_findings.MOST_BLOCKS
+    most = None if shows_all else terminal_findings.MAX_BLOCKS
     yield from _section("clients", _clients(watched.traffic))
     yield from _section("not read", [f"{count:>6}  {why}" for why, count in watched.unread.items()])
     if gate:
         new = set(gate.new)
-        checks = [check for check in checks if label(check) in new]
-        yield from _section("gate", terminal.gate(gate))
+        checks = [check for check in checks if format_label(check) in new]
+        yield from _section("gate", terminal.format_gate(gate))
     elif results:
-        yield from _section("summary", terminal.summary(conclusion, survey, Party.CLIENT))
-    yield from _section("failures", terminal_findings.failures(checks, "", most=most))
-    yield from _section("advice", terminal_findings.advice(checks, most=most))
-    yield from _section("fix first", terminal_findings.fix_first(checks))
+        yield from _section("summary", terminal.format_summary(conclusion, survey, Party.CLIENT))
+    yield from _section("failures", terminal_findings.format_failures(checks, "", most=most))
+    yield from _section("advice", terminal_findings.format_advice(checks, most=most))
+    yield from _section("fix first", terminal_findings.format_fix_first(checks))
 
 
-def _verdict_line(watched: Watched, conclusion: Conclusion, survey: Survey) -> str:
+def _verdict_line(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult) -> str:
     subject = f"What {_named(list(watched.traffic.clients))} sent"
-    return terminal.verdict_line(conclusion, subject, survey.offered, party=Party.CLIENT)
+    return terminal.format_verdict(conclusion, subject, survey.offered, party=Party.CLIENT)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.clients.recording.archive import Writer
-from conformance.clients.recording.recorded import Recorded
-from conformance.clients.traffic import FirstMiss, Traffic
-from conformance.clients.watched import check_of
+from conformance.clients.recording.archive import ArchiveWriter
+from conformance.clients.recording.records import RecordedExchange
+from conformance.clients.traffic import FirstViolation, Traffic
+from conformance.clients.watch_checks import get_check_id
 from conformance.judging import watched_evidence
-from conformance.terms import ledger
-from conformance.terms.outcome import Outcome
-from conformance.terms.text import safe
+from conformance.spec import ledger
+from conformance.spec.outcome import Outcome
+from conformance.spec.text import escape_text
 
-MOST_REASONS = 100
+MAX_REASONS = 100
 
 
 class WatchListener:
@@ -39,7 +39,7 @@ class WatchListener:
         traffic: Traffic,
         show: Callable[[str], None],
         evidence: Path | None = None,
-        writer: Writer | None = None,
+        writer: ArchiveWriter | None = None,
     ) -> None:
         self.traffic = traffic
         self.unread_reasons: Counter[str] = Counter()
@@ -50,14 +50,14 @@ class WatchListener:
         self._evidence = evidence
         self._writer = writer
 
-    def asked(self, recorded: Recorded) -> None:
+    def asked(self, recorded: RecordedExchange) -> None:
         """Judge a request; show what it misses first."""
         self.last = time.monotonic()
         self.waiting += 1
         for first in self.traffic.asked(recorded):
             self._show(_line(first))
 
-    def answered(self, recorded: Recorded) -> None:
+    def answered(self, recorded: RecordedExchange) -> None:
         """Write a request and its answer down."""
         self.last = time.monotonic()
         self.waiting -= 1
@@ -66,21 +66,21 @@ class WatchListener:
             self._writer.write(recorded, self.traffic.name_of(recorded))
         for first in described:
             if self._evidence is not None and first.failure is not None:
-                check = check_of(first.miss.requirement)
+                check = get_check_id(first.miss.requirement)
                 watched_evidence.write(self._evidence, check, first.client, recorded, first.failure)
 
     def unread(self, why: str) -> None:
         """Count what was not read; show it where that is new."""
-        line = safe(why)
-        if line not in self.unread_reasons and len(self.unread_reasons) < MOST_REASONS:
+        line = escape_text(why)
+        if line not in self.unread_reasons and len(self.unread_reasons) < MAX_REASONS:
             self._show(f"not read: {line}")
             self.unread_reasons[line] = 0
         if line in self.unread_reasons:
             self.unread_reasons[line] += 1
 
 
-def _line(first: FirstMiss) -> str:
+def _line(first: FirstViolation) -> str:
     miss, request = first.miss, f"request {first.recorded.number} of {first.client}"
-    named = f"{miss.requirement} ({ledger.requirement(miss.requirement).level})"
+    named = f"{miss.requirement} ({ledger.get_requirement(miss.requirement).level})"
     said = f"{request} does not meet {named}" if first.outcome is Outcome.FAIL else f"advice on {request}, by {named}"
-    return f"{said}: expected {safe(miss.expected, 200)}, got {safe(miss.actual, 200)}"
+    return f"{said}: expected {escape_text(miss.expected, 200)}, got {escape_text(miss.actual, 200)}"

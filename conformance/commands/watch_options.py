@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.commands.run_files import RunFiles, add_files, read_files
-from conformance.terms.outcome import GATES
-from conformance.terms.user_error import UserError
+from conformance.spec.outcome import GATES
+from conformance.spec.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import is_credential
 from conformance.transport.grpc_packages import expect_grpc, has_grpc
@@ -116,7 +116,7 @@ def _upstream(options: argparse.Namespace) -> Settings | None:
     if not (options.upstream or options.upstream_grpc):
         return None
     try:
-        made = settings.make(
+        made = settings.make_settings(
             options.upstream or "",
             ca_file=options.upstream_ca,
             insecure=options.upstream_insecure,

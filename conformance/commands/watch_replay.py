@@ -10,17 +10,17 @@ from conformance.clients.recording import archive
 from conformance.clients.recording.archive import Archive
 from conformance.clients.traffic import Traffic
 from conformance.commands.run_files import RunFiles
-from conformance.commands.watch_conclusion import Addresses, Watched, conclude
-from conformance.judging.wrong_request import describe
-from conformance.terms.user_error import UserError
+from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude
+from conformance.judging.request_failure import describe
+from conformance.spec.user_error import UserError
 from conformance.transport import har_file
 from conformance.transport.har import HarError
 
 
-def recording_of(path: Path) -> Path | None:
+def find_recording(path: Path) -> Path | None:
     """Return the recording of clients that a file is, or that a folder holds; None where there is none."""
     file = har_file.find(path) if path.is_dir() else path
-    return file if archive.is_of_clients(file) else None
+    return file if archive.is_client_recording(file) else None
 
 
 def replay(file: Path, gate: str | None = None) -> tuple[str, int]:
@@ -38,7 +38,7 @@ def replay(file: Path, gate: str | None = None) -> tuple[str, int]:
     for client, recorded in recording.requests:
         traffic.asked(recorded, client)
         traffic.answered(recorded)
-    watched = Watched(traffic, addresses, _started(recording), recording.stopped, is_of_recording=True)
+    watched = WatchResult(traffic, addresses, _started(recording), recording.stopped, is_of_recording=True)
     return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
 
 

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from conformance.terms.environment import WATCHED
-from conformance.terms.user_error import UserError
+from conformance.spec.environment import WATCHED_VARIABLE
+from conformance.spec.user_error import UserError
 
-TOLD_IN: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
-PATIENCE: Final = 60.0  # seconds that an answer may take before nothing counts as coming
+ADDRESS_VARIABLES: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
+MIN_ANSWER_WAIT_S: Final = 60.0  # seconds that an answer may take before nothing counts as coming
 _TICK: Final = 0.1  # seconds between two looks at a command, and at whether a signal came
 # Seconds that a command has to end by itself, as after Ctrl-C, which reaches it, too; and then to end when asked to.
 _OWN_END, _ASKED_END = 2.0, 5.0
@@ -24,7 +24,7 @@ _BY_SIGNAL: Final = 128  # what a shell adds to the number of the signal that en
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class WatchEnd:
     """How a watch ended.
 
     Attributes:
@@ -59,7 +59,7 @@ class Interruption:
 
 
 @contextmanager
-def interrupts() -> Iterator[Interruption]:
+def catch_interrupts() -> Iterator[Interruption]:
     """Yield what is set by SIGINT and SIGTERM meanwhile."""
     happened = Interruption()
     before = {number: signal.signal(number, lambda *_: happened.set()) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -70,14 +70,14 @@ def interrupts() -> Iterator[Interruption]:
             signal.signal(number, handler)
 
 
-def for_seconds(seconds: float, interrupted: Interruption) -> Ended:
+def wait_seconds(seconds: float, interrupted: Interruption) -> WatchEnd:
     """Wait for a time."""
-    return Ended(stopped="interrupted") if interrupted.wait(seconds) else Ended()
+    return WatchEnd(stopped="interrupted") if interrupted.wait(seconds) else WatchEnd()
 
 
-def until_idle(
+def wait_until_idle(
     seconds: float, last: Callable[[], float], is_waiting: Callable[[], bool], interrupted: Interruption
-) -> Ended:
+) -> WatchEnd:
     """Wait until nothing has come for a time.
 
     Args:
@@ -86,19 +86,19 @@ def until_idle(
         is_waiting: whether a request has no answer yet.
         interrupted: ends it, too.
     """
-    while (left := last() + (max(seconds, PATIENCE) if is_waiting() else seconds) - time.monotonic()) > 0:
+    while (left := last() + (max(seconds, MIN_ANSWER_WAIT_S) if is_waiting() else seconds) - time.monotonic()) > 0:
         if interrupted.wait(min(left, seconds)):
-            return Ended(stopped="interrupted")
-    return Ended()
+            return WatchEnd(stopped="interrupted")
+    return WatchEnd()
 
 
-def until_interrupted(interrupted: Interruption) -> Ended:
+def wait_for_interrupt(interrupted: Interruption) -> WatchEnd:
     """Wait for the signal that is the end where nothing else is."""
     interrupted.wait()
-    return Ended()
+    return WatchEnd()
 
 
-def for_command(command: Sequence[str], addresses: Mapping[str, str], interrupted: Interruption) -> Ended:
+def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], interrupted: Interruption) -> WatchEnd:
     """Run a command and wait for its end.
 
     Args:
@@ -109,16 +109,16 @@ def for_command(command: Sequence[str], addresses: Mapping[str, str], interrupte
     Raises:
         UserError: it cannot be started.
     """
-    own = {name: value for name, value in os.environ.items() if name not in TOLD_IN}
+    own = {name: value for name, value in os.environ.items() if name not in ADDRESS_VARIABLES}
     try:
-        child = subprocess.Popen(list(command), env={**own, **addresses, WATCHED: "1"})
+        child = subprocess.Popen(list(command), env={**own, **addresses, WATCHED_VARIABLE: "1"})
     except OSError as error:
         raise UserError(f"cannot run {command[0]}: {error.strerror}") from error
     while child.poll() is None:
         if interrupted.wait(_TICK):
             _end(child)
-            return Ended(_status(child), "interrupted")
-    return Ended(_status(child))
+            return WatchEnd(_status(child), "interrupted")
+    return WatchEnd(_status(child))
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -9,46 +9,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.terms import ledger
-from conformance.transport.broken import Broken
+from conformance.spec import ledger
+from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire import grpc_request
-from conformance.wire.json_text import parse
+from conformance.wire.json_text import parse_json
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER, Message
 
 # What a requirement of HTTP is over gRPC where it is part of another one there.
-WITHIN_ANOTHER: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
+GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
 
 
-def over_grpc(requirement: str | None) -> str | None:
+def to_grpc_requirement(requirement: str | None) -> str | None:
     """Return how a requirement is called over gRPC, for bodies of checks that run over both transports."""
     if requirement is None:
         return None
-    return WITHIN_ANOTHER.get(requirement) or ledger.over_grpc(requirement) or requirement
+    return GRPC_SUBSTITUTES.get(requirement) or ledger.find_grpc_id(requirement) or requirement
 
 
-def of_end(reply: Reply) -> str | None:
+def attribute_call_end(reply: Reply) -> str | None:
     """Return the requirement that a call breaks which ends without a status: whatever it asks for, it has one."""
     return "GRPC-STATUS" if reply.has_failed(FailureKind.STATUSLESS) else None
 
 
-def of_silence(reply: Reply) -> str:
+def attribute_silence(reply: Reply) -> str:
     """Return the requirement that a server breaks which goes on living and gives a request no answer at all."""
     return "GRPC-STATUS" if reply.is_over_grpc else "OIP-ERROR"
 
 
-def of_broken(found: Broken) -> str:
+def attribute_broken_request(found: BrokenRequest) -> str:
     """Return the requirement that a server breaks which neither answers nor refuses what it is asked beside rows.
 
     One that closes the connection without an answer, and lives, lacks an error; any other does not go on answering.
     What is asked there is what clients may ask.
     """
     ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
-    return of_silence(found.reply) if ended and found.reply.status is None and not found.lost else "OIP-ALIVE-LEGAL"
+    return (
+        attribute_silence(found.reply) if ended and found.reply.status is None and not found.lost else "OIP-ALIVE-LEGAL"
+    )
 
 
-def of_text(reply: Reply) -> str | None:
+def attribute_json_text(reply: Reply) -> str | None:
     """Return the requirement that an answer's JSON text breaks, or None.
 
     Bytes behind the JSON of an answer without header and binary outputs make the whole body no JSON.
@@ -56,21 +58,21 @@ def of_text(reply: Reply) -> str | None:
     answer = reply.answer
     json_alone = reply.header(INFERENCE_HEADER) is None and not any(output.binary for output in answer.outputs)
     kinds = ("json-invalid", "json-not-utf8", *(("trailing-bytes",) if json_alone else ()))
-    return "OIP-JSON" if answer.of_kind(*kinds) else None
+    return "OIP-JSON" if answer.find_by_kind(*kinds) else None
 
 
-def of_output(reply: Reply, name: str) -> str | None:
+def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
     """Return the requirement that keeps an output from being read, or None where it can be read or nothing is known."""
     answer = reply.answer
     output = answer.output(name)
     if reply.is_over_grpc:
         return _of_message(reply, output)
-    if (output is None or not output.binary) and (text := of_text(reply)):
+    if (output is None or not output.binary) and (text := attribute_json_text(reply)):
         return text
-    if answer.of_kind("json-not-object", "outputs-missing", "outputs-invalid"):
+    if answer.find_by_kind("json-not-object", "outputs-missing", "outputs-invalid"):
         return "OIP-OUTPUT-MEMBERS"
     if output is None:
-        return "OIP-OUTPUT-MEMBERS" if answer.of_kind("output-invalid", "name-missing") else _of_outputs(reply)
+        return "OIP-OUTPUT-MEMBERS" if answer.find_by_kind("output-invalid", "name-missing") else _of_outputs(reply)
     item: dict[str, Any] = (answer.document or {})["outputs"][output.index]
     if not isinstance(item.get("datatype"), str) or not isinstance(item.get("shape"), list):
         return "OIP-OUTPUT-MEMBERS"
@@ -82,14 +84,18 @@ def of_output(reply: Reply, name: str) -> str | None:
 def _of_message(reply: Reply, output: Output | None) -> str | None:
     """Return the same of an answer over gRPC, where a message has no more than two ways to hide an output."""
     if output is None:
-        return "OIP-OUTPUT-MEMBERS" if reply.answer.document is None else of_call(reply.exchange.message)
+        return (
+            "OIP-OUTPUT-MEMBERS"
+            if reply.answer.document is None
+            else attribute_missing_over_grpc(reply.exchange.message)
+        )
     is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
     return "OIP-SHAPE" if is_off else None
 
 
-def of_call(call: Message) -> str:
+def attribute_missing_over_grpc(call: Message) -> str:
     """Return which promise the lack of an output breaks over gRPC: what was listed comes, or all come."""
-    request = grpc_request.read(call)
+    request = grpc_request.parse_request(call)
     return "OIP-OUTPUTS-LISTED" if request is not None and request.outputs else "OIP-OUTPUTS-ALL"
 
 
@@ -98,7 +104,7 @@ def _of_outputs(reply: Reply) -> str | None:
     message = reply.exchange.message
     if any(name.lower() == INFERENCE_HEADER.lower() and value == "0" for name, value in message.headers):
         return "RAW-OUTPUTS"
-    request = parse(message.body[: message.json_length]).value
+    request = parse_json(message.body[: message.json_length]).value
     if not isinstance(request, dict):
         return None
     return "OIP-OUTPUTS-LISTED" if request.get("outputs") else "OIP-OUTPUTS-ALL"

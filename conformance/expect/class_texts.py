@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.wire.finding import shown
+from conformance.wire.finding import format_value
 
 Scores = np.ndarray[Any, Any]
 Number = int | float
@@ -67,16 +67,16 @@ def parse(text: str) -> ClassText:
     """
     value, *rest = text.split(":", 2)
     if not rest:
-        raise ClassTextError(f"no colon in {shown(text)}")
+        raise ClassTextError(f"no colon in {format_value(text)}")
     if not _NUMBER.fullmatch(value):
         comma = ": a point stands before decimals, not a comma" if _NUMBER.fullmatch(value.replace(",", ".")) else ""
-        raise ClassTextError(f"value {shown(value)} is no number{comma}")
+        raise ClassTextError(f"value {format_value(value)} is no number{comma}")
     if not _INDEX.fullmatch(rest[0]):
-        raise ClassTextError(f"index {shown(rest[0])} is no number of decimal digits")
+        raise ClassTextError(f"index {format_value(rest[0])} is no number of decimal digits")
     return ClassText(value, int(rest[0]), rest[1] if len(rest) == 2 else None)
 
 
-def understand(text: str) -> ClassText | None:
+def parse_leniently(text: str) -> ClassText | None:
     """Return the class that a text means, or None if there is none.
 
     Also taken are other separators, the index first, and a comma before the decimals of the value.
@@ -95,13 +95,13 @@ def understand(text: str) -> ClassText | None:
     return None
 
 
-def numbers(scores: Scores) -> list[Number]:
+def to_python_numbers(scores: Scores) -> list[Number]:
     """Return scores as Python numbers, which compare exactly as the datatype does."""
     flat = scores.reshape(-1)
     return list((flat if flat.dtype.kind in "iufb" else flat.astype(np.float64)).tolist())
 
 
-def same_value(text: str, score: Number) -> bool:
+def is_same_value(text: str, score: Number) -> bool:
     """Whether a text is the value of a score: an integer exactly, however spelled, a float nearly, NaN as NaN."""
     if not _NUMBER.fullmatch(text):
         return False
@@ -115,7 +115,7 @@ def same_value(text: str, score: Number) -> bool:
 
 def is_same(one: ClassText, other: ClassText) -> bool:
     """Whether two classes have one index and one label, and values that may be of one score."""
-    is_near = one.value == other.value or same_value(other.value, float(one.value))
+    is_near = one.value == other.value or is_same_value(other.value, float(one.value))
     return is_near and (one.index, one.label) == (other.index, other.label)
 
 
@@ -133,91 +133,91 @@ def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
     return read == score or (math.isnan(read) and math.isnan(score))
 
 
-def highest(scores: Scores, count: int) -> list[int]:
+def find_highest(scores: Scores, count: int) -> list[int]:
     """Return the indices of the `count` highest scores, highest first; among equals the first comes first."""
-    values = numbers(scores)
+    values = to_python_numbers(scores)
     return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:count]
 
 
-def by_index(classes: Sequence[ClassText], scores: Scores, *, first: int = 0) -> list[Number] | None:
+def find_scores_by_index(classes: Sequence[ClassText], scores: Scores, *, first: int = 0) -> list[Number] | None:
     """Return the score at each class's index, counted from `first`; None when an index is none of the scores'."""
-    values = numbers(scores)
+    values = to_python_numbers(scores)
     places = [entry.index - first for entry in classes]
     return [values[place] for place in places] if all(0 <= place < len(values) for place in places) else None
 
 
-def nearest(entry: ClassText, scores: Scores) -> int:
+def find_nearest(entry: ClassText, scores: Scores) -> int:
     """Return the index of the score that is nearest to the value of a class; of several, the first."""
     number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else float(entry.value)
-    values = numbers(scores)
+    values = to_python_numbers(scores)
     return min(range(len(values)), key=lambda place: abs(values[place] - number) if values[place] != number else -1)
 
 
-def by_value(classes: Sequence[ClassText], scores: Scores) -> list[Number]:
+def find_scores_by_value(classes: Sequence[ClassText], scores: Scores) -> list[Number]:
     """Return the score that is nearest to each class's value, whatever the index says."""
-    values = numbers(scores)
-    return [values[nearest(entry, scores)] for entry in classes]
+    values = to_python_numbers(scores)
+    return [values[find_nearest(entry, scores)] for entry in classes]
 
 
 def are_highest(values: Sequence[Number] | None, scores: Scores) -> bool:
     """Whether `values` are as many of the highest scores, in the right order; any order is right among equals."""
-    return values is not None and list(values) == sorted(numbers(scores), reverse=True)[: len(values)]
+    return values is not None and list(values) == sorted(to_python_numbers(scores), reverse=True)[: len(values)]
 
 
-def values_are_highest(classes: Sequence[ClassText], scores: Scores) -> bool:
+def has_highest_values(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether the classes' values, as written, are the highest scores in the right order."""
-    places = highest(scores, len(classes))
-    values = numbers(scores)
+    places = find_highest(scores, len(classes))
+    values = to_python_numbers(scores)
     return len(places) == len(classes) and all(
-        same_value(entry.value, values[place]) for entry, place in zip(classes, places, strict=True)
+        is_same_value(entry.value, values[place]) for entry, place in zip(classes, places, strict=True)
     )
 
 
-def agree(classes: Sequence[ClassText], scores: Scores) -> bool:
+def has_matching_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether each class's value, as written, is the score at its index."""
-    values = by_index(classes, scores)
-    return values is not None and all(map(same_value, [entry.value for entry in classes], values))
+    values = find_scores_by_index(classes, scores)
+    return values is not None and all(map(is_same_value, [entry.value for entry in classes], values))
 
 
 # --- rules: each looks for one fault, and past those that others look for -------------------------------------------
 
 
-def in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
+def is_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether the classes are the highest scores in order, by their indices or else by their values.
 
     A complete list may also count its indices from 1.
     """
     return (
-        are_highest(by_index(classes, scores), scores)
-        or are_highest(by_value(classes, scores), scores)
-        or (len(classes) == scores.size and are_highest(by_index(classes, scores, first=1), scores))
+        are_highest(find_scores_by_index(classes, scores), scores)
+        or are_highest(find_scores_by_value(classes, scores), scores)
+        or (len(classes) == scores.size and are_highest(find_scores_by_index(classes, scores, first=1), scores))
     )
 
 
-def ties_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
+def is_ordered_without_repeats(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether the classes are in order and no index comes twice."""
-    return len({entry.index for entry in classes}) == len(classes) and in_order(classes, scores)
+    return len({entry.index for entry in classes}) == len(classes) and is_in_order(classes, scores)
 
 
-def values_right(classes: Sequence[ClassText], scores: Scores) -> bool:
+def has_right_values(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether values and indices fit; where they do not, right values in the right order leave the fault to indices."""
-    return agree(classes, scores) or values_are_highest(classes, scores)
+    return has_matching_indices(classes, scores) or has_highest_values(classes, scores)
 
 
-def values_exact(classes: Sequence[ClassText], scores: Scores) -> bool:
+def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether each value says all of the score nearest to it; wrong values are the fault of another rule."""
-    if not (agree(classes, scores) or values_are_highest(classes, scores)):
+    if not (has_matching_indices(classes, scores) or has_highest_values(classes, scores)):
         return True
-    values = numbers(scores)
-    return all(is_exact(entry.value, values[nearest(entry, scores)], scores.dtype) for entry in classes)
+    values = to_python_numbers(scores)
+    return all(is_exact(entry.value, values[find_nearest(entry, scores)], scores.dtype) for entry in classes)
 
 
-def indices_right(classes: Sequence[ClassText], scores: Scores) -> bool:
+def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether values and indices fit; where they do not, right indices in the right order leave the fault to values."""
-    return agree(classes, scores) or are_highest(by_index(classes, scores), scores)
+    return has_matching_indices(classes, scores) or are_highest(find_scores_by_index(classes, scores), scores)
 
 
-def counted_alike(items: Sequence[Item]) -> bool:
+def is_ranked_per_item(items: Sequence[Item]) -> bool:
     """Whether every item is ranked for itself: its values are its own, and its indices count within it.
 
     Indices that are off by one and the same number everywhere will do, and so will mere ranks, 0, 1, 2 and so on: an
@@ -226,7 +226,7 @@ def counted_alike(items: Sequence[Item]) -> bool:
     """
     if any(_is_foreign(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
         return False
-    if all(are_highest(by_index(*item), item[1]) for item in items):
+    if all(are_highest(find_scores_by_index(*item), item[1]) for item in items):
         return True
     if all([entry.index for entry in classes] == list(range(len(classes))) for classes, _ in items):
         return True
@@ -239,10 +239,10 @@ def _is_foreign(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
     if _shift(entry, items[place][1]) is not None:
         return False
     others = [scores for other, (_, scores) in enumerate(items) if other != place]
-    return any(same_value(entry.value, score) for scores in others for score in numbers(scores))
+    return any(is_same_value(entry.value, score) for scores in others for score in to_python_numbers(scores))
 
 
 def _shift(entry: ClassText, scores: Scores) -> int | None:
     """Return how far an index is from that of its value; None where the value is none of the scores'."""
-    place = nearest(entry, scores)
+    place = find_nearest(entry, scores)
     return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

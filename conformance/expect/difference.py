@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from conformance.expect.transforms import elsewhere, recognised
-from conformance.terms.text import elements, safe, shown_shape
+from conformance.expect.transforms import describe_misplacement, describe_transform
+from conformance.spec.text import escape_text, format_elements, format_shape
 from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.response import Output
-from conformance.wire.tensor import Tensor, first_difference
+from conformance.wire.tensor import Tensor, find_first_difference
 
 Array = np.ndarray[Any, Any]
 
@@ -27,9 +27,9 @@ Array = np.ndarray[Any, Any]
 # nothing more. That is about one step of FP16 and of BF16, 8 steps of FP32 (7 digits) and 45 of FP64 (15 digits).
 JSON_TOLERANCE: Mapping[str, float] = {"FP16": 1e-3, "BF16": 1e-2, "FP32": 1e-6, "FP64": 1e-14}
 
-FEW = 4  # elements that a message shows at once
-LONG = 16  # bytes of a BYTES element that it shows
-ROOM = 140  # characters for elements around a wrong one
+MAX_SHOWN_ELEMENTS = 4  # elements that a message shows at once
+MAX_ELEMENT_BYTES = 16  # bytes of a BYTES element that it shows
+MAX_CONTEXT_CHARS = 140  # characters for elements around a wrong one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Difference:
     offset: int | None = None
 
 
-def difference(
+def find_difference(
     expected: Tensor, output: Output | None, body: bytes, *, through_json: bool | None = None
 ) -> Difference | None:
     """Return how an output differs from the expected tensor, or None.
@@ -59,7 +59,7 @@ def difference(
         return _of_kind(expected, output)
     if output.array is None:
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
-        return Difference(f"{whole} = {elements(expected.array)}", f"no values that can be read: {reason}")
+        return Difference(f"{whole} = {format_elements(expected.array)}", f"no values that can be read: {reason}")
     is_near = (not output.binary) if through_json is None else through_json
     index = _first(expected, output.array, approximate=is_near or expected.is_near)
     if index is None:
@@ -70,9 +70,9 @@ def difference(
 
 def _hint(expected: Tensor, output: Output, body: bytes) -> str:
     """Return what the wrong tensor is, where it is the right one in another guise or at another place; else nothing."""
-    if output.array is not None and (words := recognised(expected.array, output.array, expected.datatype)):
+    if output.array is not None and (words := describe_transform(expected.array, output.array, expected.datatype)):
         return f"; it is the expected tensor {words}"
-    place = elsewhere(bytes(expected.to_bytes()), body, output.span[0]) if output.span else ""
+    place = describe_misplacement(bytes(expected.to_bytes()), body, output.span[0]) if output.span else ""
     return f"; {place}" if place else ""
 
 
@@ -81,12 +81,12 @@ def _of_kind(expected: Tensor, output: Output) -> Difference:
     wanted, found = [], []
     if output.datatype != expected.datatype:
         wanted.append(f"datatype {expected.datatype}")
-        found.append(f"datatype {safe(output.datatype, 40)}" if output.datatype else "no datatype")
+        found.append(f"datatype {escape_text(output.datatype, 40)}" if output.datatype else "no datatype")
     if output.shape != expected.shape:
         wrong = [finding.actual for finding in output.findings if finding.kind == "shape-invalid"]
         wanted.append(f"shape {list(expected.shape)}")
         absent = wrong == ["nothing"]
-        found.append("no shape" if absent else f"shape {wrong[0]}" if wrong else shown_shape(output.shape))
+        found.append("no shape" if absent else f"shape {wrong[0]}" if wrong else format_shape(output.shape))
     return Difference(f"{expected.name} with {' and '.join(wanted)}", " and ".join(found))
 
 
@@ -95,21 +95,21 @@ def _of_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
     byte = _first_byte(right[0], wrong[0])
-    if expected.size <= FEW:
+    if expected.size <= MAX_SHOWN_ELEMENTS:
         also = f": element {place} differs{byte}" if expected.size > 1 or byte else ""
-        return f"{whole} = {elements(expected)}", f"{elements(actual)}{also}"
-    around = [f", in {elements(array, index)}" for array in (expected, actual)]
-    if sum(map(len, around)) > ROOM:
+        return f"{whole} = {format_elements(expected)}", f"{format_elements(actual)}{also}"
+    around = [f", in {format_elements(array, index)}" for array in (expected, actual)]
+    if sum(map(len, around)) > MAX_CONTEXT_CHARS:
         around = ["", ""]
     return (
-        f"element {place} of {whole} to be {elements(right)[1:-1]}{around[0]}",
-        f"{elements(wrong)[1:-1]}{byte}{around[1]}",
+        f"element {place} of {whole} to be {format_elements(right)[1:-1]}{around[0]}",
+        f"{format_elements(wrong)[1:-1]}{byte}{around[1]}",
     )
 
 
 def _first_byte(right: Any, wrong: Any) -> str:
     """Return from where on two BYTES elements differ, unless what is shown of them shows it."""
-    if not isinstance(right, bytes) or right[:LONG] != wrong[:LONG]:
+    if not isinstance(right, bytes) or right[:MAX_ELEMENT_BYTES] != wrong[:MAX_ELEMENT_BYTES]:
         return ""
     pairs = enumerate(zip(right, wrong, strict=False))
     return f" from byte {next((k for k, (a, b) in pairs if a != b), min(len(right), len(wrong)))} on"
@@ -117,7 +117,7 @@ def _first_byte(right: Any, wrong: Any) -> str:
 
 def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
     if not approximate or expected.datatype not in JSON_TOLERANCE:
-        return first_difference(expected.array, actual, expected.datatype)
+        return find_first_difference(expected.array, actual, expected.datatype)
     return _first_apart(expected.array, actual, JSON_TOLERANCE[expected.datatype])
 
 
@@ -140,4 +140,4 @@ def _offset(output: Output, index: int, body: bytes) -> int | None:
     size = DATATYPES[output.datatype].size
     if size is not None:
         return start + index * size
-    return start + strings.offsets(memoryview(body)[start:end], index + 1)[index]
+    return start + strings.find_offsets(memoryview(body)[start:end], index + 1)[index]

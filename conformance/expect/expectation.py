@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from conformance.expect import attribution
-from conformance.expect.difference import difference
-from conformance.expect.unmet import Unmet
-from conformance.terms.text import element, safe
+from conformance.expect.difference import find_difference
+from conformance.expect.unmet import UnmetError
+from conformance.spec.text import escape_text, format_element
 from conformance.transport.exchange import Reply
 from conformance.wire.response import Output
 from conformance.wire.tensor import Tensor
@@ -33,9 +33,11 @@ class Expectation:
         self.reply = reply
         self.requirement = requirement
 
-    def unmet(self, expected: str, actual: str, offset: int | None = None, *, requirement: str | None = None) -> Unmet:
+    def unmet(
+        self, expected: str, actual: str, offset: int | None = None, *, requirement: str | None = None
+    ) -> UnmetError:
         """Return the exception to raise; `requirement` is another one that the answer shows to be unmet."""
-        return Unmet(expected, actual, self.reply, requirement=requirement or self.requirement, offset=offset)
+        return UnmetError(expected, actual, self.reply, requirement=requirement or self.requirement, offset=offset)
 
     def answered(self) -> Expectation:
         """A whole answer with a 2xx status came."""
@@ -48,7 +50,7 @@ class Expectation:
         self.answered()
         output = self.reply.answer.output(name)
         if output is None:
-            about = attribution.of_output(self.reply, name)
+            about = attribution.attribute_unreadable_output(self.reply, name)
             raise self.unmet(f"an output {name}", _outputs(self.reply), requirement=about)
         return output
 
@@ -56,9 +58,9 @@ class Expectation:
         """Each of the tensors is among the outputs, with its datatype, shape and values."""
         self.answered()
         for tensor in expected:
-            found = difference(tensor, self.output(tensor.name), self.reply.body, through_json=through_json)
+            found = find_difference(tensor, self.output(tensor.name), self.reply.body, through_json=through_json)
             if found:
-                other = attribution.of_output(self.reply, tensor.name)
+                other = attribution.attribute_unreadable_output(self.reply, tensor.name)
                 unmet = self.unmet(found.expected, found.actual, found.offset, requirement=other)
                 unmet.tensor = tensor
                 raise unmet
@@ -80,7 +82,7 @@ class Expectation:
     def free_of(self, *kinds: str) -> Expectation:
         """Taking the answer apart found nothing of these kinds."""
         self.answered()
-        for finding in self.reply.answer.of_kind(*kinds):
+        for finding in self.reply.answer.find_by_kind(*kinds):
             raise self.unmet(f"{finding.field}: {finding.expected}", finding.actual, finding.offset)
         return self
 
@@ -88,8 +90,8 @@ class Expectation:
         """The request was refused for its fault: an answer came, whole, and its status says that it is an error."""
         status = self.reply.status
         if status is None or self.reply.exchange.failure:
-            ended = attribution.of_end(self.reply)
-            raise self.unmet("an error answer", safe(self.reply.outcome()), requirement=ended)
+            ended = attribution.attribute_call_end(self.reply)
+            raise self.unmet("an error answer", escape_text(self.reply.outcome()), requirement=ended)
         if status < 400:
             reason = f" for {fault}" if fault else ""
             wanted = "a status other than OK" if self.reply.is_over_grpc else "a 4xx status"
@@ -98,7 +100,7 @@ class Expectation:
 
 
 # Statuses that are about the path or the method.
-ELSEWHERE = (301, 302, 303, 307, 308, 404, 405, 501)
+PATH_OR_METHOD_STATUSES = (301, 302, 303, 307, 308, 404, 405, 501)
 
 
 _FORMLESS = ("data-missing", "data-and-size")  # found and judged with the sizes
@@ -110,18 +112,18 @@ _FORMS = {"binary": "binary data", "json": "JSON"}
 def _unanswered(reply: Reply) -> tuple[str, str]:
     """Return what was expected of an answer that did not come, and what came."""
     if reply.is_over_grpc:
-        return "an answer with the status OK", safe(reply.outcome())
+        return "an answer with the status OK", escape_text(reply.outcome())
     exchange, status = reply.exchange, reply.status
     if status is not None and 200 <= status < 300:
-        return "a whole answer with a 2xx status", safe(f"HTTP {status}, {exchange.failure}")
-    where = f" to {exchange.message.method} {exchange.message.path}" if status in ELSEWHERE else ""
-    return f"an answer with a 2xx status{where}", safe(reply.outcome())
+        return "a whole answer with a 2xx status", escape_text(f"HTTP {status}, {exchange.failure}")
+    where = f" to {exchange.message.method} {exchange.message.path}" if status in PATH_OR_METHOD_STATUSES else ""
+    return f"an answer with a 2xx status{where}", escape_text(reply.outcome())
 
 
 def _gist(reply: Reply) -> str:
     """Return what a wrongly accepted request was answered."""
-    outputs = [f"{safe(output.name, 60)} {safe(output.datatype, 20)}" for output in reply.answer.outputs]
-    text = safe(reply.body[:120].decode("utf-8", "replace"))
+    outputs = [f"{escape_text(output.name, 60)} {escape_text(output.datatype, 20)}" for output in reply.answer.outputs]
+    text = escape_text(reply.body[:120].decode("utf-8", "replace"))
     if reply.is_over_grpc:
         text = f"{len(reply.body)} bytes"
     return f"{reply.status_line} with {', '.join(outputs)}" if outputs else f"{reply.status_line}: {text or 'no body'}"
@@ -131,14 +133,14 @@ def _outputs(reply: Reply) -> str:
     """Return which outputs an answer has, or why it has none."""
     answer = reply.answer
     if answer.outputs:
-        return f"outputs {', '.join(safe(name, 60) or '(without a name)' for name in answer.names())}"
+        return f"outputs {', '.join(escape_text(name, 60) or '(without a name)' for name in answer.names())}"
     if answer.document is not None:
-        wrong = answer.of_kind("outputs-missing", "outputs-invalid", "output-invalid")
+        wrong = answer.find_by_kind("outputs-missing", "outputs-invalid", "output-invalid")
         return wrong[0].described if wrong else "no outputs"
     if reply.is_over_grpc and answer.findings:
         return answer.findings[0].described
     if reply.is_over_grpc:
-        return f"bytes that are no ModelInferResponse: {element(reply.body, 24)}"
+        return f"bytes that are no ModelInferResponse: {format_element(reply.body, 24)}"
     coding = reply.header("Content-Encoding")
-    what = f"a body in the coding {safe(coding, 20)}" if coding else "a body that is no JSON object"
-    return f"{what}: {element(reply.body, 24) if reply.body else 'nothing'}"
+    what = f"a body in the coding {escape_text(coding, 20)}" if coding else "a body that is no JSON object"
+    return f"{what}: {format_element(reply.body, 24) if reply.body else 'nothing'}"

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import holds
+from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.outputs import Output
 from conformance.wire.request import Form
 
-VALUES = (0x01020304, -2, 1)
-FRAMED = (b"one", b"", b"three")
+PROBE_VALUES = (0x01020304, -2, 1)
+PROBE_STRINGS = (b"one", b"", b"three")
 
 
 def is_big_endian(target: GrpcTarget, model: Model) -> bool:
@@ -31,7 +31,7 @@ def is_big_endian(target: GrpcTarget, model: Model) -> bool:
         target: the server.
         model: turns one INT32 tensor into FP32. One that changes nothing would hide the order.
     """
-    sent = np.array(VALUES, "<i4")
+    sent = np.array(PROBE_VALUES, "<i4")
     return _is_turned(_returned(target, model, "json"), sent) and _is_turned(
         _returned(target, model, "binary"), sent.byteswap()
     )
@@ -39,7 +39,7 @@ def is_big_endian(target: GrpcTarget, model: Model) -> bool:
 
 def _returned(target: GrpcTarget, model: Model, send: Form) -> Output | None:
     """Return the output for the values that go out in a form."""
-    reply = target.infer(model.request([model.tensor(VALUES)], send=send))
+    reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send=send))
     return reply.answer.output(model.role.outputs[0].name)
 
 
@@ -51,8 +51,8 @@ def _is_turned(output: Output | None, read: NDArray[np.int32]) -> bool:
     return output.array.tobytes() == (right.byteswap() if output.binary else right).tobytes()
 
 
-def is_framed(target: GrpcTarget, model: Model, texts: Sequence[bytes] = FRAMED) -> bool:
+def is_framed(target: GrpcTarget, model: Model, texts: Sequence[bytes] = PROBE_STRINGS) -> bool:
     """Whether raw BYTES elements go by a length of four bytes in front; the model returns them as they come."""
     tensors = [model.tensor(texts)]
     reply = target.infer(model.request(tensors, send="binary"))
-    return holds(lambda: expect(reply).tensors(model.expected(tensors), through_json=False))
+    return is_met(lambda: expect(reply).tensors(model.expected(tensors), through_json=False))

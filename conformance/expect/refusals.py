@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
-from conformance.terms.text import safe
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -62,10 +62,10 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
             reply = target.send(target.message(request), fresh=True)
             if reply.succeeded:
                 return
-    except TargetLost as lost:
+    except TargetLostError as lost:
         evidence = Reply(target.exchanges[-1])
-        raise Unmet("a server that goes on answering", str(lost), evidence, requirement=requirement) from lost
-    raise Unmet("a good request answered afterwards", safe(reply.outcome()), reply, requirement=requirement)
+        raise UnmetError("a server that goes on answering", str(lost), evidence, requirement=requirement) from lost
+    raise UnmetError("a good request answered afterwards", escape_text(reply.outcome()), reply, requirement=requirement)
 
 
 def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
@@ -74,7 +74,7 @@ def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
     Raises:
         Unmet: it does not, or the call has neither an answer nor a status.
     """
-    if attribution.of_end(reply):
+    if attribution.attribute_call_end(reply):
         expect(reply).refused()
     if reply.is_refusal:
         expect_alive(target, model)

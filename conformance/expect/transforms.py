@@ -13,7 +13,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 # A narrower type through which elements may have gone, in plain words.
-NARROWER: Mapping[str, tuple[tuple[str, str], ...]] = {
+NARROWER_TYPES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "FP64": (("<f4", "rounded to 32 bits"), ("<f2", "rounded to 16 bits")),
     "FP32": (("<f2", "rounded to 16 bits"),),
     "INT64": (("<f8", "rounded through a double"), ("<i4", "cut to 32 bits")),
@@ -21,11 +21,11 @@ NARROWER: Mapping[str, tuple[tuple[str, str], ...]] = {
     "INT32": (("<f4", "rounded through a float"), ("<i2", "cut to 16 bits")),
     "UINT32": (("<f4", "rounded through a float"), ("<u2", "cut to 16 bits"), ("<i4", "read as signed")),
 }
-FARTHEST = 16  # elements by which a tensor may be shifted
-SHORTEST = 4  # bytes that are looked for elsewhere in an answer: fewer are there by chance
+MAX_SHIFT_ELEMENTS = 16  # elements by which a tensor may be shifted
+MIN_SEARCHED_BYTES = 4  # bytes that are looked for elsewhere in an answer: fewer are there by chance
 
 
-def recognised(expected: Array, actual: Array, datatype: str) -> str:
+def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
     """Return in a few words what was done to the expected tensor, so that it became the actual one; empty: unknown.
 
     Args:
@@ -42,9 +42,9 @@ def recognised(expected: Array, actual: Array, datatype: str) -> str:
     return _tail(expected, actual)
 
 
-def elsewhere(expected: bytes, body: bytes, start: int) -> str:
+def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
     """Return where in an answer the bytes of a tensor stand, if not at their place; empty where nowhere."""
-    if len(expected) < SHORTEST:
+    if len(expected) < MIN_SEARCHED_BYTES:
         return ""
     place = body.find(expected)
     return "" if place in (-1, start) else f"its bytes stand at byte {place} of the answer, not at {start}"
@@ -61,9 +61,9 @@ def _guises(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
         yield "in column-major order", expected.ravel(order="F").reshape(shape)
     if expected.size > 1:
         yield "in reverse order", flat[::-1].reshape(shape)
-    for narrower, words in NARROWER.get(datatype, ()):
+    for narrower, words in NARROWER_TYPES.get(datatype, ()):
         yield words, expected.astype(narrower).astype(expected.dtype)
-    for by in range(1, min(FARTHEST, expected.size - 1) + 1):
+    for by in range(1, min(MAX_SHIFT_ELEMENTS, expected.size - 1) + 1):
         yield f"shifted by {_elements(by)} towards the end", np.roll(flat, by).reshape(shape)
         yield f"shifted by {_elements(by)} towards the beginning", np.roll(flat, -by).reshape(shape)
 

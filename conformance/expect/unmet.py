@@ -22,7 +22,7 @@ from conformance.transport.exchange import Reply
 from conformance.wire.tensor import Tensor
 
 
-class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requirement unmet"
+class UnmetError(Exception):
     """One requirement is not met.
 
     Attributes:
@@ -56,33 +56,33 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         self.tensor = tensor
 
 
-class Blocked(Exception):  # noqa: N818 - an outcome
+class BlockedError(Exception):
     """What a check rests on does not hold, so that it can say nothing; the message is one line that says what.
 
     Attributes:
         cause: what was unmet and is not to be blamed on the check's requirement, where there is such a thing.
     """
 
-    def __init__(self, reason: str, cause: Unmet | None = None) -> None:
+    def __init__(self, reason: str, cause: UnmetError | None = None) -> None:
         super().__init__(reason)
         self.cause = cause
 
 
-class NotApplicable(Exception):  # noqa: N818 - an outcome
+class NotApplicableError(Exception):
     """The check has nothing to say of this target; the message is one line that says why."""
 
 
-def holds(expectation: Callable[[], object]) -> bool:
+def is_met(expectation: Callable[[], object]) -> bool:
     """Say whether an expectation is met."""
     try:
         expectation()
-    except Unmet:
+    except UnmetError:
         return False
     return True
 
 
 @contextmanager
-def about(requirement: str | None) -> Iterator[None]:
+def attribute_to(requirement: str | None) -> Iterator[None]:
     """Judge what is inside by one requirement, whatever an expectation would blame; None blames the first.
 
     Raises:
@@ -90,13 +90,13 @@ def about(requirement: str | None) -> Iterator[None]:
     """
     try:
         yield
-    except Unmet as unmet:
+    except UnmetError as unmet:
         unmet.requirement = requirement
         raise
 
 
 @contextmanager
-def blocked_where(also_wrong: Callable[[], bool], reason: str) -> Iterator[None]:
+def block_if(also_wrong: Callable[[], bool], reason: str) -> Iterator[None]:
     """Judge what stands inside, unless something simpler is wrong too, which is asked only when it matters.
 
     Raises:
@@ -104,7 +104,7 @@ def blocked_where(also_wrong: Callable[[], bool], reason: str) -> Iterator[None]
     """
     try:
         yield
-    except Unmet as unmet:
+    except UnmetError as unmet:
         if also_wrong():
-            raise Blocked(reason, unmet) from None
+            raise BlockedError(reason, unmet) from None
         raise

@@ -15,10 +15,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from conformance.export import dynamo, kserve, mlserver, python, triton
-from conformance.export.server_format import Format, copy, lacks
+from conformance.export.server_format import Format, copy_files, refuse_datatypes
 from conformance.roles import roles
 from conformance.roles.roles import Role
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
 FORMATS: Mapping[str, Format] = {
     each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT, dynamo.FORMAT, python.FORMAT)
@@ -33,7 +33,7 @@ class ExportError(UserError):
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """What an export came to.
 
     Attributes:
@@ -47,7 +47,7 @@ class Exported:
 
 def export(
     format_name: str, folder: Path, names: Iterable[str] = (), prefix: str = "", without: Iterable[str] = ()
-) -> Exported:
+) -> ExportResult:
     """Write roles into `folder` as one of `FORMATS` has them, with a role map and a README.
 
     Args:
@@ -68,11 +68,11 @@ def export(
     try:
         _make_room(folder)
         form.write(folder, {models[role.name]: role for role in chosen})
-        copy(folder, form.templates / "README.md")
+        copy_files(folder, form.templates / "README.md")
         (folder / "target.toml").write_text(_role_map(form, models), encoding="utf-8")
     except OSError as error:
         raise ExportError(f"cannot write {folder}: {error.strerror}") from error
-    return Exported(models, left_out)
+    return ExportResult(models, left_out)
 
 
 def _choose(form: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
@@ -82,7 +82,7 @@ def _choose(form: Format, names: list[str], without: list[str]) -> tuple[list[Ro
         if name not in known:
             close = get_close_matches(name, known)
             raise ExportError(f"unknown role {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
-    lacking = lacks(*without)
+    lacking = refuse_datatypes(*without)
     left_out = {role.name: why for role in known.values() if (why := form.refusal(role) or lacking(role))}
     for name in names:
         if name in left_out:

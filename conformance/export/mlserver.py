@@ -12,10 +12,10 @@ from conformance.export.server_format import (
     COMPUTE,
     TEMPLATES,
     Format,
-    copy,
-    lacks,
-    plain,
-    tensors,
+    copy_files,
+    describe_role,
+    describe_tensors,
+    refuse_datatypes,
     write_json,
 )
 from conformance.roles.roles import Role
@@ -26,18 +26,18 @@ _SETTINGS = {"debug": False, "parallel_workers": 0}
 
 def _write(folder: Path, models: Mapping[str, Role]) -> None:
     write_json(folder / "settings.json", _SETTINGS)
-    copy(folder, TEMPLATES / "mlserver-server" / "role_models.py", COMPUTE)
+    copy_files(folder, TEMPLATES / "mlserver-server" / "role_models.py", COMPUTE)
     for name, role in models.items():
         (folder / name).mkdir()
-        write_json(folder / name / "role.json", plain(role))
+        write_json(folder / name / "role.json", describe_role(role))
         settings = {
             "name": name,
             "implementation": "role_models.RoleModel",
             "parameters": {"uri": "./role.json"},
-            "inputs": tensors(role, role.inputs),
-            "outputs": tensors(role, role.outputs),
+            "inputs": describe_tensors(role, role.inputs),
+            "outputs": describe_tensors(role, role.outputs),
         }
         write_json(folder / name / "model-settings.json", settings)
 
 
-FORMAT = Format("mlserver", {"url": "http://127.0.0.1:8080"}, lacks("BF16"), _write)
+FORMAT = Format("mlserver", {"url": "http://127.0.0.1:8080"}, refuse_datatypes("BF16"), _write)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.roles.roles import MAX_BATCH, Role, TensorSpec
-from conformance.terms import data
+from conformance.spec import data_files
 
-TEMPLATES = data.PACKAGE / "export" / "templates"
+TEMPLATES = data_files.PACKAGE_FOLDER / "export" / "templates"
 # The names are no identifiers: these are no packages, and their files import each other by bare name, as exported.
 COMPUTE = TEMPLATES / "all-servers" / "role_compute.py"
 
@@ -40,7 +40,7 @@ class Format:
         return TEMPLATES / f"{self.name}-server"
 
 
-def lacks(*datatypes: str) -> Callable[[Role], str | None]:
+def refuse_datatypes(*datatypes: str) -> Callable[[Role], str | None]:
     """Return what says why a server without these datatypes cannot serve a role, or None."""
 
     def refusal(role: Role) -> str | None:
@@ -51,26 +51,26 @@ def lacks(*datatypes: str) -> Callable[[Role], str | None]:
     return refusal
 
 
-def plain(role: Role) -> dict[str, Any]:
+def describe_role(role: Role) -> dict[str, Any]:
     """Return what an exported model has to know of its role. Shapes are whole: -1 in front of those of a batch."""
     entry = {
         "role": role.name,
         "purpose": role.purpose,
         "compute": role.compute,
         "batching": role.batching,
-        "inputs": tensors(role, role.inputs),
-        "outputs": tensors(role, role.outputs),
+        "inputs": describe_tensors(role, role.inputs),
+        "outputs": describe_tensors(role, role.outputs),
     }
     return entry | ({"table": list(role.table)} if role.table else {})
 
 
-def tensors(role: Role, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
+def describe_tensors(role: Role, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
     """Return inputs or outputs as model metadata has them."""
     batch = [-1] if role.batching else []
     return [{"name": spec.name, "datatype": spec.datatype, "shape": [*batch, *spec.shape]} for spec in specs]
 
 
-def max_batch(role: Role) -> int:
+def find_max_batch(role: Role) -> int:
     """Return the largest batch, or 0 where the model does not batch."""
     return MAX_BATCH if role.batching else 0
 
@@ -80,7 +80,7 @@ def write_json(path: Path, content: object) -> None:
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def copy(folder: Path, *files: Path) -> None:
+def copy_files(folder: Path, *files: Path) -> None:
     """Copy files into a folder."""
     for file in files:
         shutil.copyfile(file, folder / file.name)

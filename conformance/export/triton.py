@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from conformance.export.server_format import COMPUTE, TEMPLATES, Format, copy, max_batch, plain, write_json
+from conformance.export.server_format import (
+    COMPUTE,
+    TEMPLATES,
+    Format,
+    copy_files,
+    describe_role,
+    find_max_batch,
+    write_json,
+)
 from conformance.roles.roles import Role, TensorSpec
 
 _CODE = (TEMPLATES / "triton-server" / "model.py", TEMPLATES / "triton-server" / "triton_tensors.py", COMPUTE)
@@ -37,14 +45,14 @@ def _write(folder: Path, models: Mapping[str, Role]) -> None:
         (model / "config.pbtxt").write_text(_config(name, role), encoding="utf-8")
         for output, labels in role.labels.items():
             (model / _label_file(output)).write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")
-        write_json(model / "1" / "role.json", plain(role))
-        copy(model / "1", *_CODE)
+        write_json(model / "1" / "role.json", describe_role(role))
+        copy_files(model / "1", *_CODE)
 
 
 def _config(name: str, role: Role) -> str:
     lines = [_tensor("input", spec) for spec in role.inputs]
     lines += [_tensor("output", spec, has_labels=spec.name in role.labels) for spec in role.outputs]
-    return _CONFIG.substitute(name=name, max_batch=max_batch(role), tensors="\n".join(lines))
+    return _CONFIG.substitute(name=name, max_batch=find_max_batch(role), tensors="\n".join(lines))
 
 
 def _tensor(side: str, spec: TensorSpec, *, has_labels: bool = False) -> str:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.fleet.fleet_error import FleetError
-from conformance.terms import files
-from conformance.transport.settings import without_user
+from conformance.spec import files
+from conformance.transport.settings import strip_user
 
-LONGEST: Final = 100  # characters of a name, which is that of a folder
+MAX_NAME_CHARS: Final = 100  # characters of a name, which is that of a folder
 _NO_PART: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def of(path: Path, entries: Mapping[str, Any]) -> list[str]:
+def read_urls(path: Path, entries: Mapping[str, Any]) -> list[str]:
     """Return the URLs of the table `discover`, each once.
 
     Args:
@@ -41,14 +41,14 @@ def _lines(path: Path, file: Path) -> list[str]:
     return [words[0] for words in lines if words]
 
 
-def name_of(url: str, taken: Collection[str]) -> str:
+def make_name(url: str, taken: Collection[str]) -> str:
     """Return a name for a URL: its host, port and path, without user and password.
 
     Args:
         url: as it is written; variables in it are not looked up.
         taken: names in lower case that others have.
     """
-    place = without_user(url).partition("://")[2] or url
-    name = _NO_PART.sub("-", place).strip("-._")[: LONGEST - 8].rstrip("-._") or "target"
+    place = strip_user(url).partition("://")[2] or url
+    name = _NO_PART.sub("-", place).strip("-._")[: MAX_NAME_CHARS - 8].rstrip("-._") or "target"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(each for each in names if each.lower() not in taken)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from conformance.fleet.fleet_file import Fleet
 from conformance.fleet.run_folder import RunFolder
-from conformance.fleet.work import BASELINE
-from conformance.report.leaving import write_whole
-from conformance.terms import files
+from conformance.fleet.unit_runner import BASELINE
+from conformance.report.output_files import write_atomically
+from conformance.spec import files
 
 
-def take_back(fleet: Fleet, folder: RunFolder) -> None:
+def store_baselines(fleet: Fleet, folder: RunFolder) -> None:
     """Write the baseline of each target whose run has left one.
 
     Raises:
@@ -23,4 +23,4 @@ def take_back(fleet: Fleet, folder: RunFolder) -> None:
         except files.UnreadableError:
             continue  # the run came to nothing, and the baseline stays as it is
         target.baseline.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target.baseline, text)
+        write_atomically(target.baseline, text)

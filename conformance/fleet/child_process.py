@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from conformance.plugin.options import ELSEWHERE
+from conformance.plugin.options import SETTING_OPTIONS
 
 # Seconds between two looks at the process, and that a run has for its reports once its time is over.
-LOOK: Final = 0.1
-GRACE: Final = 60.0
+POLL_INTERVAL_S: Final = 0.1
+GRACE_PERIOD_S: Final = 60.0
 LOG: Final = "run.log"  # what pytest prints
 # What shapes a run from the environment, or writes what a single run is to write.
 _NOT_PASSED_ON: Final = frozenset(
-    {*(f"OIP_{name.upper()}" for name in ELSEWHERE), "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"}
+    {*(f"OIP_{name.upper()}" for name in SETTING_OPTIONS), "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessExit:
     """How a process came to its end.
 
     Attributes:
@@ -42,8 +42,13 @@ class Ended:
 
 
 def run(
-    arguments: Sequence[str], folder: Path, seconds: float, is_wanted: Callable[[], bool], *, grace: float = GRACE
-) -> Ended:
+    arguments: Sequence[str],
+    folder: Path,
+    seconds: float,
+    is_wanted: Callable[[], bool],
+    *,
+    grace: float = GRACE_PERIOD_S,
+) -> ProcessExit:
     """Run pytest with arguments, in a folder; nothing that it started is left afterwards.
 
     Args:
@@ -80,16 +85,18 @@ def run(
             process.stdin and process.stdin.close()
 
 
-def _waited(process: subprocess.Popen[bytes], seconds: float, is_wanted: Callable[[], bool], grace: float) -> Ended:
+def _waited(
+    process: subprocess.Popen[bytes], seconds: float, is_wanted: Callable[[], bool], grace: float
+) -> ProcessExit:
     end, was_late = time.monotonic() + seconds, False
     while True:
         with suppress(subprocess.TimeoutExpired):
-            return Ended(process.wait(LOOK), was_late)
+            return ProcessExit(process.wait(POLL_INTERVAL_S), was_late)
         if not is_wanted():
-            return Ended(-signal.SIGKILL, was_unwanted=True)
+            return ProcessExit(-signal.SIGKILL, was_unwanted=True)
         if time.monotonic() >= end:
             if was_late:
-                return Ended(-signal.SIGKILL, was_late=True)
+                return ProcessExit(-signal.SIGKILL, was_late=True)
             process.terminate()
             end, was_late = time.monotonic() + grace, True
 

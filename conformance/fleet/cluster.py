@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from conformance.fleet import work
+from conformance.fleet import unit_runner
 from conformance.fleet.fleet_error import FleetError
-from conformance.fleet.unit import Outcome, Trouble, Unit
-from conformance.terms import extras
-from conformance.terms.text import safe
-from conformance.terms.verdict import EXIT_STATUS
+from conformance.fleet.unit import Outcome, RunFailure, Unit
+from conformance.spec import extras
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import EXIT_STATUS
 
 # Seconds: to reach the scheduler and a first worker, and that a cluster may be without any worker in the midst of it.
-PATIENCE: Final = 30.0
-BEREFT: Final = 300.0
+CONNECT_WAIT_S: Final = 30.0
+MAX_WORKERLESS_S: Final = 300.0
 _UNDER_WAY: Final = ("executing", "long-running")  # as a worker of Dask calls the state of a task
 # How Dask says that a unit could not be done, by the name of what it raises; its words may quote what was sent.
 _FAILURES: Final = {
@@ -25,7 +25,7 @@ _FAILURES: Final = {
 }
 
 
-def on_worker(unit: Unit, task: str) -> Outcome:
+def run_on_worker(unit: Unit, task: str) -> Outcome:
     """Do a unit on a worker of Dask, as long as its task is wanted: this is what is sent there."""
     from distributed import get_worker
 
@@ -35,14 +35,18 @@ def on_worker(unit: Unit, task: str) -> Outcome:
         found = tasks.get(task)
         return found is not None and found.state in _UNDER_WAY
 
-    return work.do(unit, is_wanted)
+    return unit_runner.judge_unit(unit, is_wanted)
 
 
 class Cluster:
     """Does units of work on the workers of a cluster; as many at once as these have threads."""
 
     def __init__(
-        self, address: str, run: str, do: Callable[[Unit, str], Outcome] = on_worker, patience: float = PATIENCE
+        self,
+        address: str,
+        run: str,
+        do: Callable[[Unit, str], Outcome] = run_on_worker,
+        patience: float = CONNECT_WAIT_S,
     ) -> None:
         """Reach the cluster.
 
@@ -67,12 +71,12 @@ class Cluster:
             self._client = Client(address, timeout=patience, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, ImportError) as error:  # TimeoutError is an OSError
             what = "no answer" if isinstance(error, OSError) else "no address of a scheduler"
-            raise FleetError(f"--scheduler {safe(address)}: {what}; give tcp://HOST:8786") from None
+            raise FleetError(f"--scheduler {escape_text(address)}: {what}; give tcp://HOST:8786") from None
         try:
             self._client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
             self._client.close()  # type: ignore[no-untyped-call]
-            raise FleetError(f"--scheduler {safe(address)}: the cluster has no worker") from None
+            raise FleetError(f"--scheduler {escape_text(address)}: the cluster has no worker") from None
 
     @property
     def gone(self) -> str:
@@ -81,8 +85,8 @@ class Cluster:
             return "the scheduler is gone"
         if self._client.scheduler_info(n_workers=1)["workers"]:
             self._seen = time.monotonic()
-        is_bereft = time.monotonic() - self._seen > BEREFT
-        return f"the cluster was without a worker for {BEREFT:g} s" if is_bereft else ""
+        is_bereft = time.monotonic() - self._seen > MAX_WORKERLESS_S
+        return f"the cluster was without a worker for {MAX_WORKERLESS_S:g} s" if is_bereft else ""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
         """Do a unit when its turn comes, then tell what came of it; of one that was ended nothing is told."""
@@ -110,4 +114,4 @@ class Cluster:
 def _failed(unit: Unit, error: BaseException | None) -> Outcome:
     name = type(error).__name__
     said = _FAILURES.get(name, f"the worker failed: {name}")
-    return Outcome(unit.name, EXIT_STATUS["incomplete"], trouble=Trouble.WORKER, said=said)
+    return Outcome(unit.name, EXIT_STATUS["incomplete"], trouble=RunFailure.WORKER, said=said)

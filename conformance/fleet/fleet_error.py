@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
 USAGE = 4  # the exit status of a usage error, as pytest has it: 2 means interrupted
 

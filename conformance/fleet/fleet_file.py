@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from conformance.fleet import addresses
 from conformance.fleet.fleet_error import FleetError
-from conformance.terms import data, files
-from conformance.terms.text import safe
+from conformance.spec import data_files, files
+from conformance.spec.text import escape_text
 from conformance.transport import config
 from conformance.transport.settings import SettingsError
 
@@ -89,7 +89,7 @@ def load(path: Path) -> Fleet:
         FleetError: it, or a file that it names, cannot be read, is not TOML or does not fit; or it names no target.
     """
     try:
-        entries = files.toml_of(files.read_text(path))
+        entries = files.parse_toml(files.read_text(path))
     except files.UnreadableError as error:
         raise FleetError(f"{path}: {error}") from error
     _expect_form(path, entries)
@@ -109,7 +109,7 @@ def _expect_form(path: Path, entries: Entries) -> None:
     from referencing import Registry, Resource
 
     fleet, target = (
-        json.loads((data.folder("schemas") / f"{name}.schema.json").read_text(encoding="utf-8"))
+        json.loads((data_files.find_folder("schemas") / f"{name}.schema.json").read_text(encoding="utf-8"))
         for name in ("fleet", "target")
     )
     registry: Registry[Any] = Registry().with_resource(target["$id"], Resource.from_contents(target))
@@ -120,7 +120,7 @@ def _expect_form(path: Path, entries: Entries) -> None:
     said = error.message
     if "headers" in error.absolute_path:  # what jsonschema says quotes the value
         said = "a header has a name, and a text for its value"
-    raise FleetError(safe(f"{path}: {place}: {said}" if place else f"{path}: {said}", 600))
+    raise FleetError(escape_text(f"{path}: {place}: {said}" if place else f"{path}: {said}", 600))
 
 
 def _targets(path: Path, entries: Entries) -> Iterator[FleetTarget]:
@@ -129,8 +129,8 @@ def _targets(path: Path, entries: Entries) -> Iterator[FleetTarget]:
     for name, own in entries.get("targets", {}).items():
         yield _target(path, name, f"targets.{name}", own, defaults, folder)
     taken = {name.lower() for name in entries.get("targets", {})}
-    for url in addresses.of(path, entries.get("discover", {})):
-        name = addresses.name_of(url, taken)
+    for url in addresses.read_urls(path, entries.get("discover", {})):
+        name = addresses.make_name(url, taken)
         taken.add(name.lower())
         yield _target(path, name, f"discover: {name}", {"url": url}, defaults, folder)
 
@@ -144,7 +144,7 @@ def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, 
             raise FleetError(f"{path}: {place}: {also[0]} stands beside file: say it in that file")
         file = folder / own["file"]
         try:
-            found = {**config.written(file), **own}
+            found = {**config.read_entries(file), **own}
         except SettingsError as error:
             raise FleetError(f"{path}: {place}: {error}") from None
         found, folder = _located(found, file.parent), file.parent

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance import __version__
-from conformance.fleet.run_folder import RUNS, Done, RunFolder, RunRecord
-from conformance.fleet.work import REPORT
-from conformance.report.comparison_versions import Changed, changes
+from conformance.fleet.run_folder import RUNS, RunFolder, RunRecord, TargetRecord
+from conformance.fleet.unit_runner import REPORT
+from conformance.report.comparison_versions import RequirementChange, find_changes
 from conformance.report.history import is_broken, is_fixed
-from conformance.report.json_report import suite_digest
-from conformance.report.reading import ReportError, read
-from conformance.terms.outcome import Outcome
-from conformance.terms.tally import Tally, counted, is_judged, of_report, tally
-from conformance.terms.verdict import EXIT_STATUS
+from conformance.report.json_report import compute_suite_digest
+from conformance.report.report_file import ReportError, read
+from conformance.spec.outcome import Outcome
+from conformance.spec.tally import Tally, count_requirements, filter_counted, is_judged, tally_report
+from conformance.spec.verdict import EXIT_STATUS
 
 Index = dict[str, Any]
 Report = Mapping[str, Any]
@@ -56,21 +56,21 @@ def build(
     verdicts = {target["name"]: target["verdict"] for target in targets}
     return {
         "schema": SCHEMA,
-        "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
+        "suite": {"name": "oip-conformance", "version": __version__, "digest": compute_suite_digest()},
         "run": record.name,
         "started": record.started,
         "finished": record.finished or None,
         "stopped": stopped,
         "profile": profile,
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
-        "status": status(targets),
+        "status": compute_exit_status(targets),
         "targets": targets,
         "changes": _changes(folder, earlier[-1], verdicts, reports) if earlier else None,
         "history": [*map(_past, earlier), _past_now(record, verdicts)],
     }
 
 
-def status(targets: Sequence[Mapping[str, Any]]) -> int:
+def compute_exit_status(targets: Sequence[Mapping[str, Any]]) -> int:
     """Return the exit status of a fleet: 1 where a target has it, else 6 where one has it or was not run, else 0."""
     found = {target["status"] for target in targets}
     worst = (EXIT_STATUS["nonconformant"], EXIT_STATUS["incomplete"])
@@ -105,7 +105,7 @@ def _target(folder: Path, run: RunFolder, name: str, report: Report | None) -> I
     }
 
 
-def _why(done: Done, report: Report | None) -> list[str]:
+def _why(done: TargetRecord, report: Report | None) -> list[str]:
     return [*([done.said] if done.said else []), *(report["why"] if report else [])]
 
 
@@ -117,7 +117,7 @@ def _judged(report: Report) -> Index:
         **({"grpc": target["grpc"]} if "grpc" in target else {}),
         "product": target["name"],
         "version": target["version"],
-        "musts": _counts(of_report(report)),
+        "musts": _counts(tally_report(report)),
         "interoperable": report["interoperable"],
         "extensions": {name: entry["verdict"] for name, entry in report["extensions"].items()},
         "areas": _areas(report),
@@ -133,9 +133,11 @@ def _counts(found: Tally) -> dict[str, int]:
 def _areas(report: Report) -> dict[str, dict[str, int]]:
     """Return what became of the MUSTs of each area that the run is about; of one without any, nothing."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
-    entries = counted(report["requirements"], report["options"]["extensions"])
+    entries = filter_counted(report["requirements"], report["options"]["extensions"])
     areas = dict.fromkeys(entry["area"] for entry in entries)
-    found = {area: _counts(tally("MUST", [e for e in entries if e["area"] == area], offered)) for area in areas}
+    found = {
+        area: _counts(count_requirements("MUST", [e for e in entries if e["area"] == area], offered)) for area in areas
+    }
     return {area: counts for area, counts in found.items() if any(counts.values())} if _is_any(entries) else {}
 
 
@@ -200,12 +202,12 @@ def _changes(
     }
 
 
-def _of_target(before: Path, report: Report | None) -> list[Changed]:
+def _of_target(before: Path, report: Report | None) -> list[RequirementChange]:
     older = _report(before)
-    return list(changes(older, report)) if older and report else []
+    return list(find_changes(older, report)) if older and report else []
 
 
-def _change(name: str, change: Changed) -> Index:
+def _change(name: str, change: RequirementChange) -> Index:
     before, after = change.outcomes
     rows = change.rows[1] or change.rows[0]
     return {"target": name, "id": change.id, "level": change.level, "before": before, "after": after, "rows": rows}

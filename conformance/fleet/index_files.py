@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.fleet import index_markdown
-from conformance.report.leaving import write_whole
+from conformance.report.output_files import write_atomically
 
 PAGE: Final = "index.html"
 
@@ -21,6 +21,6 @@ def write(folder: Path, index: Mapping[str, Any]) -> None:
     """
     from conformance.fleet import index_html  # Jinja2 takes its time
 
-    write_whole(folder / "index.json", json.dumps(index, indent=1, ensure_ascii=True) + "\n")
-    write_whole(folder / "index.md", index_markdown.render(index))
-    write_whole(folder / PAGE, index_html.render(index))
+    write_atomically(folder / "index.json", json.dumps(index, indent=1, ensure_ascii=True) + "\n")
+    write_atomically(folder / "index.md", index_markdown.render(index))
+    write_atomically(folder / PAGE, index_html.render(index))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.fleet import index_words
+from conformance.fleet import index_labels
 from conformance.report.html_environment import environment
 
 
@@ -18,10 +18,10 @@ def render(index: Mapping[str, Any]) -> str:
     templates = environment("conformance.fleet")
     return templates.get_template("fleet.html.jinja").render(
         index=index,
-        page=index_words,
-        written_by=index_words.WRITTEN_BY.replace("`", ""),
-        extensions=index_words.extensions(index),
-        areas=index_words.areas(index),
+        page=index_labels,
+        written_by=index_labels.WRITTEN_BY.replace("`", ""),
+        extensions=index_labels.list_extensions(index),
+        areas=index_labels.list_areas(index),
         shown=_shares(index),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.fleet import index_words as words
+from conformance.fleet import index_labels as words
 from conformance.report.markdown import code, table, text
 
 Index = Mapping[str, Any]
@@ -60,7 +60,7 @@ def _changed(changes: Index) -> Iterator[str]:
 
 
 def _matrix(index: Index) -> list[str]:
-    extensions, areas = words.extensions(index), words.areas(index)
+    extensions, areas = words.list_extensions(index), words.list_areas(index)
     rows = []
     for target in index["targets"]:
         own = target.get("areas", {})

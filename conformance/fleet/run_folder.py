@@ -24,14 +24,14 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from conformance.fleet.fleet_error import FleetError
-from conformance.fleet.unit import Outcome, Trouble, Unit
-from conformance.report.leaving import write_whole
-from conformance.terms import files
+from conformance.fleet.unit import Outcome, RunFailure, Unit
+from conformance.report.output_files import write_atomically
+from conformance.spec import files
 
 DONE: Final = "done.json"
 RUNS: Final = "runs"
 # What is tried again when a run is gone on with: it says nothing of the target.
-_OF_THE_WAY: Final = (Trouble.WORKER, Trouble.OTHER_SUITE)
+_OF_THE_WAY: Final = (RunFailure.WORKER, RunFailure.OTHER_SUITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TargetRecord:
     """What is kept of a target that is done.
 
     Attributes:
@@ -72,7 +72,7 @@ class Done:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Have a folder alone; it is made where it is not there.
 
     Raises:
@@ -94,24 +94,24 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def records(folder: Path) -> list[RunRecord]:
+def read_records(folder: Path) -> list[RunRecord]:
     """Return the runs of a folder, the earliest first; a file that is none of ours is passed over."""
     found = []
     for path in sorted((folder / RUNS).glob("*.json")):
         with suppress(files.UnreadableError, TypeError):
-            record = RunRecord(**files.json_of(files.read_bytes(path)))
+            record = RunRecord(**files.parse_json(files.read_bytes(path)))
             if record.name == path.stem and isinstance(record.verdicts, dict):
                 found.append(record)
     return found
 
 
-def chosen(folder: Path, suite: str, *, anew: bool) -> RunRecord:
+def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
     """Return the run to go on with, or a new one: where the last is finished, was of another suite, or `anew` asks.
 
     Raises:
         OSError: it cannot be written.
     """
-    found = records(folder)
+    found = read_records(folder)
     if found and not found[-1].finished and found[-1].suite == suite and not anew:
         return found[-1]
     now = datetime.now(UTC)
@@ -128,10 +128,10 @@ def write(folder: Path, record: RunRecord) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    write_whole(folder / RUNS / f"{record.name}.json", json.dumps(asdict(record), indent=1) + "\n")
+    write_atomically(folder / RUNS / f"{record.name}.json", json.dumps(asdict(record), indent=1) + "\n")
 
 
-def now() -> str:
+def format_now() -> str:
     """Return the time as records have it."""
     return _time(datetime.now(UTC))
 
@@ -142,7 +142,7 @@ def _time(moment: datetime) -> str:
 
 def prune(folder: Path, keep: int) -> None:
     """Take the folders of all but the last runs away; what they came to stays."""
-    for record in records(folder)[:-keep]:
+    for record in read_records(folder)[:-keep]:
         shutil.rmtree(folder / RUNS / record.name, ignore_errors=True)
 
 
@@ -162,10 +162,10 @@ class RunFolder:
         """Return the folder of a target, there or not."""
         return self.path / name
 
-    def done(self, name: str) -> Done | None:
+    def done(self, name: str) -> TargetRecord | None:
         """Return what came of a target that is done; None where it is not."""
         with suppress(files.UnreadableError, TypeError):
-            return Done(**files.json_of(files.read_bytes(self.of(name) / DONE)))
+            return TargetRecord(**files.parse_json(files.read_bytes(self.of(name) / DONE)))
         return None
 
     def tidy(self, digests: Mapping[str, str]) -> frozenset[str]:
@@ -180,7 +180,7 @@ class RunFolder:
                 shutil.rmtree(path, ignore_errors=True)
         return frozenset(kept)
 
-    def folder_for(self, unit: Unit) -> Path:
+    def make_folder(self, unit: Unit) -> Path:
         """Make the folder in which a unit is done; it gets its name once it is."""
         return Path(tempfile.mkdtemp(prefix=f".{unit.name}.", dir=self.path))
 
@@ -190,17 +190,17 @@ class RunFolder:
         Raises:
             OSError: it cannot be written.
         """
-        made = Path(outcome.folder) if outcome.folder else self.folder_for(unit)
+        made = Path(outcome.folder) if outcome.folder else self.make_folder(unit)
         for name, octets in outcome.files.items():
             _write_below(made, name, octets)
         trouble = str(outcome.trouble or "")
-        done = Done(digest, outcome.status, tried, outcome.seconds, trouble, outcome.said)
+        done = TargetRecord(digest, outcome.status, tried, outcome.seconds, trouble, outcome.said)
         (made / DONE).write_text(json.dumps(asdict(done), indent=1) + "\n", encoding="utf-8")
         made.chmod(0o755)  # as other folders: `mkdtemp` makes them for their owner alone
         made.rename(self.of(unit.name))
 
 
-def _holds(done: Done | None, digest: str) -> bool:
+def _holds(done: TargetRecord | None, digest: str) -> bool:
     return done is not None and done.digest == digest and done.trouble not in _OF_THE_WAY
 
 

@@ -13,17 +13,17 @@ from conformance.fleet.cluster import Cluster
 from conformance.fleet.course import Pool
 from conformance.fleet.fleet_error import FleetError
 from conformance.fleet.fleet_file import Fleet
-from conformance.fleet.local import LocalPool, usual_workers
+from conformance.fleet.local_pool import LocalPool, choose_worker_count
 from conformance.fleet.run_folder import RunFolder, RunRecord
 from conformance.fleet.unit import Outcome, Unit
 from conformance.plugin import signals
-from conformance.report.json_report import suite_digest
+from conformance.report.json_report import compute_suite_digest
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RunOptions:
     """What the command line says of a run.
 
     Attributes:
@@ -42,7 +42,7 @@ class Wishes:
 
 
 def run(
-    fleet: Fleet, wishes: Wishes, say: Say, pool: Callable[[RunFolder], Pool] | None = None
+    fleet: Fleet, wishes: RunOptions, say: Say, pool: Callable[[RunFolder], Pool] | None = None
 ) -> tuple[list[str], int]:
     """Judge the fleet and write its index; return the summary and the exit status.
 
@@ -55,9 +55,9 @@ def run(
     Raises:
         FleetError: it cannot begin, or its folder not be written.
     """
-    every = units.units(fleet, here=not wishes.scheduler, updates_baselines=wishes.updates_baselines)
+    every = units.make_units(fleet, here=not wishes.scheduler, updates_baselines=wishes.updates_baselines)
     try:
-        with run_folder.locked(wishes.folder):
+        with run_folder.lock_folder(wishes.folder):
             return _Run(fleet, wishes, every, say).carried_out(pool)
     except OSError as error:
         raise FleetError(f"cannot write {error.filename or wishes.folder}: {error.strerror}") from error
@@ -66,10 +66,10 @@ def run(
 class _Run:
     """One run: what it is to do, and what it has."""
 
-    def __init__(self, fleet: Fleet, wishes: Wishes, every: Sequence[Unit], say: Say) -> None:
+    def __init__(self, fleet: Fleet, wishes: RunOptions, every: Sequence[Unit], say: Say) -> None:
         self.fleet, self.wishes, self.every, self.say = fleet, wishes, every, say
-        suite = f"{__version__} ({suite_digest()[:8]})"
-        self.record = run_folder.chosen(wishes.folder, suite, anew=wishes.anew)
+        suite = f"{__version__} ({compute_suite_digest()[:8]})"
+        self.record = run_folder.choose_run(wishes.folder, suite, anew=wishes.anew)
         self.folder = RunFolder(wishes.folder, self.record)
         self.digests = {unit.name: units.digest(unit, self.record.salt) for unit in every}
         self.finished = 0
@@ -86,15 +86,15 @@ class _Run:
         before = signals.take_as_interrupt()
         try:
             stopped, was_interrupted = self._worked(left, pool or self._pool) if left else ("", False)
-            with signals.put_off():
+            with signals.defer_signals():
                 return self._concluded(stopped, was_interrupted=was_interrupted)
         finally:
-            signals.give_back(before)
+            signals.restore_handler(before)
 
     def _pool(self, folder: RunFolder) -> Pool:
         if self.wishes.scheduler:
             return Cluster(self.wishes.scheduler, self.record.name)
-        return LocalPool(self.wishes.workers or usual_workers(), folder.folder_for)
+        return LocalPool(self.wishes.workers or choose_worker_count(), folder.make_folder)
 
     def _worked(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
         """Do units of work; return why not all of them were done, and whether somebody has ended the fleet."""
@@ -105,33 +105,33 @@ class _Run:
         except KeyboardInterrupt as interrupt:
             return str(interrupt) or "interrupted", True
         finally:
-            with signals.put_off():
+            with signals.defer_signals():
                 pool.stop()
 
     def _keep(self, unit: Unit, outcome: Outcome, tried: int) -> None:
-        with signals.put_off():
+        with signals.defer_signals():
             self.folder.keep(unit, outcome, self.digests[unit.name], tried)
         self.finished += 1
-        self.say(summary.line(unit, outcome, self.finished, len(self.every)))
+        self.say(summary.format_target(unit, outcome, self.finished, len(self.every)))
 
     def _concluded(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
         """Write what the run leaves; return the summary and the exit status."""
         self.folder.tidy(self.digests)
         names = [unit.name for unit in self.every]
-        record = self.record if stopped else replace(self.record, finished=run_folder.now())
+        record = self.record if stopped else replace(self.record, finished=run_folder.format_now())
         records = [
-            each for each in run_folder.records(self.wishes.folder) if each.finished and each.name != record.name
+            each for each in run_folder.read_records(self.wishes.folder) if each.finished and each.name != record.name
         ]
         made = index.build(self.wishes.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
         if not stopped:
             self._finish(record, made)
         index_files.write(self.wishes.folder, made)
         status = index.INTERRUPTED if was_interrupted else made["status"]
-        return summary.lines(self.wishes.folder, made), status
+        return summary.format_summary(self.wishes.folder, made), status
 
     def _finish(self, record: RunRecord, made: Mapping[str, Any]) -> None:
         verdicts = {target["name"]: target["verdict"] for target in made["targets"]}
         if self.wishes.updates_baselines:
-            baselines.take_back(self.fleet, self.folder)
+            baselines.store_baselines(self.fleet, self.folder)
         run_folder.write(self.wishes.folder, replace(record, verdicts=verdicts))
         run_folder.prune(self.wishes.folder, self.fleet.keep)

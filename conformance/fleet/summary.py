@@ -8,27 +8,31 @@ from typing import Any, Final
 
 from conformance.fleet.index import VERDICTS
 from conformance.fleet.index_files import PAGE
-from conformance.fleet.index_words import WORDS, gone_on, verdict_of
+from conformance.fleet.index_labels import WORDS, gone_on, verdict_of
 from conformance.fleet.unit import Outcome, Unit
-from conformance.terms.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT
-from conformance.terms.text import safe
-from conformance.terms.verdict import EXIT_STATUS
+from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import EXIT_STATUS
 
-NAMED: Final = 10  # targets, and changes of a kind, that are named
-LONGEST: Final = 200
+MAX_NAMED_TARGETS: Final = 10  # targets, and changes of a kind, that are named
+MAX_TEXT_CHARS: Final = 200
 _OF_STATUS: Final = {EXIT_STATUS[name]: name for name in (CONFORMANT, NONCONFORMANT, INCOMPLETE)}
 
 
-def line(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
+def format_target(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
     """Return the line of a target that is done."""
     said = (
-        f": {safe(outcome.said, LONGEST)}" if outcome.said else "" if outcome.is_reached else ": could not be reached"
+        f": {escape_text(outcome.said, MAX_TEXT_CHARS)}"
+        if outcome.said
+        else ""
+        if outcome.is_reached
+        else ": could not be reached"
     )
     verdict = outcome.verdict or _OF_STATUS[outcome.status]
     return f"[{count:{len(str(total))}}/{total}] {unit.name}  {verdict}  {outcome.seconds:g} s{said}"
 
 
-def lines(folder: Path, index: Mapping[str, Any]) -> list[str]:
+def format_summary(folder: Path, index: Mapping[str, Any]) -> list[str]:
     """Return the summary of a run; its last line is what the fleet came to."""
     return [*_unwell(index), *_changes(index), f"index: {folder / PAGE}", _verdict(index)]
 
@@ -36,11 +40,11 @@ def lines(folder: Path, index: Mapping[str, Any]) -> list[str]:
 def _unwell(index: Mapping[str, Any]) -> Iterator[str]:
     found = [target for target in index["targets"] if target["status"] and target["verdict"] != "not_run"]
     found.sort(key=lambda target: (target["status"], target["name"]))
-    for target in found[:NAMED]:
-        why = f": {safe('; '.join(target['why']), LONGEST)}" if target["why"] else ""
+    for target in found[:MAX_NAMED_TARGETS]:
+        why = f": {escape_text('; '.join(target['why']), MAX_TEXT_CHARS)}" if target["why"] else ""
         yield f"{target['name']} is {verdict_of(target)}{why}"
-    if len(found) > NAMED:
-        yield f"and {len(found) - NAMED} more; the index has them all"
+    if len(found) > MAX_NAMED_TARGETS:
+        yield f"and {len(found) - MAX_NAMED_TARGETS} more; the index has them all"
 
 
 def _changes(index: Mapping[str, Any]) -> Iterator[str]:
@@ -49,15 +53,15 @@ def _changes(index: Mapping[str, Any]) -> Iterator[str]:
         return
     for kind in ("broke", "fixed"):
         yield from _of_kind(kind, changes[kind])
-    for turn in changes["turned"][:NAMED]:
+    for turn in changes["turned"][:MAX_NAMED_TARGETS]:
         yield f"{turn['target']} was {WORDS[turn['before']]}, is {WORDS[turn['after']]}"
 
 
 def _of_kind(kind: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for each in found[:NAMED]:
+    for each in found[:MAX_NAMED_TARGETS]:
         yield f"{kind} since the last run: {each['target']} {each['id']} {each['level']}"
-    if len(found) > NAMED:
-        yield f"{kind} since the last run: {len(found) - NAMED} more"
+    if len(found) > MAX_NAMED_TARGETS:
+        yield f"{kind} since the last run: {len(found) - MAX_NAMED_TARGETS} more"
 
 
 def _verdict(index: Mapping[str, Any]) -> str:

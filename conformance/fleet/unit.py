@@ -46,7 +46,7 @@ class Unit:
     folder: str = field(default="", repr=False)
 
 
-class Trouble(StrEnum):
+class RunFailure(StrEnum):
     """Why a run came to no verdict of its own."""
 
     TIME = "time"  # it took longer than it may
@@ -75,7 +75,7 @@ class Outcome:
     status: int = field(repr=False)
     is_reached: bool = field(default=True, repr=False)
     seconds: float = field(default=0.0, repr=False)
-    trouble: Trouble | None = field(default=None, repr=False)
+    trouble: RunFailure | None = field(default=None, repr=False)
     said: str = field(default="", repr=False)
     verdict: str = field(default="", repr=False)
     folder: str = field(default="", repr=False)

@@ -18,11 +18,11 @@ from conformance.fleet.unit import Unit
 from conformance.judging import baseline_file
 from conformance.judging.baseline_file import BaselineError
 from conformance.plugin.options import REFERENCE
-from conformance.plugin.run_options import DEFAULT_TIMEOUT as TIMEOUT
-from conformance.report.json_report import suite_digest
-from conformance.terms import files
+from conformance.plugin.server_options import DEFAULT_TIMEOUT_S as TIMEOUT
+from conformance.report.json_report import compute_suite_digest
+from conformance.spec import files
 from conformance.transport import config, settings
-from conformance.transport.settings import SettingsError, without_user
+from conformance.transport.settings import SettingsError, strip_user
 
 # Values that show nothing: the name of a variable, behind the scheme of an Authorization or not, and that of a file.
 _SHOWN_VALUE: Final = re.compile(r"[A-Za-z]*\s*\$\{\w+\}|@(?!@).*", re.DOTALL)
@@ -33,7 +33,7 @@ _SOME: Final = {"url": "http://h", "grpc": "h:1"}
 _COST: Final = {"n": 2**12, "r": 8, "p": 1}
 
 
-def units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> list[Unit]:
+def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> list[Unit]:
     """Return a unit for each target.
 
     Args:
@@ -65,7 +65,7 @@ def _unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: b
     return Unit(
         target.name,
         tomlkit.dumps(shown),
-        suite_digest(),
+        compute_suite_digest(),
         headers,
         url,
         target.models,
@@ -90,12 +90,12 @@ def _expect_usable(target: FleetTarget, *, here: bool) -> None:
     if not here:  # what stands for a secret is known on the cluster alone
         entries = {name: value for name, value in entries.items() if name not in ("headers", "tls")}
         entries |= {name: some for name, some in _SOME.items() if "${" in entries.get(name, "")}
-    found = config.read(entries, Path())
+    found = config.build_config(entries, Path())
     if found.ca_file and not Path(found.ca_file).is_file():
         raise SettingsError(f"tls.ca {found.ca_file}: no such file")
     if REFERENCE not in (found.url, found.grpc):
         timeout, url = found.timeout or TIMEOUT, found.url or ""
-        made = settings.make(
+        made = settings.make_settings(
             url, found.headers, ca_file=found.ca_file, timeout=timeout, grpc=found.grpc, rate=found.rate
         )
         if found.ca_file:
@@ -119,7 +119,7 @@ def _baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str |
 def _parted(entries: Mapping[str, Any]) -> tuple[str, tuple[str, ...], dict[str, Any]]:
     """Return the URL where it holds a secret, headers that do, and all entries without these."""
     url, headers = str(entries.get("url", "")), entries.get("headers", {})
-    address = url if _SHOWN_USER.match(url) else without_user(url)
+    address = url if _SHOWN_USER.match(url) else strip_user(url)
     public = {name: value for name, value in headers.items() if _is_shown(name, value)}
     shown = {**entries, **({"url": address} if url else {}), **({"headers": public} if headers else {})}
     secret = tuple(f"{name}: {value}" for name, value in headers.items() if name not in public)

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from conformance.judging.selection import fits
-from conformance.terms.check import Check, Row, label
-from conformance.terms.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONCONFORMANT, Outcome
-from conformance.terms.result import CheckResult
-from conformance.terms.verdict import EXIT_STATUS, Verdict, bears_on_interoperability
+from conformance.judging.selection import is_match
+from conformance.spec.check import Check, Row, format_label
+from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONCONFORMANT, Outcome
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import EXIT_STATUS, Verdict, bears_on_interoperability
 
 # Outcomes that an entry can explain, and those by which it turns out to be out of date.
 UNMET = (Outcome.FAIL, Outcome.BLOCKED, Outcome.KNOWN_FAILURE)
 MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.FIXED)
 
-SHOWN_ROWS = 4  # of an entry, in messages
+MAX_SHOWN_ROWS = 4  # of an entry, in messages
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BaselineEntry:
     """One entry; the fields are those of `schemas/baseline.schema.json`, `rows` always as patterns."""
 
     reason: str
@@ -49,14 +49,14 @@ class Known:
         """How messages call it."""
         if self.check is None:
             return str(self.requirement)
-        more = f" and {len(self.rows) - SHOWN_ROWS} more" if len(self.rows) > SHOWN_ROWS else ""
-        return label(self.check, ", ".join(self.rows[:SHOWN_ROWS]) + more)
+        more = f" and {len(self.rows) - MAX_SHOWN_ROWS} more" if len(self.rows) > MAX_SHOWN_ROWS else ""
+        return format_label(self.check, ", ".join(self.rows[:MAX_SHOWN_ROWS]) + more)
 
     def names(self, result: CheckResult) -> bool:
         """Say whether a row is among those of the entry."""
         if self.check is None:
             return self.requirement in _about(result)
-        return fits(result.id, self.check) and any(fits(result.row, pattern) for pattern in self.rows)
+        return is_match(result.id, self.check) and any(is_match(result.row, pattern) for pattern in self.rows)
 
     def explains(self, result: CheckResult) -> bool:
         """Say whether a row that is not met fails for the stated reason."""
@@ -74,7 +74,7 @@ def _about(result: CheckResult) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateResult:
     """What came of a run under a baseline: the difference.
 
     Attributes:
@@ -120,7 +120,7 @@ class Baseline:
         advice: whether a SHOULD that is not met counts for the gate; for the verdict it never does.
     """
 
-    entries: Sequence[Known] = ()
+    entries: Sequence[BaselineEntry] = ()
     today: date = field(default_factory=date.today)
     advice: bool = False
 
@@ -143,7 +143,7 @@ class Baseline:
         """Return a judge whose results are as the baseline has them."""
         return lambda check, row: self.applied(judge(check, row))
 
-    def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> Gate:
+    def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> GateResult:
         """Return what came of a run; what entries no longer name, or hold for, counts for a `whole` one alone.
 
         Under the gate `interoperable` a new failure counts only where it bears on that.
@@ -157,7 +157,7 @@ class Baseline:
                     continue
                 new.append(result.label)
         fixed = [result.label for result in results if result.outcome is Outcome.FIXED]
-        return Gate(known, new, fixed, tuple(self._stale(results, whole)))
+        return GateResult(known, new, fixed, tuple(self._stale(results, whole)))
 
     def _is_known_advice(self, result: CheckResult) -> bool:
         valid = (entry for entry in self.entries if not entry.has_expired(self.today))
@@ -171,7 +171,7 @@ class Baseline:
             elif whole:
                 yield from self._without_use(entry, results)
 
-    def _without_use(self, entry: Known, results: Sequence[CheckResult]) -> Iterator[str]:
+    def _without_use(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
         """Say what of an entry names nothing, or that nothing which it names fails any more."""
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))
@@ -183,7 +183,7 @@ class Baseline:
             yield f"{entry.label} no longer fails: {entry.reason}"
 
 
-def unapplied(result: CheckResult) -> CheckResult:
+def revert_baseline(result: CheckResult) -> CheckResult:
     """Return a row's result as it was before a baseline was applied."""
     if result.outcome is Outcome.KNOWN_FAILURE:
         return replace(result, outcome=Outcome.FAIL if result.failure else Outcome.BLOCKED)

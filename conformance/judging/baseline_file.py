@@ -11,16 +11,16 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from conformance.judging.baseline import MET, Baseline, Known
-from conformance.judging.selection import fits
-from conformance.terms import data, files
-from conformance.terms.result import CheckResult
+from conformance.judging.baseline import MET, Baseline, BaselineEntry
+from conformance.judging.selection import is_match
+from conformance.spec import data_files, files
+from conformance.spec.result import CheckResult
 
-HEAD = """\
+FILE_HEADER = """\
 # Failures that are known: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
 """
-NO_REASON = "not looked into yet"
-MOST_ON_A_LINE = 3  # rows of an entry
+DEFAULT_REASON = "not looked into yet"
+MAX_ROWS_PER_LINE = 3  # rows of an entry
 
 
 class BaselineError(ValueError):
@@ -37,19 +37,19 @@ def load(path: Path) -> Baseline:
         BaselineError: it cannot be read, is not TOML, or does not fit the schema.
     """
     try:
-        return of_text(files.read_text(path))
+        return from_text(files.read_text(path))
     except (BaselineError, files.UnreadableError) as error:
         raise BaselineError(f"--conformance-baseline {path}: {error}") from error
 
 
-def of_text(text: str) -> Baseline:
+def from_text(text: str) -> Baseline:
     """Return the baseline that a file's text is.
 
     Raises:
         BaselineError: it is not TOML, or does not fit the schema.
     """
     try:
-        document = files.toml_of(text)
+        document = files.parse_toml(text)
     except files.UnreadableError as error:
         raise BaselineError(str(error)) from error
     if fault := _fault(document):
@@ -57,9 +57,9 @@ def of_text(text: str) -> Baseline:
     return Baseline([_known(entry) for entry in document.get("known", ())], advice=document.get("advice", False))
 
 
-def _known(entry: Mapping[str, Any]) -> Known:
+def _known(entry: Mapping[str, Any]) -> BaselineEntry:
     rows = entry.get("rows", "*")
-    return Known(**{**entry, "rows": (rows,) if isinstance(rows, str) else tuple(rows)})
+    return BaselineEntry(**{**entry, "rows": (rows,) if isinstance(rows, str) else tuple(rows)})
 
 
 def _fault(document: Mapping[str, Any]) -> str | None:
@@ -67,7 +67,7 @@ def _fault(document: Mapping[str, Any]) -> str | None:
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import best_match
 
-    schema = json.loads((data.folder("schemas") / "baseline.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((data_files.find_folder("schemas") / "baseline.schema.json").read_text(encoding="utf-8"))
     plain = json.loads(json.dumps(document, default=str))  # dates of TOML as JSON has them
     error = best_match(Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(plain))
     if error is not None:
@@ -87,7 +87,7 @@ def _fault(document: Mapping[str, Any]) -> str | None:
 # --- bringing up to date ---------------------------------------------------------------------------------------------
 
 
-def updated(text: str, results: Sequence[CheckResult]) -> str:
+def update_text(text: str, results: Sequence[CheckResult]) -> str:
     """Return a file brought up to date with a whole run: without what no longer holds, with what fails anew.
 
     What fails anew gets an entry for each check and requirement, in the order of the suite. Comments and the order of
@@ -97,7 +97,7 @@ def updated(text: str, results: Sequence[CheckResult]) -> str:
         BaselineError: the text is not TOML.
     """
     try:
-        document = tomlkit.parse(text or HEAD)
+        document = tomlkit.parse(text or FILE_HEADER)
     except TOMLKitError as error:
         raise BaselineError(f"not TOML: {error}") from error
     tables = document.setdefault("known", tomlkit.aot())
@@ -120,7 +120,8 @@ def _keep_what_holds(tables: Any, index: int, results: Sequence[CheckResult], fa
     rows = [
         pattern
         for pattern in entry.rows
-        if any(fits(result.row, pattern) for result in held) and not any(fits(result.row, pattern) for result in met)
+        if any(is_match(result.row, pattern) for result in held)
+        and not any(is_match(result.row, pattern) for result in met)
     ]
     if entry.is_wide:
         rows = list(entry.rows) if held else []
@@ -154,9 +155,9 @@ def _table(check: str, rows: Sequence[str], requirement: str | None) -> Any:
         table["rows"] = _array(rows) if len(rows) > 1 else rows[0]
     if requirement:
         table["requirement"] = requirement
-    table["reason"] = NO_REASON
+    table["reason"] = DEFAULT_REASON
     return table
 
 
 def _array(rows: Sequence[str]) -> Any:
-    return tomlkit.item(list(rows)).multiline(len(rows) > MOST_ON_A_LINE)
+    return tomlkit.item(list(rows)).multiline(len(rows) > MAX_ROWS_PER_LINE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conformance.transport.har_bodies import JUDGED, Excerpt, shortened
+from conformance.transport.har_bodies import JUDGED_LIMIT, Excerpt, shorten
 
 
 def write_body(folder: Path, name: str, body: bytes) -> None:
@@ -14,7 +14,7 @@ def write_body(folder: Path, name: str, body: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    kept = shortened(body, JUDGED)
+    kept = shorten(body, JUDGED_LIMIT)
     if not isinstance(kept, Excerpt):
         (folder / f"{name}.bin").write_bytes(body)
         return

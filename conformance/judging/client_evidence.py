@@ -16,15 +16,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.clients import adapter_lines
-from conformance.clients.noted import Asked
+from conformance.clients.logging_adapter import AdapterCall
 from conformance.judging.body_files import write_body
-from conformance.terms.check import Check, Row
-from conformance.terms.ledger import Party
-from conformance.terms.result import Failure
+from conformance.spec.check import Check, Row
+from conformance.spec.ledger import Party
+from conformance.spec.result import Failure
 from conformance.transport.exchange import Reply
 
 
-def write(folder: Path, check: Check, row: Row, failure: Failure, reply: Reply | None, asked: Sequence[Asked]) -> None:
+def write(
+    folder: Path, check: Check, row: Row, failure: Failure, reply: Reply | None, asked: Sequence[AdapterCall]
+) -> None:
     """Write the evidence of one row.
 
     Args:
@@ -38,9 +40,11 @@ def write(folder: Path, check: Check, row: Row, failure: Failure, reply: Reply |
     folder.mkdir(parents=True, exist_ok=True)
     about = {"party": str(Party.CLIENT), "check": check.id, "row": row.id, "requirement": failure.requirement}
     (folder / "check.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    (folder / "asked.jsonl").write_bytes(b"".join([adapter_lines.hello(1), *_commands(asked)]))
+    (folder / "asked.jsonl").write_bytes(b"".join([adapter_lines.make_hello(1), *_commands(asked)]))
     (folder / "said.jsonl").write_bytes(
-        b"".join(adapter_lines.said(place, one.results) for place, one in enumerate(asked, 2) if one.results)
+        b"".join(
+            adapter_lines.make_results_line(place, one.results) for place, one in enumerate(asked, 2) if one.results
+        )
     )
     if reply is None:
         return
@@ -53,8 +57,10 @@ def write(folder: Path, check: Check, row: Row, failure: Failure, reply: Reply |
             (folder / f"{name}.txt").write_text("\n".join(message["head"]) + "\n", encoding="utf-8")
 
 
-def _commands(asked: Sequence[Asked]) -> list[bytes]:
+def _commands(asked: Sequence[AdapterCall]) -> list[bytes]:
     return [
-        adapter_lines.infer(place, one.transport, one.address, one.inferences, at_once=one.at_once, timeout=one.timeout)
+        adapter_lines.make_infer(
+            place, one.transport, one.address, one.inferences, at_once=one.at_once, timeout=one.timeout
+        )
         for place, one in enumerate(asked, 2)
     ]

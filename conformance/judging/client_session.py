@@ -8,11 +8,11 @@ from conformance.clients.adapter import Adapter
 from conformance.clients.inference import Introduction
 from conformance.clients.peer import Peer
 from conformance.judging.client_judge import ClientJudge
-from conformance.terms.check import Check, Row
-from conformance.terms.extensions import GRPC, HTTP
-from conformance.terms.result import CheckResult
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.result import CheckResult
 from conformance.transport import settings
-from conformance.transport.har_bodies import JUDGED
+from conformance.transport.har_bodies import JUDGED_LIMIT
 from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings
 
@@ -50,7 +50,7 @@ class ClientSession:
         self.client = adapter.introduction if client is None else client
         self._peer = Peer().__enter__()
         self.settings = _settings(self._peer, self.client)
-        journal = None if evidence is None else Journal(evidence, process, self.settings, JUDGED)
+        journal = None if evidence is None else Journal(evidence, process, self.settings, JUDGED_LIMIT)
         self._judge = ClientJudge(adapter, self.client, self._peer, strict, evidence, journal)
 
     @property
@@ -72,4 +72,4 @@ class ClientSession:
 def _settings(peer: Peer, client: Introduction) -> Settings:
     grpc = peer.grpc_address if GRPC in client.transports else None
     is_grpc_alone = grpc is not None and HTTP not in client.transports
-    return settings.make("" if is_grpc_alone else peer.http_address, grpc=grpc)
+    return settings.make_settings("" if is_grpc_alone else peer.http_address, grpc=grpc)

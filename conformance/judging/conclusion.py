@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conformance.judging.baseline import Baseline, Gate
+from conformance.judging.baseline import Baseline, GateResult
 from conformance.judging.selection import Subjects, collected_rows
-from conformance.terms import ledger
-from conformance.terms.check import key
-from conformance.terms.coverage import WHOLE, Coverage
-from conformance.terms.extensions import ROBUSTNESS, TRANSPORTS
-from conformance.terms.outcome import INCOMPLETE, NONCONFORMANT, ReasonKind
-from conformance.terms.result import CheckResult
-from conformance.terms.verdict import Verdict, conclude
+from conformance.spec import ledger
+from conformance.spec.check import format_key
+from conformance.spec.coverage import FULL_COVERAGE, Coverage
+from conformance.spec.extensions import ROBUSTNESS, TRANSPORTS
+from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import Verdict, conclude
 
-Row = tuple[str, str]  # the ids of a check and of its row
+RowKey = tuple[str, str]  # the ids of a check and of its row
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Conclusion:
     results: Sequence[CheckResult] = ()
     missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
     lost: str | None = None
-    gate: Gate | None = None
+    gate: GateResult | None = None
     judged_nothing: bool = False
     robustness: Sequence[CheckResult] = ()
-    coverage: Coverage = WHOLE
+    coverage: Coverage = FULL_COVERAGE
     is_narrowed: bool = False
 
     @property
@@ -49,7 +49,7 @@ class Conclusion:
         return not (self.missing or self.judged_nothing)
 
 
-def nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusion:
+def conclude_nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusion:
     """Return the conclusion of a run that has nothing to judge, but for what it found while it looked for that."""
     verdict = conclude(results, lost=None)
     if verdict.verdict == NONCONFORMANT:
@@ -59,39 +59,39 @@ def nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusi
     return Conclusion(Verdict(INCOMPLETE, [reason]), judged_nothing=True)
 
 
-def in_order(results: Sequence[CheckResult], subjects: Subjects) -> list[CheckResult]:
+def sort_results(results: Sequence[CheckResult], subjects: Subjects) -> list[CheckResult]:
     """Return results in the order of the suite, however workers sent them."""
-    places = places_of_rows(subjects)
+    places = index_rows(subjects)
     return sorted(results, key=lambda result: places[result.id, result.row])
 
 
-def places_of_rows(subjects: Subjects) -> dict[Row, int]:
+def index_rows(subjects: Subjects) -> dict[RowKey, int]:
     """Return the place of each row in the suite."""
     rows = collected_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
     return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
 
 
-def missing_rows(
+def find_missing_rows(
     results: Sequence[CheckResult], profile: str, *, dangerous: bool, subjects: Subjects, transports: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the rows that should have been run and were not, by extension."""
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
     for check, row in collected_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports):
-        extension = str(ledger.requirement(check.requirements(row)[0]).extension)
+        extension = str(ledger.get_requirement(check.requirements(row)[0]).extension)
         if (check.id, row.id) not in run and extension != ROBUSTNESS:
-            missing.setdefault(extension, []).append(key(check.id, row.id))
+            missing.setdefault(extension, []).append(format_key(check.id, row.id))
     return missing
 
 
-def concluded(
+def conclude_run(
     every: Sequence[CheckResult],
     missing: Mapping[str, Sequence[str]],
     baseline: Baseline | None,
     stopped: str,
     gate: str | None = None,
     *,
-    coverage: Coverage = WHOLE,
+    coverage: Coverage = FULL_COVERAGE,
     is_narrowed: bool = False,
 ) -> Conclusion:
     """Return what a run came to; what a server withstands is kept beside the verdict.

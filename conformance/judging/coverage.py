@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.judging.selection import CLIENTS, ROLES, belongs, collected_rows
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.selection import CLIENTS, ROLES, collected_rows, is_in_profile
 from conformance.roles import roles
-from conformance.survey.survey import Survey
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row
-from conformance.terms.coverage import Coverage, Deployment, Gap, UnjudgedRow, Why
-from conformance.terms.extensions import OVER_HTTP, PROTOCOL
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import Outcome, ReasonKind
-from conformance.terms.result import CheckResult
-from conformance.terms.tally import counted, is_judged
-from conformance.terms.verdict import of_requirements
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row
+from conformance.spec.coverage import Coverage, Deployment, Gap, GapReason, UnjudgedRow
+from conformance.spec.extensions import OVER_HTTP, PROTOCOL
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.spec.tally import filter_counted, is_judged
+from conformance.spec.verdict import conclude_requirements
 
 BINARY = "binary_tensor_data"
 
@@ -32,7 +32,7 @@ class _Requirements:
 
 def find_coverage(
     results: Sequence[CheckResult],
-    survey: Survey,
+    survey: DiscoveryResult,
     *,
     profile: str,
     transports: Sequence[str],
@@ -69,14 +69,14 @@ def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]
         used: the extensions that the clients use.
     """
     known = _requirements(results, used, (), Party.CLIENT)
-    gaps = {name: Gap(0, (Why.NOT_SENT,)) for name in known.applying if name not in known.judged}
+    gaps = {name: Gap(0, (GapReason.NOT_SENT,)) for name in known.applying if name not in known.judged}
     return Coverage(gaps, tuple(name for name in gaps if _is_must(name)))
 
 
 def _requirements(
     results: Sequence[CheckResult], offered: Collection[str], asked: Collection[str], party: Party
 ) -> _Requirements:
-    entries = counted(of_requirements(results, party), asked)
+    entries = filter_counted(conclude_requirements(results, party), asked)
     applying = [entry["id"] for entry in entries if entry["extension"] in (PROTOCOL, *offered)]
     return _Requirements(dict.fromkeys(applying), {entry["id"] for entry in entries if is_judged(entry)})
 
@@ -90,30 +90,32 @@ def _run(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
         if result.outcome is not Outcome.NOT_APPLICABLE:
             continue
         names = tuple(result.requirements)
-        if ledger.requirement(names[0]).party is Party.CLIENT:
-            yield UnjudgedRow(names, Why.CANNOT)
+        if ledger.get_requirement(names[0]).party is Party.CLIENT:
+            yield UnjudgedRow(names, GapReason.CANNOT)
         elif result.reason and result.reason.kind is ReasonKind.NO_MODEL:
-            yield UnjudgedRow(names, Why.NO_MODEL, result.reason.subject)
+            yield UnjudgedRow(names, GapReason.NO_MODEL, result.reason.subject)
 
 
 def _not_run(rows: Iterable[tuple[Check, Row]], filled: Collection[str], profile: str) -> Iterator[UnjudgedRow]:
     """Yield rows that were not run: of deployed models alone, say, those of the roles."""
     for check, row in rows:
-        names, role = check.requirements(row), check.role_of(row)
+        names, role = check.requirements(row), check.find_role(row)
         if role is not None and role not in filled:
-            yield UnjudgedRow(names, Why.NO_MODEL, role)
+            yield UnjudgedRow(names, GapReason.NO_MODEL, role)
         else:
-            yield UnjudgedRow(names, Why.NOT_RUN if belongs(check, row, profile, dangerous=False) else Why.LEFT_OUT)
+            yield UnjudgedRow(
+                names, GapReason.NOT_RUN if is_in_profile(check, row, profile, dangerous=False) else GapReason.LEFT_OUT
+            )
 
 
 def _applies(check: Check, row: Row, offered: Collection[str], transports: Collection[str]) -> bool:
     """Say whether a row that was not run would apply: what has no JSON form waits for binary data to be offered."""
-    own = ledger.requirement(check.requirements(row)[0])
+    own = ledger.get_requirement(check.requirements(row)[0])
     if own.party is Party.CLIENT:
         return True
     if not (check.is_over_grpc or {*OVER_HTTP, PROTOCOL} & set(offered)):
         return False
-    role = check.role_of(row)
+    role = check.find_role(row)
     has_form = check.is_over_grpc or role is None or BINARY in offered or roles.load()[role].is_json_capable
     return has_form and set(check.over) <= set(transports) and {own.extension, *row.needs} <= {PROTOCOL, *offered}
 
@@ -133,7 +135,7 @@ def _limited(rows: Sequence[UnjudgedRow], known: _Requirements) -> Iterator[Unju
 
 
 def _is_last_resort(row: UnjudgedRow) -> bool:
-    return row.why is Why.CANNOT or _is_optional(row.role)
+    return row.why is GapReason.CANNOT or _is_optional(row.role)
 
 
 def _is_optional(role: str) -> bool:
@@ -152,8 +154,8 @@ def _coverage(rows: Sequence[UnjudgedRow], known: _Requirements, profile: str) -
         {name: gaps[name] for name in known.applying if name in gaps},
         unjudged,
         tuple(_deployments([row for row in of_musts if row.role], unjudged)),
-        counts[Why.NO_MODEL],
-        counts[Why.LEFT_OUT],
+        counts[GapReason.NO_MODEL],
+        counts[GapReason.LEFT_OUT],
         profile,
     )
 
@@ -186,4 +188,4 @@ def _deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iter
 
 
 def _is_must(name: str) -> bool:
-    return ledger.requirement(name).level == "MUST"
+    return ledger.get_requirement(name).level == "MUST"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.response import Output
-from conformance.wire.tensor import first_difference
+from conformance.wire.tensor import find_first_difference
 
-FARTHEST = 8  # answers that are looked at
+MAX_EARLIER_ANSWERS = 8  # answers that are looked at
 
 
-def given_before(unmet: Unmet, exchanges: Sequence[Exchange]) -> str:
+def find_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
     """Return whose tensor came instead of the expected one, as the end of a message; empty where nobody's.
 
     Args:
@@ -24,7 +24,7 @@ def given_before(unmet: Unmet, exchanges: Sequence[Exchange]) -> str:
     name, wrong = unmet.tensor.name, unmet.reply.answer.output(unmet.tensor.name)
     number = unmet.reply.exchange.number
     before = [exchange for exchange in exchanges if exchange.number < number and exchange.status]
-    for exchange in reversed(before[-FARTHEST:]):
+    for exchange in reversed(before[-MAX_EARLIER_ANSWERS:]):
         if wrong is not None and _is_same(wrong, Reply(exchange).answer.output(name)):
             behind = number - exchange.number
             return f"; it is the tensor of the answer {'before' if behind == 1 else f'{behind} requests before'}"
@@ -36,4 +36,4 @@ def _is_same(one: Output, other: Output | None) -> bool:
         return False
     if (one.datatype, one.shape) != (other.datatype, other.shape):
         return False
-    return first_difference(one.array, other.array, one.datatype) is None
+    return find_first_difference(one.array, other.array, one.datatype) is None

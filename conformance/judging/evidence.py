@@ -19,24 +19,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.judging import course_programs, grpc_call
+from conformance.judging import grpc_call, reproducers
 from conformance.judging.body_files import write_body
-from conformance.judging.course import Course, is_plain
-from conformance.judging.failure import curl_headers
-from conformance.terms.result import Failure
-from conformance.terms.text import safe
+from conformance.judging.failure import build_curl_headers
+from conformance.judging.reproduction import Reproduction, is_single_request
+from conformance.spec.result import Failure
+from conformance.spec.text import escape_text
 from conformance.transport import credentials as hidden
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.settings import Settings
-from conformance.wire.grpc_request import read
+from conformance.wire.grpc_request import parse_request
 
 
-def folder_name(check: str, row: str) -> str:
+def build_folder_name(check: str, row: str) -> str:
     """Return the name of a row's folder."""
     return re.sub(r"[^\w.\-]+", "_", f"{check}-{row}" if row else check)
 
 
-def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Course, settings: Settings) -> None:
+def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Reproduction, settings: Settings) -> None:
     """Write the evidence of one row.
 
     Args:
@@ -58,28 +58,28 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Cours
         **_programs(about, failure, steps, settings),
         "check.json": hidden.hide(json.dumps(about, indent=1), secrets),
     }
-    if not is_plain(steps):
-        course_programs.write(folder, steps, settings)
+    if not is_single_request(steps):
+        reproducers.write(folder, steps, settings)
     for name, text in texts.items():
         (folder / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     (folder / "repro.sh").chmod(0o755)
 
 
-def _programs(about: Mapping[str, Any], failure: Failure, steps: Course, settings: Settings) -> dict[str, str]:
+def _programs(about: Mapping[str, Any], failure: Failure, steps: Reproduction, settings: Settings) -> dict[str, str]:
     """Return what sends the course again, in shell and in Python."""
     exchange = steps[-1][0]
     is_call = Reply(exchange).is_over_grpc
-    if is_plain(steps):
+    if is_single_request(steps):
         given = about, failure, exchange, settings
         if is_call:
             return {"repro.sh": _PYTHON_SHELL, "repro.py": _grpc_python(*given)}
         return {"repro.sh": _shell(*given), "repro.py": _python(*given)}
-    make = course_programs.over_grpc if is_call else course_programs.over_http
-    lines = [*_comment(about, failure, exchange), make(steps, settings, variables(settings))]
+    make = reproducers.build_grpc_program if is_call else reproducers.build_http_program
+    lines = [*_comment(about, failure, exchange), make(steps, settings, map_secret_variables(settings))]
     return {"repro.sh": _PYTHON_SHELL, "repro.py": "\n".join(lines)}
 
 
-def variables(settings: Settings) -> dict[str, str]:
+def map_secret_variables(settings: Settings) -> dict[str, str]:
     """Return the headers whose values are not shown, each with the environment variable that holds it."""
     names = [name for name, _ in settings.headers if name.lower() != "host"]
     return {name: re.sub(r"\W", "_", name).upper() for name in names}
@@ -87,35 +87,38 @@ def variables(settings: Settings) -> dict[str, str]:
 
 def _request_head(exchange: Exchange, settings: Settings) -> str:
     message = exchange.message
-    shown = [*message.headers, *[(name, "..." if name in variables(settings) else v) for name, v in settings.headers]]
+    shown = [
+        *message.headers,
+        *[(name, "..." if name in map_secret_variables(settings) else v) for name, v in settings.headers],
+    ]
     lines = [f"{message.method} {exchange.url}", *[f"{name}: {value}" for name, value in shown]]
     if Reply(exchange).is_over_grpc:
-        lines.append(grpc_call.text_form(read(message), len(message.body), lines=True))
+        lines.append(grpc_call.format_message(parse_request(message), len(message.body), lines=True))
     return "\n".join([*lines, *([f"({exchange.note})"] if exchange.note else [])])
 
 
 def _response_head(exchange: Exchange) -> str:
     status = Reply(exchange).status_line if exchange.status else "no answer"
     if exchange.details:
-        status += f": {safe(exchange.details, 1000)}"
+        status += f": {escape_text(exchange.details, 1000)}"
     if exchange.code and exchange.body:
-        status += f"\n{grpc_call.answered(exchange)}"
-    lines = [status, *[f"{safe(name)}: {safe(value)}" for name, value in exchange.headers]]
-    return "\n".join([*lines, *([f"({safe(str(exchange.failure))})"] if exchange.failure else [])])
+        status += f"\n{grpc_call.summarize_answer(exchange)}"
+    lines = [status, *[f"{escape_text(name)}: {escape_text(value)}" for name, value in exchange.headers]]
+    return "\n".join([*lines, *([f"({escape_text(str(exchange.failure))})"] if exchange.failure else [])])
 
 
 def _comment(about: Mapping[str, Any], failure: Failure, exchange: Exchange) -> list[str]:
     return [
         f"# {about['check']} [{about['row']}]: {failure.requirement} ({failure.level})",
-        f"# Expected: {safe(failure.expected, 300)}",
-        f"# Actual:   {safe(failure.actual, 300)}",
+        f"# Expected: {escape_text(failure.expected, 300)}",
+        f"# Actual:   {escape_text(failure.actual, 300)}",
         *([f"# The suite sent it otherwise: {exchange.note}."] if exchange.note else []),
     ]
 
 
 def _shell(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
-    message, secret = exchange.message, variables(settings)
-    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *curl_headers(message, secret)]
+    message, secret = exchange.message, map_secret_variables(settings)
+    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, secret)]
     command += [part for name, value in settings.headers if name not in secret for part in ("-H", f"{name}: {value}")]
     words = [shlex.join(command), *[f'-H "{name}: ${{{variable}:?}}"' for name, variable in secret.items()]]
     words += ["--data-binary @request.bin"] if message.method == "POST" else []
@@ -150,7 +153,7 @@ sys.stdout.buffer.write(b"\\n" + answer.content)
 
 
 def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
-    message, secret = exchange.message, variables(settings)
+    message, secret = exchange.message, map_secret_variables(settings)
     shown = [(name, value) for name, value in settings.headers if name not in secret]
     is_plain = message.header("Accept-Encoding") is None
     plain = [("Accept-Encoding", "identity")] if is_plain else []  # httpx would ask for compression
@@ -186,13 +189,13 @@ except grpc.RpcError as error:
 
 
 def _grpc_python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
-    secret, address = variables(settings), settings.grpc_address
+    secret, address = map_secret_variables(settings), settings.grpc_address
     program = _GRPC_PYTHON.format(
         secret="".join(f"metadata.append(({n.lower()!r}, os.environ[{v!r}]))\n" for n, v in secret.items()).rstrip(
             "\n"
         ),
         address=address.target,
-        channel=grpc_call.channel(address, settings).replace(json.dumps(address.target), "address"),
+        channel=grpc_call.build_channel_expression(address, settings).replace(json.dumps(address.target), "address"),
         path=exchange.message.path,
     )
     return "\n".join([*_comment(about, failure, exchange), program.strip()])

@@ -10,31 +10,31 @@ import shlex
 from base64 import b64encode
 from collections.abc import Collection
 
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.judging import grpc_call
-from conformance.judging.shown_exchange import shown_exchange
-from conformance.judging.shown_messages import answer_text, request_json
-from conformance.terms import ledger
-from conformance.terms.result import CheckResult, Failure
-from conformance.terms.text import safe
+from conformance.judging.exchange_rendering import render_exchange
+from conformance.judging.message_rendering import render_answer, render_request
+from conformance.spec import ledger
+from conformance.spec.result import CheckResult, Failure
+from conformance.spec.text import escape_text
 from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
-from conformance.wire import annotate
+from conformance.wire import body_layout
 from conformance.wire.request import INFERENCE_HEADER, Message
 
 # A body up to this many bytes is part of the command itself; a longer one has to be a file.
-INLINE_LIMIT = 1024
+MAX_INLINE_BYTES = 1024
 # From this size on curl asks for leave to send (RFC 9110 10.1.1), which no other client does.
-EXPECTS = 1024 * 1024
-RULER = 118
-MESSAGE_ROWS = 8  # of eight bytes, of a gRPC message in which no place is known
-LONGEST_JSON = 500  # characters of a request, and of an answer
-LONGEST_COMMAND = 16 * 1024  # characters; more than any body that is part of it makes
+EXPECT_CONTINUE_BYTES = 1024 * 1024
+LINE_WIDTH = 118
+MAX_MESSAGE_ROWS = 8  # of eight bytes, of a gRPC message in which no place is known
+MAX_JSON_CHARS = 500  # characters of a request, and of an answer
+MAX_COMMAND_CHARS = 16 * 1024  # characters; more than any body that is part of it makes
 
 
-def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
+def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
     """Return the failure that an `Unmet` stands for.
 
     Args:
@@ -44,26 +44,26 @@ def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str 
         body_file: where the request's body was written, for the command that repeats it.
     """
     values = settings.secrets
-    entry = ledger.requirement(requirement)
+    entry = ledger.get_requirement(requirement)
     reply = unmet.reply
     return Failure(
         requirement,
         str(entry.level),
         entry.statement,
         entry.source,
-        safe(hide(unmet.expected, values), 600),
-        safe(hide(unmet.actual, values), 600),
+        escape_text(hide(unmet.expected, values), 600),
+        escape_text(hide(unmet.actual, values), 600),
         _sent(reply.exchange) if reply else "",
         _bytes(reply, unmet.offset, values) if reply else [],
-        safe(repeat(reply.exchange, settings, body_file), LONGEST_COMMAND) if reply else "",
+        escape_text(build_repeat_command(reply.exchange, settings, body_file), MAX_COMMAND_CHARS) if reply else "",
         [source.url for source in entry.sources],
-        safe(hide(request_json(reply.exchange), values), LONGEST_JSON) if reply else "",
-        safe(hide(answer_text(reply), values), LONGEST_JSON) if reply else "",
-        shown_exchange(reply, values) if reply else None,
+        escape_text(hide(render_request(reply.exchange), values), MAX_JSON_CHARS) if reply else "",
+        escape_text(hide(render_answer(reply), values), MAX_JSON_CHARS) if reply else "",
+        render_exchange(reply, values) if reply else None,
     )
 
 
-def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
+def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     """Return the lines that the terminal shows for a result with a failure.
 
     Args:
@@ -76,7 +76,7 @@ def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     if failure is None:
         return [head, f"      {result.claim}", _line("Because", result.message)]
     right = f"{failure.level}  {failure.requirement}"
-    lines = [f"{head}{right:>{max(len(right) + 2, RULER - len(head))}}", f"      {result.claim}"]
+    lines = [f"{head}{right:>{max(len(right) + 2, LINE_WIDTH - len(head))}}", f"      {result.claim}"]
     lines += [_line("Requires", failure.statement), _line("Source", failure.source)]
     if links:
         lines += [*(_line("", url) for url in failure.source_urls), _explain_line(failure.requirement)]
@@ -89,7 +89,7 @@ def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
 
 
 def _explain_line(requirement: str) -> str:
-    return _line("Explain", ledger.requirement(requirement).explain)
+    return _line("Explain", ledger.get_requirement(requirement).explain)
 
 
 def _line(name: str, text: str) -> str:
@@ -103,35 +103,35 @@ def _bytes(reply: Reply, offset: int | None, values: Collection[str]) -> list[st
     """
     if offset is None:
         body = hide_bytes(reply.body, values) if reply.is_over_grpc else b""
-        return annotate.hex_window(body, 0, rows=MESSAGE_ROWS).splitlines()
-    label = safe(hide(annotate.label(reply.answer, offset), values))
-    rows = annotate.hex_window(hide_bytes(reply.body, values), offset).splitlines()
+        return body_layout.format_hex_window(body, 0, rows=MAX_MESSAGE_ROWS).splitlines()
+    label = escape_text(hide(body_layout.find_label(reply.answer, offset), values))
+    rows = body_layout.format_hex_window(hide_bytes(reply.body, values), offset).splitlines()
     return [f"{row}   <- {label}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
 def is_long(message: Message) -> bool:
     """Say whether a body is too long to be part of a command."""
-    return len(message.body) > INLINE_LIMIT
+    return len(message.body) > MAX_INLINE_BYTES
 
 
-def repeat(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
+def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
     """Return a shell command that sends the request again; empty for what no program sends."""
     if exchange.as_octets:
         return ""
     if Reply(exchange).is_over_grpc:
-        return grpc_call.repeat(exchange, settings, body_file)
-    return curl(exchange, settings, body_file)
+        return grpc_call.build_repeat_command(exchange, settings, body_file)
+    return build_curl_command(exchange, settings, body_file)
 
 
 def _sent(exchange: Exchange) -> str:
     message = exchange.message
     if Reply(exchange).is_over_grpc:
-        return safe(grpc_call.sent(exchange), 600)
+        return escape_text(grpc_call.summarize_call(exchange), 600)
     parts = [f"{message.method} {message.path}", f"{len(message.body)} bytes", *_tensors(message)]
     header = message.header(INFERENCE_HEADER)
     if header is not None:
-        parts.append("raw binary request" if header == "0" else f"inference header {safe(header, 40)}")
-    return safe(", ".join([*parts, *([exchange.note] if exchange.note else [])]), 600)
+        parts.append("raw binary request" if header == "0" else f"inference header {escape_text(header, 40)}")
+    return escape_text(", ".join([*parts, *([exchange.note] if exchange.note else [])]), 600)
 
 
 def _tensors(message: Message) -> list[str]:
@@ -148,12 +148,12 @@ def _tensors(message: Message) -> list[str]:
     return [f"inputs {'; '.join(inputs)}", *([f"outputs {'; '.join(outputs)}"] if outputs else [])]
 
 
-def curl(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
+def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
     """Return a shell command that sends the request again and prints the answer with its headers."""
     message = exchange.message
     shown = [f"{name}: {value if name.lower() == 'host' else '...'}" for name, value in settings.headers]
     names = [name for name, _ in settings.headers]
-    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *curl_headers(message, names)]
+    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, names)]
     command += [part for header in shown for part in ("-H", header)]
     url = shlex.quote(exchange.url)
     if not message.body:  # with a Content-Length of 0, where a request can have a body
@@ -168,7 +168,7 @@ def curl(exchange: Exchange, settings: Settings, body_file: str | None = None) -
     return f"echo {encoded} | base64 -d | {shlex.join([*command, '--data-binary', '@-'])} {url}"
 
 
-def curl_headers(message: Message, named: Collection[str]) -> list[str]:
+def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
     """Return curl's -H options for a message.
 
     Those are among them that the suite sends with each, and those that keep curl from adding headers of its own.
@@ -181,7 +181,10 @@ def curl_headers(message: Message, named: Collection[str]) -> list[str]:
     given = {name.lower() for name in (*named, *(name for name, _ in message.headers))}
     usual = (("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"))
     options += [part for name, value in usual if name.lower() not in given for part in ("-H", f"{name}: {value}")]
-    for name, is_added in (("Content-Type", message.method == "POST"), ("Expect", len(message.body) >= EXPECTS)):
+    for name, is_added in (
+        ("Content-Type", message.method == "POST"),
+        ("Expect", len(message.body) >= EXPECT_CONTINUE_BYTES),
+    ):
         if is_added and name.lower() not in given:
             options += ["-H", f"{name}:"]
     return options

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from conformance.terms.extensions import PROTOCOL
-from conformance.terms.text import safe
+from conformance.spec.extensions import PROTOCOL
+from conformance.spec.text import escape_text
 
-ALL = "all"  # as the name of a model: every one that the target lists
+ALL_MODELS = "all"  # as the name of a model: every one that the target lists
 MAX_SHOWN_NAMES, MAX_NAMES_LENGTH = 8, 400  # of models in a message; characters
 
 
@@ -32,11 +32,11 @@ class ArgumentNames:
     header: str
 
 
-COMMAND_LINE = ArgumentNames("--target-model {}", "--target-extension={}", "--target-header")
-PYTHON = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...}")
+COMMAND_LINE_NAMES = ArgumentNames("--target-model {}", "--target-extension={}", "--target-header")
+PYTHON_NAMES = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...}")
 
 
-class Lack(StrEnum):
+class MissingKind(StrEnum):
     """What is not there; in brackets what the details are."""
 
     ANSWERS = "answers"  # nobody answers, or what is asked for is not there (why)
@@ -51,25 +51,25 @@ class Lack(StrEnum):
 
 
 _ROLES = "{url} serves none of the suite's model roles (`oip-conformance roles` prints them)"
-_SENTENCES: Mapping[Lack, str] = {
-    Lack.ANSWERS: "{details}",
-    Lack.METADATA: (
+_SENTENCES: Mapping[MissingKind, str] = {
+    MissingKind.ANSWERS: "{details}",
+    MissingKind.METADATA: (
         "{url} gives no server metadata ({details}): check the path of the URL, in front of /v2, and whether a gateway"
         " asks for a header ({header})"
     ),
-    Lack.LIST_OF_MODELS: (
+    MissingKind.LIST_OF_MODELS: (
         "{url} lists no models, neither at GET /v2/models nor at POST /v2/repository/index: name the models to judge,"
         " {model}"
     ),
-    Lack.ROLES: f"{_ROLES}, and lists no models: to judge one that it serves, name it, {{model}}",
-    Lack.ROLES_OVER_GRPC: f"{_ROLES}: deploy some, `oip-conformance models export` writes them",
-    Lack.ROLES_AMONG_MODELS: f"{_ROLES}; it serves {{listed}}: judge with {{models}}",
-    Lack.WORKING_MODELS: "{details}",
-    Lack.PLAIN_CONTENT: (
+    MissingKind.ROLES: f"{_ROLES}, and lists no models: to judge one that it serves, name it, {{model}}",
+    MissingKind.ROLES_OVER_GRPC: f"{_ROLES}: deploy some, `oip-conformance models export` writes them",
+    MissingKind.ROLES_AMONG_MODELS: f"{_ROLES}; it serves {{listed}}: judge with {{models}}",
+    MissingKind.WORKING_MODELS: "{details}",
+    MissingKind.PLAIN_CONTENT: (
         "{url} answers in the content coding {details}, which nobody asked for (Accept-Encoding: identity): nothing of"
         " it can be judged; see whether a gateway compresses answers"
     ),
-    Lack.EXTENSIONS: (
+    MissingKind.EXTENSIONS: (
         "{url} offers none of the extensions ({details}): {protocol} judges the protocol beneath them, {extension} an"
         " extension all the same"
     ),
@@ -84,17 +84,17 @@ class NothingToJudge:
         details: see `Lack`.
     """
 
-    lack: Lack
+    lack: MissingKind
     url: str
     details: tuple[str, ...] = ()
 
-    def text(self, names: ArgumentNames = COMMAND_LINE) -> str:
+    def text(self, names: ArgumentNames = COMMAND_LINE_NAMES) -> str:
         """Return one line that says so, and what to do."""
-        choices = (*(safe(name, 100) for name in self.details[:1]), *((ALL,) if self.details[1:] else ()))
+        choices = (*(escape_text(name, 100) for name in self.details[:1]), *((ALL_MODELS,) if self.details[1:] else ()))
         return _SENTENCES[self.lack].format(
             url=self.url,
             details="; ".join(self.details),
-            listed=safe(some(self.details), MAX_NAMES_LENGTH),
+            listed=escape_text(shorten_names(self.details), MAX_NAMES_LENGTH),
             model=names.model.format("NAME"),
             models=", or ".join(map(names.model.format, choices)),
             protocol=names.extension.format(PROTOCOL),
@@ -103,7 +103,7 @@ class NothingToJudge:
         )
 
 
-def some(names: Sequence[str]) -> str:
+def shorten_names(names: Sequence[str]) -> str:
     """Return the first of these names, and how many more there are."""
     more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
     return f"{', '.join(names[:MAX_SHOWN_NAMES])}{more}"

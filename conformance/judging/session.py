@@ -12,23 +12,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from conformance.discovery import model_discovery, role_discovery
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.progress import Progress, ignore_progress
 from conformance.judging.judge import Judge
-from conformance.judging.kept_bodies import KeptBodies
+from conformance.judging.saved_bodies import SavedBodies
 from conformance.judging.selection import ROLES, Subjects
-from conformance.roles.guessed_inputs import Given
+from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
-from conformance.survey import deployed_survey, role_survey
-from conformance.survey.progress import Progress, silent
-from conformance.survey.survey import Survey
-from conformance.terms.check import Check, Row
-from conformance.terms.result import CheckResult
-from conformance.transport import broken
-from conformance.transport.broken import Broken
+from conformance.spec.check import Check, Row
+from conformance.spec.result import CheckResult
+from conformance.transport import broken_request
+from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 
-SURVEY_SCOPE = "survey"
+DISCOVERY_SCOPE = "survey"
 
 
 class Session:
@@ -42,13 +42,13 @@ class Session:
     def __init__(
         self,
         target: Target,
-        survey: Survey | None = None,
+        survey: DiscoveryResult | None = None,
         *,
         placements: Mapping[str, Placement] | None = None,
         strict: bool = False,
         evidence: Path | None = None,
         is_one_of_several: bool = False,
-        bodies: KeptBodies | None = None,
+        bodies: SavedBodies | None = None,
         seed: int | None = None,
     ) -> None:
         """Put a session together.
@@ -64,21 +64,21 @@ class Session:
             seed: see `Judge.seed`.
         """
         self.target = target
-        self.survey = Survey()
+        self.survey = DiscoveryResult()
         self._placements = placements
         self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several, bodies, seed)
         if survey is not None:
             self._use(survey)
 
-    def take_survey(
+    def discover(
         self,
         wanted: Sequence[str] = (),
         subjects: Subjects = ROLES,
-        given: Mapping[str, Given] | None = None,
+        given: Mapping[str, UserInputs] | None = None,
         *,
         lenient: bool = False,
-        progress: Progress = silent,
-    ) -> Survey:
+        progress: Progress = ignore_progress,
+    ) -> DiscoveryResult:
         """Ask the target what it offers; credentials that it repeats are taken out of what it says.
 
         Args:
@@ -92,17 +92,17 @@ class Session:
             TargetLost: nobody answers.
             SettingsError: a model is not there, or nothing can be asked of it.
         """
-        found = Survey()
+        found = DiscoveryResult()
         try:
-            with self.target.scope(SURVEY_SCOPE, beside=True), self.target.losing_patience():
+            with self.target.scope(DISCOVERY_SCOPE, beside=True), self.target.limit_silence():
                 if subjects.with_roles:
-                    found = role_survey.take(self.target, wanted, self._placements, progress)
+                    found = role_discovery.discover_roles(self.target, wanted, self._placements, progress)
                 if subjects.models:
-                    of_models = deployed_survey.take(
+                    of_models = model_discovery.discover_models(
                         self.target, subjects.models, wanted, given, lenient=lenient, progress=progress
                     )
                     found = found.beside(of_models) if subjects.with_roles else of_models
-        except TargetLost as lost:
+        except TargetLostError as lost:
             self._note_end(lost)
             raise
         finally:
@@ -111,11 +111,11 @@ class Session:
             self._use(found.without(self.target.settings.secrets))
         return self.survey
 
-    def _note_end(self, lost: TargetLost) -> None:
+    def _note_end(self, lost: TargetLostError) -> None:
         """Note that the server has ended, where it has, after what was sent to it last."""
         if lost.has_died and self.target.last is not None:
             last = Reply(self.target.last)
-            self.target.broken.append(Broken(SURVEY_SCOPE, last, last, str(lost)))
+            self.target.broken.append(BrokenRequest(DISCOVERY_SCOPE, last, last, str(lost)))
 
     def judge(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row."""
@@ -131,8 +131,8 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _use(self, survey: Survey) -> None:
+    def _use(self, survey: DiscoveryResult) -> None:
         self.survey = self._judge.survey = survey
         self.target.roles = survey.roles
         self.target.placements = self._placements or {}
-        self.target.survey_broken = [broken.of_dict(one) for one in survey.broken]
+        self.target.survey_broken = [broken_request.from_dict(one) for one in survey.broken]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.baseline import Baseline
-from conformance.judging.conclusion import Conclusion, concluded, nothing_judged
+from conformance.judging.conclusion import Conclusion, conclude_nothing_judged, conclude_run
 from conformance.judging.coverage import find_coverage_of_watch
-from conformance.survey.survey import Survey
-from conformance.terms.outcome import INCOMPLETE, NONCONFORMANT, Outcome
-from conformance.terms.result import CheckResult
-from conformance.terms.verdict import Verdict
+from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT, Outcome
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import Verdict
 
-NOTHING = "no inference request came"
+NO_REQUEST = "no inference request came"
 
 
-def of_watch(
+def conclude_watch(
     results: Sequence[CheckResult], baseline: Baseline | None, stopped: str, gate: str | None = None
 ) -> Conclusion:
     """Return what a watch came to.
@@ -28,9 +28,9 @@ def of_watch(
         gate: what the user asks for, `conformant` or `interoperable`; None for nothing.
     """
     if not results:
-        return nothing_judged("; ".join(reason for reason in (NOTHING, stopped) if reason))
-    coverage = find_coverage_of_watch(results, survey_of(results, ()).offered)
-    conclusion = concluded(results, {}, baseline, "", gate, coverage=coverage)
+        return conclude_nothing_judged("; ".join(reason for reason in (NO_REQUEST, stopped) if reason))
+    coverage = find_coverage_of_watch(results, summarize_clients(results, ()).offered)
+    conclusion = conclude_run(results, {}, baseline, "", gate, coverage=coverage)
     if not stopped:
         return conclusion
     verdict = conclusion.verdict
@@ -42,11 +42,11 @@ def of_watch(
     return replace(conclusion, verdict=cut_short, gate=found, missing={"protocol": [stopped]})
 
 
-def survey_of(results: Sequence[CheckResult], names: Sequence[str]) -> Survey:
+def summarize_clients(results: Sequence[CheckResult], names: Sequence[str]) -> DiscoveryResult:
     """Return what is known of watched clients: their names, and the extensions that they used."""
     used = {result.extension: "used" for result in results if result.outcome is not Outcome.NOT_APPLICABLE}
     if len(names) != 1:
-        return Survey(", ".join(names) or None, offered=used)
+        return DiscoveryResult(", ".join(names) or None, offered=used)
     product, slash, version = names[0].partition("/")
     is_product = bool(slash) and product.isascii() and " " not in product
-    return Survey(product, version, offered=used) if is_product else Survey(names[0], offered=used)
+    return DiscoveryResult(product, version, offered=used) if is_product else DiscoveryResult(names[0], offered=used)

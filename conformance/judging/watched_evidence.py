@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.clients.recording.exchanges import exchange_of
-from conformance.clients.recording.recorded import Recorded
-from conformance.judging.evidence import folder_name
-from conformance.terms.result import Failure
+from conformance.clients.recording.exchanges import to_exchange
+from conformance.clients.recording.records import RecordedExchange
+from conformance.judging.evidence import build_folder_name
+from conformance.spec.result import Failure
 from conformance.transport.exchange import Reply
 
 
-def write(folder: Path, check: str, client: str, recorded: Recorded, failure: Failure) -> None:
+def write(folder: Path, check: str, client: str, recorded: RecordedExchange, failure: Failure) -> None:
     """Write the first request of a client that misses a requirement.
 
     Args:
@@ -30,9 +30,9 @@ def write(folder: Path, check: str, client: str, recorded: Recorded, failure: Fa
     Raises:
         OSError: it cannot be written.
     """
-    own = folder / folder_name(check, client)
+    own = folder / build_folder_name(check, client)
     own.mkdir(parents=True, exist_ok=True)
-    exchange = exchange_of(recorded, "")
+    exchange = to_exchange(recorded, "")
     received = recorded.received
     (own / "request.bin").write_bytes(received.body)
     (own / "response.bin").write_bytes(exchange.body)

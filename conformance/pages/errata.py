@@ -14,11 +14,11 @@ from functools import cache, partial
 from typing import Any
 
 from conformance.pages import pages
-from conformance.pages.servers import Server
+from conformance.pages.servers import ServerResult
 from conformance.report.markdown import text
-from conformance.terms import data, ledger
-from conformance.terms.documents import Document, Sentence, documents, sentence
-from conformance.terms.ledger import Requirement
+from conformance.spec import data_files, ledger
+from conformance.spec.documents import Document, Sentence, get_sentence, load_documents
+from conformance.spec.ledger import Requirement
 
 FILE = "pages/errata.toml"
 EXCUSED = "excused"
@@ -31,7 +31,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     ),
     "silence": ("Silence", "No sentence says it, and servers differ, or clients have to guess."),
 }
-SHOWN = 4  # observations of one server
+MAX_SHOWN = 4  # observations of one server
 WIDTH = 90  # characters of each, and of a line of a wording
 FOLDER = "requirements/"
 
@@ -58,7 +58,7 @@ def load() -> tuple[Erratum, ...]:
     Raises:
         KeyError: one names a requirement, a sentence or a document that there is not; the message names both.
     """
-    tables = {name: table for name, table in data.toml(FILE).items() if name != EXCUSED}
+    tables = {name: table for name, table in data_files.load_toml(FILE).items() if name != EXCUSED}
     order = list(KINDS)
     return tuple(sorted((_erratum(*item) for item in tables.items()), key=lambda found: order.index(found.kind)))
 
@@ -66,24 +66,24 @@ def load() -> tuple[Erratum, ...]:
 def _erratum(name: str, table: Mapping[str, Any]) -> Erratum:
     try:
         found = {
-            "sentences": tuple(map(sentence, table["sentences"])),
+            "sentences": tuple(map(get_sentence, table["sentences"])),
             "readings": tuple(table["readings"]),
-            "document": documents()[table["document"]],
-            "requirements": tuple(map(ledger.requirement, table.get("requirements", ()))),
+            "document": load_documents()[table["document"]],
+            "requirements": tuple(map(ledger.get_requirement, table.get("requirements", ()))),
         }
     except KeyError as error:
         raise KeyError(f"[{name}] of {FILE}: {error}") from error
     return Erratum(name, **{**table, **found})
 
 
-def render(servers: Sequence[Server]) -> str:
+def render(servers: Sequence[ServerResult]) -> str:
     """Return the page, ending in a newline.
 
     Args:
         servers: whose results it shows.
     """
     by_kind = {kind: [found for found in load() if found.kind == kind] for kind in KINDS}
-    return pages.rendered(
+    return pages.render_template(
         "errata.md.jinja",
         kinds=KINDS,
         by_kind=by_kind,
@@ -103,10 +103,10 @@ def _words(found: Sentence) -> str:
 
 
 def _references(entries: Iterable[Requirement]) -> str:
-    return ", ".join(pages.reference(entry.id, FOLDER) for entry in entries)
+    return ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries)
 
 
-def _rows(found: Erratum, servers: Sequence[Server]) -> Iterator[list[str]]:
+def _rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
     """Yield the cells of a table: servers that do the same, and what they do about each requirement."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for server in servers:
@@ -115,9 +115,9 @@ def _rows(found: Erratum, servers: Sequence[Server]) -> Iterator[list[str]]:
     yield from ([", ".join(names), *cells] for cells, names in by_cells.items())
 
 
-def _cell(server: Server, requirement: Requirement) -> str:
+def _cell(server: ServerResult, requirement: Requirement) -> str:
     """Return what a server does about a requirement: what was observed, and the outcome where that says more."""
-    observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:SHOWN]]
+    observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:MAX_SHOWN]]
     word = server.word(requirement)
     return "<br>".join(observed if observed and word == "observed" else [word, *observed])
 
@@ -129,4 +129,4 @@ def _decisions(found: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
         by_text.setdefault((entry.level, entry.statement, entry.note), []).append(entry)
     for entries in by_text.values():
         said = f"{entries[0].statement} {entries[0].note}".strip()
-        yield entries, pages.linked(pages.note(said), entries[0].id, FOLDER)
+        yield entries, pages.link_ids(pages.format_note(said), entries[0].id, FOLDER)

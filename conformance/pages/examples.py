@@ -13,18 +13,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from conformance.pages.contents import SHOWN_BYTES, SHOWN_VALUES, json_lines, octet_lines, value_text, width_of
+from conformance.pages.message_lines import (
+    SHOWN_BYTES,
+    SHOWN_VALUES,
+    find_group_width,
+    format_bytes,
+    format_json,
+    format_values,
+)
 from conformance.roles import golden_calls, golden_requests
 from conformance.roles.golden_calls import GrpcCase
-from conformance.roles.golden_requests import Case, Class, Output, Part
-from conformance.terms import ledger
-from conformance.terms.data import folder, toml
-from conformance.terms.extensions import GRPC, HTTP
-from conformance.terms.ledger import Party
-from conformance.terms.text import element
+from conformance.roles.golden_requests import Case, ExpectedClass, ExpectedOutput, Part
+from conformance.spec import ledger
+from conformance.spec.data_files import find_folder, load_toml
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.ledger import Party
+from conformance.spec.text import format_element
 
 RAW_CONTENTS = "raw_input_contents"
-SHOWN_LINES = 40
+MAX_LINES = 40
 REFUSAL = ("HTTP status 400 to 499", '{"error": "..."}')
 
 
@@ -49,7 +56,7 @@ class Example:
 def load() -> Mapping[str, Example]:
     """Return requirement id -> the golden case that shows it; those without one are left out."""
     cases: list[Case | GrpcCase] = [*golden_requests.load_all(), *golden_calls.load_all()]
-    chosen = toml("pages/examples.toml")
+    chosen = load_toml("pages/examples.toml")
     naming: dict[str, list[Case | GrpcCase]] = {}
     for case in cases:
         for name in case.requirements:
@@ -58,7 +65,7 @@ def load() -> Mapping[str, Example]:
     by_name = {(GRPC if isinstance(case, GrpcCase) else HTTP, case.name): case for case in cases}
     of_clients = {
         entry.id: by_name[entry.transport, chosen[entry.id]]
-        for entry in ledger.of_party(Party.CLIENT)
+        for entry in ledger.load_for_party(Party.CLIENT)
         if entry.id in chosen
     }
     return {
@@ -95,32 +102,32 @@ def _request(case: Case) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in case.headers.items())
     yield ""
     if case.json_length:
-        yield from json_lines(case.body[: case.json_length])
+        yield from format_json(case.body[: case.json_length])
     end = case.json_length
     for part in case.parts:
         yield from _part(part, case.body[part.offset : part.offset + part.size])
         end = part.offset + part.size
     if case.body[end:]:
-        yield from octet_lines("(belongs to no tensor)", case.body[end:], 1)
+        yield from format_bytes("(belongs to no tensor)", case.body[end:], 1)
 
 
 def _part(part: Part, octets: bytes) -> Iterator[str]:
-    yield from octet_lines(
-        f"{part.name} {part.datatype} {list(part.shape)}", octets, width_of(part.datatype), part.values
+    yield from format_bytes(
+        f"{part.name} {part.datatype} {list(part.shape)}", octets, find_group_width(part.datatype), part.values
     )
 
 
 def _call(case: GrpcCase) -> Iterator[str]:
     yield "ModelInfer of inference.GRPCInferenceService"
     yield ""
-    text = (folder("fixtures") / "grpc" / case.name / "request.txtpb").read_text(encoding="utf-8")
+    text = (find_folder("fixtures") / "grpc" / case.name / "request.txtpb").read_text(encoding="utf-8")
     lines = text.splitlines()
-    for line in lines[:SHOWN_LINES]:
+    for line in lines[:MAX_LINES]:
         name, colon, value = line.partition(": ")
         yield from (
-            octet_lines(name, literal_eval(f"b{value}"), SHOWN_BYTES) if name == RAW_CONTENTS and colon else [line]
+            format_bytes(name, literal_eval(f"b{value}"), SHOWN_BYTES) if name == RAW_CONTENTS and colon else [line]
         )
-    if len(lines) > SHOWN_LINES:
+    if len(lines) > MAX_LINES:
         yield f"... ({len(lines)} lines)"
 
 
@@ -136,7 +143,7 @@ def _answer(case: Case) -> Iterator[str]:
     if case.inference_header == "required":
         yield "Inference-Header-Content-Length: (the number of bytes of the answer's JSON)"
     if case.id is not None:
-        yield f"id: {element(case.id.encode())}"
+        yield f"id: {format_element(case.id.encode())}"
     for output in case.outputs:
         yield from _output(output, FORMS)
     if case.may_refuse:
@@ -153,7 +160,7 @@ def _call_answer(case: GrpcCase) -> Iterator[str]:
         yield from _output(output, FORMS_OVER_GRPC)
 
 
-def _or_answered(level: str, outputs: Iterable[Output], forms: Mapping[str, str]) -> Iterator[str]:
+def _or_answered(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
     """Yield what an answer must hold that comes in place of a refusal, where one may."""
     lines = [line for output in outputs for line in _output(output, forms)]
     if lines:
@@ -166,18 +173,18 @@ FORMS = {"binary": ", binary data", "json": ", in the JSON", "either": ", in the
 FORMS_OVER_GRPC = {"either": ""}
 
 
-def _output(output: Output, forms: Mapping[str, str]) -> Iterator[str]:
+def _output(output: ExpectedOutput, forms: Mapping[str, str]) -> Iterator[str]:
     name = f"{output.name} {output.datatype} {list(output.shape)}{forms[output.form]}"
     if output.classes is not None:
         yield f"<{name}, classes>"
         yield "  " + ", ".join(map(_class, output.classes[:SHOWN_VALUES]))
     elif output.form == "json" or output.binary is None:
         yield f"<{name}>"
-        yield f"  {value_text(output.values or ())}"
+        yield f"  {format_values(output.values or ())}"
     else:
-        yield from octet_lines(name, output.binary, width_of(output.datatype), output.values)
+        yield from format_bytes(name, output.binary, find_group_width(output.datatype), output.values)
 
 
-def _class(found: Class) -> str:
-    parts = [element(found.value), str(found.index), *([found.label] if found.label is not None else [])]
+def _class(found: ExpectedClass) -> str:
+    parts = [format_element(found.value), str(found.index), *([found.label] if found.label is not None else [])]
     return f'"{":".join(parts)}"'

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from conformance import checks
-from conformance.pages import subjects
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row
-from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
-from conformance.terms.ledger import CONCERNS, Requirement
-from conformance.terms.user_error import UserError
+from conformance.pages import requirement_facts
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
+from conformance.spec.ledger import CONCERNS, Requirement
+from conformance.spec.user_error import UserError
 from conformance.transport import reference_faults
 from conformance.transport.reference_faults import Fault
 
 WIDTH = 100
 LABEL_WIDTH = 11
-SHOWN = 8  # of many names
-WHOLE = ("Page", "Run", "Serve", "Judge")  # what is copied, and so never broken into lines
+MAX_SHOWN_NAMES = 8  # of many names
+UNWRAPPED_LABELS = ("Page", "Run", "Serve", "Judge")  # what is copied, and so never broken into lines
 Lines = Iterator[tuple[str, str]]
 
 
@@ -40,23 +40,23 @@ def explain(name: str) -> str:
         UnknownNameError: nothing has this name.
         NoFaultsError: the reference server does not list its faults.
     """
-    known = {check.id: check for check in subjects.every_check()}
-    if entry := ledger.load().get(ledger.spelled(name)):
-        return laid_out(entry.id, of_requirement(entry))
+    known = {check.id: check for check in requirement_facts.list_checks()}
+    if entry := ledger.load().get(ledger.normalise_id(name)):
+        return format_lines(entry.id, describe_requirement(entry))
     if check := known.get(name.lower()):
-        return laid_out(check.id, of_check(check))
+        return format_lines(check.id, describe_check(check))
     if fault := reference_faults.load().get(name.lower()):
-        return laid_out(fault.name, of_fault(fault))
-    raise UnknownNameError(name, near([*ledger.load(), *known, *reference_faults.load()], name))
+        return format_lines(fault.name, describe_fault(fault))
+    raise UnknownNameError(name, find_similar_names([*ledger.load(), *known, *reference_faults.load()], name))
 
 
-def near(known: Iterable[str], name: str) -> list[str]:
+def find_similar_names(known: Iterable[str], name: str) -> list[str]:
     """Return the names that a wrong one may have meant, in whatever letters it is written."""
     spelled: Mapping[str, str] = {each.lower(): each for each in known}
     return [spelled[match] for match in get_close_matches(name.lower(), spelled, n=3)]
 
 
-def of_requirement(entry: Requirement) -> Lines:
+def describe_requirement(entry: Requirement) -> Lines:
     """Yield a label and a text for each thing to say of a requirement."""
     yield "Level", f"{entry.level}, {entry.basis}"
     if entry.concern:
@@ -66,24 +66,24 @@ def of_requirement(entry: Requirement) -> Lines:
     yield from (("Source", text) for source in entry.sources for text in (str(source), source.url))
     if entry.note:
         yield "Note", entry.note
-    found = subjects.answering().get(entry.id, ())
-    yield from (("Checks", f"{each.check.id} ({subjects.counted_rows(each)})") for each in found)
+    found = requirement_facts.map_checks().get(entry.id, ())
+    yield from (("Checks", f"{each.check.id} ({requirement_facts.describe_row_count(each)})") for each in found)
     if not found:
         yield "Checks", "none"
-    about = subjects.faults_of(entry.id).about
+    about = requirement_facts.find_faults(entry.id).about
     if about:
         yield "Faults", _some([fault.name for fault in about])
-    if twin := ledger.over_grpc(entry.id):
+    if twin := ledger.find_grpc_id(entry.id):
         yield "Over gRPC", twin
     if entry.url:
         yield "Page", entry.url
 
 
-def of_check(check: Check) -> Lines:
+def describe_check(check: Check) -> Lines:
     """Yield a label and a text for each thing to say of a check."""
     yield "Claim", check.claim
     answers = list(dict.fromkeys(name for row in check.rows for name in check.requirements(row)))
-    is_broad = len(answers) > SHOWN
+    is_broad = len(answers) > MAX_SHOWN_NAMES
     yield from (("Answers", name) for name in ([", ".join(answers)] if is_broad else map(_requirement, answers)))
     names = [row.id for row in check.rows if row.id]
     yield "Rows", f"{len(check.rows)}: {_some(names)}" if names else "one"
@@ -92,26 +92,26 @@ def of_check(check: Check) -> Lines:
     if needs:
         rows = len(check.rows)
         yield "Needs", ", ".join(name if count == rows else f"{name} (in some rows)" for name, count in needs.items())
-    if roles := dict.fromkeys(role for row in check.rows if (role := check.role_of(row))):
+    if roles := dict.fromkeys(role for row in check.rows if (role := check.find_role(row))):
         yield ("Roles" if len(roles) > 1 else "Role"), _some(list(roles))
     yield "Run", " ".join(["pytest", *_options(check), "-k", check.id])
 
 
 def _extensions(check: Check, row: Row) -> set[str]:
     """Return the extensions without which a row does not apply."""
-    return {ledger.requirement(check.requirements(row)[0]).extension, *row.needs} & set(EXTENSIONS)
+    return {ledger.get_requirement(check.requirements(row)[0]).extension, *row.needs} & set(EXTENSIONS)
 
 
 def _options(check: Check) -> Iterator[str]:
     """Yield the options that a run needs in which the check is judged."""
-    if check.area in checks.OF_CLIENTS:
+    if check.area in checks.CLIENT_AREAS:
         yield "--client-adapter=COMMAND"
         return
     if HTTP in check.over:
         yield "--target-url=http://HOST:PORT"
     if GRPC in check.over:
         yield "--target-grpc=HOST:PORT"
-    if subjects.is_of_models(check):
+    if requirement_facts.is_of_models(check):
         yield "--target-model NAME"
     if check.explores:
         yield "--conformance-profile=explore"
@@ -119,7 +119,7 @@ def _options(check: Check) -> Iterator[str]:
         yield "--conformance-robustness"
 
 
-def of_fault(fault: Fault) -> Lines:
+def describe_fault(fault: Fault) -> Lines:
     """Yield a label and a text for each thing to say of a fault."""
     yield "Fault", fault.summary
     yield from (("Breaks", _requirement(name)) for name in fault.breaks)
@@ -141,23 +141,23 @@ def _grpc_address(fault: Fault) -> str:
 
 
 def _requirement(name: str) -> str:
-    entry = ledger.requirement(name)
+    entry = ledger.get_requirement(name)
     return f"{name} ({entry.level}): {entry.statement}"
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
+    return ", ".join(names[:MAX_SHOWN_NAMES]) + more
 
 
-def laid_out(title: str, lines: Iterable[tuple[str, str]]) -> str:
+def format_lines(title: str, lines: Iterable[tuple[str, str]]) -> str:
     """Return `label  text` for each line below a title, wrapped; a label that repeats is printed once."""
     wrapper = textwrap.TextWrapper(WIDTH, break_on_hyphens=False, break_long_words=False)
     shown, previous = [title], ""
     for label, text in lines:
         wrapper.initial_indent = "  " + ("" if label == previous else label).ljust(LABEL_WIDTH)
         wrapper.subsequent_indent = " " * len(wrapper.initial_indent)
-        is_whole = label in WHOLE
+        is_whole = label in UNWRAPPED_LABELS
         shown.append(f"{wrapper.initial_indent}{text}" if is_whole else wrapper.fill(text))
         previous = label
     return "\n".join(shown)

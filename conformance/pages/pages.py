@@ -15,19 +15,19 @@ from typing import Any
 
 import jinja2
 
-from conformance.pages import examples, recorded, subjects
-from conformance.pages.servers import Server, by_word
-from conformance.terms import data, ledger
-from conformance.terms.documents import Sentence
-from conformance.terms.ledger import CONCERNS, Level, Requirement
-from conformance.terms.links import page_name
+from conformance.pages import examples, recorded_exchanges, requirement_facts
+from conformance.pages.servers import ServerResult, group_by_outcome
+from conformance.spec import data_files, ledger
+from conformance.spec.documents import Sentence
+from conformance.spec.ledger import CONCERNS, Level, Requirement
+from conformance.spec.links import format_page_name
 
 NOTICE = (
-    "Written by `oip-conformance requirements -o docs/requirements`. Edit `conformance/terms/ledger.toml` and "
+    "Written by `oip-conformance requirements -o docs/requirements`. Edit `conformance/spec/ledger.toml` and "
     "`conformance/pages/` instead."
 )
-MOST_FAULTS = 8  # about a requirement, in the open; more of them fold away
-MOST_BESIDE = 24  # about another one, by name
+MAX_FAULTS = 8  # about a requirement, in the open; more of them fold away
+MAX_SIDE_FAULTS = 24  # about another one, by name
 MEANINGS: Mapping[Level, str] = {
     Level.MUST: "the words of a document, or what follows from them; a server that does not meet it fails",
     Level.SHOULD: "examples and good sense; a server that does not meet it is advised",
@@ -62,7 +62,7 @@ EXTENSIONS: Mapping[str, str] = {
 _KIND = re.compile(r"\b(Erratum|Contested|Decision): ")
 
 
-def render(servers: Sequence[Server]) -> dict[str, str]:
+def render(servers: Sequence[ServerResult]) -> dict[str, str]:
     """Return the text of each page by its name, ending in a newline.
 
     Args:
@@ -72,19 +72,19 @@ def render(servers: Sequence[Server]) -> dict[str, str]:
         NoFaultsError: the reference server does not list its faults.
     """
     areas = _by_area()
-    pages = {"README.md": index(), "glossary.md": glossary()}
-    return pages | {page_name(area): _area(area, entries, servers) for area, entries in areas.items()}
+    pages = {"README.md": render_index(), "glossary.md": render_glossary()}
+    return pages | {format_page_name(area): _area(area, entries, servers) for area, entries in areas.items()}
 
 
-def index() -> str:
+def render_index() -> str:
     """Return the index of the pages."""
     entries = ledger.load().values()
-    return rendered(
+    return render_template(
         "index.md.jinja",
         areas=_by_area(),
         over_grpc=_over_grpc(),
         titles=AREAS,
-        questions=data.toml("pages/questions.toml")["subject"],
+        questions=data_files.load_toml("pages/questions.toml")["subject"],
         meanings=MEANINGS,
         counts=Counter(entry.level for entry in entries),
         concerns=CONCERNS,
@@ -92,14 +92,16 @@ def index() -> str:
     )
 
 
-def glossary() -> str:
+def render_glossary() -> str:
     """Return the glossary."""
-    words = data.toml("pages/glossary.toml")
-    return rendered("glossary.md.jinja", words=dict(sorted(words.items(), key=lambda item: anchor(item[0]))))
+    words = data_files.load_toml("pages/glossary.toml")
+    return render_template(
+        "glossary.md.jinja", words=dict(sorted(words.items(), key=lambda item: build_anchor(item[0])))
+    )
 
 
-def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) -> str:
-    return rendered(
+def _area(area: str, entries: Sequence[Requirement], servers: Sequence[ServerResult]) -> str:
+    return render_template(
         "area.md.jinja",
         area=area,
         title=AREAS[area],
@@ -107,14 +109,14 @@ def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) 
         over_grpc=_over_grpc(),
         extensions=EXTENSIONS,
         examples=examples.load(),
-        answering=subjects.answering(),
-        recorded=recorded.load(),
-        faults_of=subjects.faults_of,
-        most=MOST_FAULTS,
-        most_beside=MOST_BESIDE,
-        rows=subjects.counted_rows,
+        answering=requirement_facts.map_checks(),
+        recorded=recorded_exchanges.load(),
+        faults_of=requirement_facts.find_faults,
+        most=MAX_FAULTS,
+        most_beside=MAX_SIDE_FAULTS,
+        rows=requirement_facts.describe_row_count,
         servers=servers,
-        found_in=partial(found_in, servers=servers),
+        found_in=partial(describe_servers, servers=servers),
     )
 
 
@@ -135,7 +137,7 @@ def _over_grpc() -> dict[str, Requirement]:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def rendered(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """Return a page of a template, ending in a newline."""
     text = _environment().get_template(template).render(notice=NOTICE, **values)
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
@@ -151,57 +153,59 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     filters: Mapping[str, Callable[..., str]] = {
-        "anchor": anchor, "cell": cell, "code": code, "linked": linked, "note": note, "reference": reference,
-        "sentence": sentence, "source": source,
+        "anchor": build_anchor, "cell": escape_cell, "code": format_code, "linked": link_ids,
+        "note": format_note, "reference": link_requirement, "sentence": end_sentence, "source": link_source,
     }  # fmt: skip
     environment.filters |= filters
     return environment
 
 
-def source(found: Sentence) -> str:
+def link_source(found: Sentence) -> str:
     """Return where a requirement stands, as Markdown: a link to the sentence."""
     text = re.sub(r"[\[\]]", r"\\\g<0>", str(found))
     return f"[{text}]({found.url})"
 
 
-def note(text: str) -> str:
+def format_note(text: str) -> str:
     """Return a note with the kinds of what it says in bold."""
     return _KIND.sub(r"**\1:** ", text)
 
 
-def linked(text: str, own: str, folder: str = "") -> str:
+def link_ids(text: str, own: str, folder: str = "") -> str:
     """Return a text in which every id of a requirement but its own leads there; `folder` is that of the pages."""
     names = "|".join(sorted(map(re.escape, ledger.load()), key=len, reverse=True))
     pattern = re.compile(rf"`[^`]*`|(?<![\w-])({names})(?![\w-])")
-    return pattern.sub(lambda found: reference(found[1], folder) if found[1] not in (None, own) else found[0], text)
+    return pattern.sub(
+        lambda found: link_requirement(found[1], folder) if found[1] not in (None, own) else found[0], text
+    )
 
 
-def reference(requirement_id: str, folder: str = "") -> str:
+def link_requirement(requirement_id: str, folder: str = "") -> str:
     """Return a link to a requirement; `folder` is that of the pages, where the link stands outside."""
-    entry = ledger.requirement(requirement_id)
-    return f"[{entry.id}]({folder}{page_name(entry.page)}#{entry.id})"
+    entry = ledger.get_requirement(requirement_id)
+    return f"[{entry.id}]({folder}{format_page_name(entry.page)}#{entry.id})"
 
 
-def anchor(word: str) -> str:
+def build_anchor(word: str) -> str:
     """Return the name of a word's place on the page of the glossary."""
     return re.sub(r"[^a-z]+", "-", word.lower()).strip("-")
 
 
-def cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Return a text as it stands in a table."""
     return text.replace("|", "\\|")
 
 
-def code(text: str) -> str:
+def format_code(text: str) -> str:
     """Return a text as code."""
     return f"`{text}`"
 
 
-def sentence(text: str) -> str:
+def end_sentence(text: str) -> str:
     """Return a text that ends in a full stop."""
     return text if text.endswith(".") else f"{text}."
 
 
-def found_in(requirement: Requirement, servers: Sequence[Server]) -> str:
+def describe_servers(requirement: Requirement, servers: Sequence[ServerResult]) -> str:
     """Return in one line what real servers do about a requirement."""
-    return "; ".join(f"{word}: {', '.join(names)}" for word, names in by_word(requirement, servers).items())
+    return "; ".join(f"{word}: {', '.join(names)}" for word, names in group_by_outcome(requirement, servers).items())

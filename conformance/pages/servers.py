@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.report.comparison import count_of, without_body
-from conformance.terms.extensions import TRANSPORTS
-from conformance.terms.ledger import Requirement
-from conformance.terms.outcome import WORDS, Outcome
+from conformance.report.comparison import count_of, remove_body
+from conformance.spec.extensions import TRANSPORTS
+from conformance.spec.ledger import Requirement
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 
 # The report on the bundled server, which is no real one.
 BUNDLED = "reference"
 NOT_OFFERED, NOT_JUDGED, UNKNOWN = "not offered", "not judged", "no result yet"
 # In the order in which a page shows them.
-ORDER = (*(words.short for words in WORDS.values()), NOT_OFFERED, NOT_JUDGED, UNKNOWN)
+ORDER = (*(words.short for words in OUTCOME_WORDINGS.values()), NOT_OFFERED, NOT_JUDGED, UNKNOWN)
 
 
 # What a server says beside the status of a call.
@@ -27,7 +27,7 @@ _STATUS_TEXT = re.compile(r"^(refused: [A-Z_]+): .*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerResult:
     """A server, and what a run found.
 
     Attributes:
@@ -50,20 +50,20 @@ class Server:
         if verdict is None:
             return UNKNOWN
         if verdict != Outcome.NOT_APPLICABLE:
-            return WORDS[Outcome(verdict)].short
+            return OUTCOME_WORDINGS[Outcome(verdict)].short
         was_asked = requirement.transport in self.over
         return NOT_OFFERED if was_asked and requirement.extension not in self.offered else NOT_JUDGED
 
 
-def load(folder: Path, *, bundled: bool = False) -> tuple[Server, ...]:
+def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
     """Return the servers that have a report in a folder, by the names of the files; the bundled one on demand."""
     files = sorted(path for path in folder.glob("*.json") if bundled or path.stem != BUNDLED)
     return tuple(_server(path.stem, json.loads(path.read_bytes())) for path in files)
 
 
-def _server(stem: str, report: Mapping[str, Any]) -> Server:
+def _server(stem: str, report: Mapping[str, Any]) -> ServerResult:
     target = report["target"]
-    return Server(
+    return ServerResult(
         " ".join(filter(None, (target["name"] or stem, target["version"]))),
         frozenset(name for name, entry in report["extensions"].items() if entry["offered"]),
         frozenset(TRANSPORTS if "grpc" in target else TRANSPORTS[:1]),
@@ -76,12 +76,12 @@ def _observed(report: Mapping[str, Any]) -> dict[str, list[str]]:
     found: dict[str, Counter[str]] = {}
     for check in report["rows"]:
         if check.get("observation"):
-            what = _STATUS_TEXT.sub(r"\1", without_body(check["observation"]))
+            what = _STATUS_TEXT.sub(r"\1", remove_body(check["observation"]))
             found.setdefault(check["requirements"][0], Counter())[what] += count_of(check)
     return {name: [what for what, _ in counts.most_common()] for name, counts in found.items()}
 
 
-def by_word(requirement: Requirement, servers: Sequence[Server]) -> dict[str, list[str]]:
+def group_by_outcome(requirement: Requirement, servers: Sequence[ServerResult]) -> dict[str, list[str]]:
     """Return what servers do about a requirement -> their names, the words in the order of `ORDER`."""
     words = {server.name: server.word(requirement) for server in servers}
     return {word: names for word in ORDER if (names := [name for name in words if words[name] == word])}

@@ -29,14 +29,14 @@ SUITE = str(Path(__file__).parents[1] / "checks")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
-    options.add(parser)
+    options.add_options(parser)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Collect the installed suite when the user names no path, and keep every conftest of the user's out of it."""
     known = early_config.known_args_namespace
-    if not options.names_target(known, early_config.getini):
+    if not options.has_target(known, early_config.getini):
         return
     if not known.file_or_dir:
         args.append(SUITE)
@@ -52,7 +52,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     Hypothesis's own plugin imports all of Hypothesis at the end of a run, which takes longer than a short run: it is
     only there where something explores.
     """
-    if not options.names_target(config.option, config.getini):
+    if not options.has_target(config.option, config.getini):
         return
     options.quieten(config.option)
     is_needed = config.option.conformance_profile == "explore" or config.args != [SUITE]  # or for tests of the user's
@@ -67,11 +67,11 @@ def pytest_configure(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: an option cannot be used.
     """
-    if options.names_target(config.option, config.getini):
-        from conformance.plugin import loading
+    if options.has_target(config.option, config.getini):
+        from conformance.plugin import startup
 
-        loading.put_off_garbage(config)
-        with loading.numpy_in_one_thread():
+        startup.pause_garbage_collection(config)
+        with startup.limit_numpy_threads():
             from conformance.plugin.hooks import Hooks
 
         config.pluginmanager.register(Hooks(config), "oip-conformance-run")

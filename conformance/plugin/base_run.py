@@ -12,16 +12,16 @@ from typing import Any, ClassVar
 
 import pytest
 
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.progress import Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.selection import Subjects
-from conformance.plugin.collection import SELECTED, Selected
+from conformance.plugin.collection import SELECTION_KEY, RunSelection
 from conformance.plugin.common_options import CommonOptions
-from conformance.report.leaving import LeftBehind, claim
-from conformance.survey.progress import Progress, silent
-from conformance.survey.survey import Survey
-from conformance.terms.check import Check, Row
-from conformance.terms.ledger import Party
-from conformance.terms.result import CheckResult
+from conformance.report.output_files import OutputWriter, claim_folder
+from conformance.spec.check import Check, Row
+from conformance.spec.ledger import Party
+from conformance.spec.result import CheckResult
 from conformance.transport import journal
 
 
@@ -52,7 +52,7 @@ class BaseRun(ABC):
         self.conclusion: Conclusion | None = None
         self.stopped = ""
         self.was_cut_short = False
-        self.left = LeftBehind()
+        self.left = OutputWriter()
         self.started = now()
         self._config = config
 
@@ -63,7 +63,7 @@ class BaseRun(ABC):
             pytest.UsageError: it cannot be used.
         """
         folder = self.options.evidence
-        if folder is not None and (fault := claim(folder, journal.OF_ANOTHER_RUN)):
+        if folder is not None and (fault := claim_folder(folder, journal.STALE_PATTERNS)):
             raise pytest.UsageError(f"--conformance-evidence {folder}: {fault}")
 
     @property
@@ -98,11 +98,11 @@ class BaseRun(ABC):
 
     @property
     @abstractmethod
-    def survey(self) -> Survey:
+    def survey(self) -> DiscoveryResult:
         """What is known of the target."""
 
     @abstractmethod
-    def start(self, progress: Progress = silent) -> None:
+    def start(self, progress: Progress = ignore_progress) -> None:
         """Reach the target and survey it. `conclusion` is set where that is the end."""
 
     @abstractmethod
@@ -145,12 +145,12 @@ class BaseRun(ABC):
         """Have pytest collect what is judged, and judge it under the baseline where there is one."""
         options = self.options
         applied = judge if options.baseline is None else options.baseline.applying(judge)
-        self._config.stash[SELECTED] = Selected(
+        self._config.stash[SELECTION_KEY] = RunSelection(
             options.profile, options.dangerous, self.subjects, tuple(self.transports), applied
         )
 
 
-def process_of(config: pytest.Config) -> str:
+def find_process_id(config: pytest.Config) -> str:
     """Return what identifies the process among those of a run."""
     return str(getattr(config, "workerinput", {}).get("workerid", ""))
 

@@ -11,9 +11,9 @@ import pytest
 
 from conformance.plugin import common_options
 from conformance.plugin.common_options import CommonOptions
-from conformance.plugin.options import OPTIONS, given
+from conformance.plugin.options import OPTIONS, read_setting
 
-MOST_PATIENCE = 600.0  # seconds
+MAX_WAIT_S = 600.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ClientOptions(CommonOptions):
     patience: float
 
 
-def read(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
+def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
     """Read the options.
 
     Args:
@@ -40,17 +40,17 @@ def read(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
     Raises:
         pytest.UsageError: one cannot be used.
     """
-    command = given("client_adapter", option.client_adapter, ini) or ""
+    command = read_setting("client_adapter", option.client_adapter, ini) or ""
     _expect_no_server(option)
-    if not 0 < option.client_timeout < MOST_PATIENCE:
-        raise pytest.UsageError(f"--client-timeout {option.client_timeout:g}: give seconds up to {MOST_PATIENCE}")
+    if not 0 < option.client_timeout < MAX_WAIT_S:
+        raise pytest.UsageError(f"--client-timeout {option.client_timeout:g}: give seconds up to {MAX_WAIT_S}")
     if option.conformance_profile == "explore":
         raise pytest.UsageError("--conformance-profile explore: nothing of a client is explored, take certify")
     return ClientOptions(
         command=command,
         words=_words(command),
         patience=option.client_timeout,
-        **common_options.fields(option),
+        **common_options.read_fields(option),
     )
 
 

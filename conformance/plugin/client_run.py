@@ -11,21 +11,21 @@ import pytest
 
 from conformance.clients.adapter import AdapterError, AdapterProcess
 from conformance.clients.inference import Introduction
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.progress import Progress, ignore_progress
 from conformance.judging.client_session import ClientSession
-from conformance.judging.conclusion import Conclusion, nothing_judged
+from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
 from conformance.judging.selection import CLIENTS, Subjects
 from conformance.plugin import client_options
-from conformance.plugin.base_run import BaseRun, process_of
+from conformance.plugin.base_run import BaseRun, find_process_id
 from conformance.plugin.client_options import ClientOptions
 from conformance.report import client_terminal
-from conformance.survey.progress import Progress, silent
-from conformance.survey.survey import Survey
-from conformance.terms.extensions import EXTENSIONS
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import Outcome
-from conformance.terms.verdict import extensions_of
+from conformance.spec.extensions import EXTENSIONS
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import Outcome
+from conformance.spec.verdict import find_extensions
 
-SHOWN = 3  # lines of standard error, of an adapter that cannot be asked at all
+MAX_SHOWN_ROWS = 3  # lines of standard error, of an adapter that cannot be asked at all
 
 
 class ClientRun(BaseRun):
@@ -49,7 +49,7 @@ class ClientRun(BaseRun):
             pytest.UsageError: one cannot be used.
         """
         super().__init__(config)
-        self.options = client_options.read(config.option, config.getini)
+        self.options = client_options.read_options(config.option, config.getini)
         self.session: ClientSession | None = None
         self._from_controller = from_controller
 
@@ -89,15 +89,15 @@ class ClientRun(BaseRun):
         return self.session.client if self.session else Introduction("")
 
     @property
-    def survey(self) -> Survey:
+    def survey(self) -> DiscoveryResult:
         """Name and version, and the extensions of which the client can do anything."""
         results = self.conclusion.results if self.conclusion else self.results
         judged = [result for result in results if result.outcome is not Outcome.NOT_APPLICABLE]
-        can = set[str]().union(*map(extensions_of, judged))
+        can = set[str]().union(*map(find_extensions, judged))
         offered = {name: "works" for name in EXTENSIONS if name in can}
-        return Survey(self.client.name or None, self.client.version or None, offered=offered)
+        return DiscoveryResult(self.client.name or None, self.client.version or None, offered=offered)
 
-    def start(self, progress: Progress = silent) -> None:
+    def start(self, progress: Progress = ignore_progress) -> None:
         """Start the adapter, and have it say who it is; a worker knows that from its controller."""
         options = self.options
         adapter = AdapterProcess(options.words, patience=options.patience)
@@ -109,13 +109,13 @@ class ClientRun(BaseRun):
                 known,
                 strict=options.strict,
                 evidence=options.evidence,
-                process=process_of(self._config),
+                process=find_process_id(self._config),
             )
         except AdapterError as error:
-            self.conclusion = nothing_judged("; ".join([str(error), *error.stderr[-SHOWN:]]))
+            self.conclusion = conclude_nothing_judged("; ".join([str(error), *error.stderr[-MAX_SHOWN_ROWS:]]))
             return
         if not self.transports:
-            self.conclusion = nothing_judged(client_terminal.of_transports(self.client, self.transports))
+            self.conclusion = conclude_nothing_judged(client_terminal.describe_transports(self.client, self.transports))
         self._select(self.session.judge)
 
     def for_worker(self) -> dict[str, Any]:
@@ -126,11 +126,11 @@ class ClientRun(BaseRun):
 
     def header(self) -> list[str]:
         """Return the lines above the run."""
-        return client_terminal.header(self.client, self.options.command, self.transports, self.options.profile)
+        return client_terminal.format_header(self.client, self.options.command, self.transports, self.options.profile)
 
     def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield what the client cannot do, with its reasons."""
-        return client_terminal.not_judged(conclusion.results)
+        return client_terminal.format_unjudged(conclusion.results)
 
     def rerun(self) -> str:
         """Return the command that runs the suite against this client, without what selects checks."""
@@ -141,7 +141,7 @@ class ClientRun(BaseRun):
         options = self.options
         from conformance.report import json_report  # no request waits for it
 
-        return json_report.asked_of_client(
+        return json_report.describe_client_options(
             profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.patience
         )
 

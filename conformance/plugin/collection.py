@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 from conformance import checks
-from conformance.judging.selection import Subjects, areas_of, belongs, is_named, rows_of_area
+from conformance.judging.selection import Subjects, is_in_profile, is_named, list_area_rows, list_areas
 from conformance.plugin import keywords, markers
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row, key
-from conformance.terms.extensions import ROBUSTNESS
-from conformance.terms.result import CheckResult
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row, format_key
+from conformance.spec.extensions import ROBUSTNESS
+from conformance.spec.result import CheckResult
 
 FOLDER = Path(checks.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class RunSelection:
     """What is judged in this run, and by whom."""
 
     profile: str
@@ -35,7 +35,7 @@ class Selected:
     judge: Callable[[Check, Row], CheckResult]
 
 
-SELECTED: pytest.StashKey[Selected] = pytest.StashKey()
+SELECTION_KEY: pytest.StashKey[RunSelection] = pytest.StashKey()
 
 
 class SuiteFolder(pytest.Directory):
@@ -43,8 +43,8 @@ class SuiteFolder(pytest.Directory):
 
     def collect(self) -> Iterable[pytest.Collector]:
         """Return a collector for each area that is judged."""
-        selected = self.config.stash[SELECTED]
-        return [Area.of(self, area) for area in areas_of(selected.subjects, selected.transports)]
+        selected = self.config.stash[SELECTION_KEY]
+        return [Area.of(self, area) for area in list_areas(selected.subjects, selected.transports)]
 
 
 class Area(pytest.Directory):
@@ -61,10 +61,10 @@ class Area(pytest.Directory):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each row that belongs to the profile."""
-        selected = self.config.stash[SELECTED]
-        for check, row in rows_of_area(self.area, selected.subjects):
-            if belongs(check, row, selected.profile, selected.dangerous):
-                name = key(check.name, row.id) if row.id else check.name
+        selected = self.config.stash[SELECTION_KEY]
+        for check, row in list_area_rows(self.area, selected.subjects):
+            if is_in_profile(check, row, selected.profile, selected.dangerous):
+                name = format_key(check.name, row.id) if row.id else check.name
                 # Given as a text, the id is read as pytest reads those of its cache: with the row as a parameter.
                 yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
 
@@ -77,37 +77,37 @@ class CheckItem(pytest.Item):
         self.check = check
         self.row = row
         self.result: CheckResult | None = None
-        self.extra_keyword_matches.update(keywords.of(check, row))
-        for name in markers.of(check, row):
-            self.add_marker(markers.made(name))
+        self.extra_keyword_matches.update(keywords.list_keywords(check, row))
+        for name in markers.list_markers(check, row):
+            self.add_marker(markers.make_marker(name))
 
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""
-        self.result = self.config.stash[SELECTED].judge(self.check, self.row)
+        self.result = self.config.stash[SELECTION_KEY].judge(self.check, self.row)
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
         if self.result.failure:
-            properties["explain"] = ledger.requirement(self.result.failure.requirement).explain
+            properties["explain"] = ledger.get_requirement(self.result.failure.requirement).explain
         self.user_properties.extend(properties.items())  # for JUnit
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return where the check stands."""
         body = self.check.body
-        return Path(inspect.getfile(body)), body.__code__.co_firstlineno, key(self.check.id, self.row.id)
+        return Path(inspect.getfile(body)), body.__code__.co_firstlineno, format_key(self.check.id, self.row.id)
 
 
 def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return a collector if the folder is that of the suite, or of one of its areas that is judged."""
     if path == FOLDER:
         return SuiteFolder.from_parent(parent, path=path)
-    selected = parent.config.stash[SELECTED]
+    selected = parent.config.stash[SELECTION_KEY]
     found = [
-        area for area in areas_of(selected.subjects, selected.transports) if FOLDER / checks.PACKAGES[area] == path
+        area for area in list_areas(selected.subjects, selected.transports) if FOLDER / checks.PACKAGES[area] == path
     ]
     return Area.of(parent, found[0]) if found else None
 
 
-def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
+def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
     """Leave out what must never be sent, and put what has ended servers at the end; behind it what is hostile."""
     kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:

@@ -38,7 +38,7 @@ class CommonOptions:
     junit: str
 
 
-def fields(option: Any) -> dict[str, Any]:
+def read_fields(option: Any) -> dict[str, Any]:
     """Return the values of all fields, by name.
 
     Args:
@@ -70,7 +70,7 @@ def _report_path(text: str) -> Path:
         pytest.UsageError: a suffix that is not known, or a folder that does not exist.
     """
     path = Path(text)
-    if formats.suffix(path) is None:
+    if formats.find_suffix(path) is None:
         known = ", ".join(formats.FORMATS)
         raise pytest.UsageError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known are {known}")
     if not path.absolute().parent.is_dir():

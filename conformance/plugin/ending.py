@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.baseline import unapplied
-from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
+from conformance.judging.baseline import revert_baseline
+from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, index_rows, sort_results
 from conformance.judging.coverage import find_coverage
-from conformance.judging.selection import fits
+from conformance.judging.selection import is_match
 from conformance.plugin.base_run import BaseRun, now
 from conformance.plugin.collection import FOLDER
 from conformance.report import baseline_update, formats, github
-from conformance.terms.check import key
-from conformance.terms.outcome import INCOMPLETE, NONCONFORMANT
-from conformance.terms.result import CheckResult
-from conformance.terms.verdict import EXIT_STATUS
+from conformance.spec.check import format_key
+from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import EXIT_STATUS
 from conformance.transport import journal
 
 
@@ -75,8 +75,8 @@ def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, ch
 
 def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
     options = run.options
-    results: Sequence[CheckResult] = in_order(run.results, run.subjects)
-    missing = missing_rows(
+    results: Sequence[CheckResult] = sort_results(run.results, run.subjects)
+    missing = find_missing_rows(
         results,
         options.profile,
         dangerous=options.dangerous,
@@ -85,8 +85,10 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
-        baseline = baseline_update.updated(options.baseline_file, baseline, results, run.left, is_whole=not missing)
-        results = [baseline.applied(unapplied(result)) for result in results]
+        baseline = baseline_update.update_baseline(
+            options.baseline_file, baseline, results, run.left, is_whole=not missing
+        )
+        results = [baseline.applied(revert_baseline(result)) for result in results]
     coverage = find_coverage(
         results,
         run.survey,
@@ -97,23 +99,25 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
     )
     absent = (label for labels in missing.values() for label in labels)
     is_narrowed = is_content and not all(_is_kept_back(label, run.never) for label in absent)
-    return concluded(results, missing, baseline, run.stopped, options.gate, coverage=coverage, is_narrowed=is_narrowed)
+    return conclude_run(
+        results, missing, baseline, run.stopped, options.gate, coverage=coverage, is_narrowed=is_narrowed
+    )
 
 
 def _is_kept_back(label: str, never: Iterable[str]) -> bool:
     """Say whether the file about the target says that a row is never sent."""
     names = (label, label.partition("[")[0])
-    return any(fits(name, pattern) for pattern in never for name in names)
+    return any(is_match(name, pattern) for pattern in never for name in names)
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
-    order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
+    order = {format_key(check, row): place for (check, row), place in index_rows(run.subjects).items()}
     seed = None if run.options.profile == "explore" else run.seed
     journal.merge(folder, run.url, order, run.grpc_url, run.party, seed, run.options_of_requests())
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:
-    if not (run.options.reports or github.is_there(os.environ)):
+    if not (run.options.reports or github.is_github_actions(os.environ)):
         return None
     from conformance.report import json_report
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from conformance import checks
-from conformance.judging.conclusion import nothing_judged
-from conformance.plugin import collection, junit, keywords, loading, markers, printing, pytest_reports, signals
+from conformance.judging.conclusion import conclude_nothing_judged
+from conformance.plugin import collection, junit, keywords, markers, printing, pytest_reports, signals, startup
 from conformance.plugin.base_run import BaseRun
-from conformance.plugin.options import names_client
-from conformance.plugin.progress import Progress
-from conformance.plugin.run import Run
-from conformance.terms.ledger import Party
-from conformance.terms.result import CheckResult
+from conformance.plugin.options import has_client
+from conformance.plugin.progress import ProgressLine
+from conformance.plugin.server_run import ServerRun
+from conformance.spec.ledger import Party
+from conformance.spec.result import CheckResult
 from conformance.transport.journal import JournalError
 
 
@@ -44,7 +44,7 @@ class Hooks:
         self.is_worker = hasattr(config, "workerinput")
         self.run = _run(config)
         self.report: dict[str, Any] | None = None
-        self.progress: Progress | None = None
+        self.progress: ProgressLine | None = None
         self._sigterm = signals.take_as_interrupt()
         self._interrupt: KeyboardInterrupt | None = None
 
@@ -71,10 +71,10 @@ class Hooks:
                 self.run.claim_evidence()
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             try:
-                with printing.live_line(reporter) as progress:
+                with printing.show_live_line(reporter) as progress:
                     self.run.start(progress)
                 if self.run.conclusion is None:
-                    checks.every(of_clients=self.run.party is Party.CLIENT)
+                    checks.load_every_check(of_clients=self.run.party is Party.CLIENT)
             except KeyboardInterrupt as interrupt:
                 self._put_off(interrupt)
             except checks.SuiteError as error:
@@ -92,7 +92,7 @@ class Hooks:
         if not self.run.has_started:
             raise interrupt
         self._interrupt = interrupt
-        self.run.conclusion = nothing_judged(f"interrupted before {self.run.name} was known")
+        self.run.conclusion = conclude_nothing_judged(f"interrupted before {self.run.name} was known")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
@@ -117,7 +117,7 @@ class Hooks:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
         """Let what is loaded by now be, and search what comes for garbage."""
-        loading.search_again()
+        startup.resume_garbage_collection()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -132,7 +132,7 @@ class Hooks:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out what the target's file keeps back; what has ended servers comes last."""
-        collection.arrange(config, items, self.run.never)
+        collection.arrange_items(config, items, self.run.never)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -141,18 +141,18 @@ class Hooks:
         """Put the result of a check into pytest's report."""
         report = yield
         if isinstance(item, collection.CheckItem):
-            pytest_reports.mark(report)
+            pytest_reports.mark_report(report)
             if call.when == "call" and item.result is not None:
-                pytest_reports.fill(report, item.result)
+                pytest_reports.attach_result(report, item.result)
         return report
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Begin to count, and say which rows come."""
-        if isinstance(self.run, Run):
+        if isinstance(self.run, ServerRun):
             rows = [(item.check, item.row) for item in session.items if isinstance(item, collection.CheckItem)]
             self.run.expect(rows)
-        self.progress = Progress(self.config.pluginmanager.get_plugin("terminalreporter"), session)
+        self.progress = ProgressLine(self.config.pluginmanager.get_plugin("terminalreporter"), session)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
@@ -160,7 +160,7 @@ class Hooks:
         result = _result(report)
         if result is None:
             return None
-        category, letter, word = pytest_reports.status(result)
+        category, letter, word = pytest_reports.find_status(result)
         is_shown = not (self.progress and self.progress.is_live)  # else it has a line of its own
         return (category, letter, word) if is_shown else (category, "", "")
 
@@ -184,7 +184,7 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
         """Conclude: write reports, set the exit status, and print the verdict as the last line."""
-        with signals.put_off():
+        with signals.defer_signals():
             self._conclude(session, int(exitstatus))
         yield
         if not self.is_worker:
@@ -209,7 +209,7 @@ class Hooks:
 
     def pytest_unconfigure(self) -> None:
         """Let go of the target."""
-        signals.give_back(self._sigterm)
+        signals.restore_handler(self._sigterm)
         self.run.close()
 
 
@@ -220,11 +220,11 @@ def _run(config: pytest.Config) -> BaseRun:
         pytest.UsageError: an option cannot be used.
     """
     from_controller = getattr(config, "workerinput", {}).get("oip_conformance")
-    if names_client(config.option, config.getini):
+    if has_client(config.option, config.getini):
         from conformance.plugin.client_run import ClientRun  # its peers are needed by no other run
 
         return ClientRun(config, from_controller)
-    return Run(config, from_controller)
+    return ServerRun(config, from_controller)
 
 
 def _result(report: Any) -> CheckResult | None:

@@ -13,11 +13,11 @@ import pytest
 from _pytest.junitxml import LogXML, xml_key
 
 from conformance.plugin import pytest_reports
-from conformance.report.requirement_cases import Case, cases
-from conformance.terms.ledger import Party
-from conformance.terms.result import CheckResult
+from conformance.report.requirement_cases import Case, build_cases
+from conformance.spec.ledger import Party
+from conformance.spec.result import CheckResult
 
-STAND_IN = "oip-conformance-junit"
+STAND_IN_NAME = "oip-conformance-junit"
 
 
 class _StandIn:
@@ -45,7 +45,7 @@ def begin(config: pytest.Config) -> None:
     log = config.stash.get(xml_key, None)
     if log is not None and config.pluginmanager.is_registered(log):
         config.pluginmanager.unregister(log)
-        config.pluginmanager.register(_StandIn(log), STAND_IN)
+        config.pluginmanager.register(_StandIn(log), STAND_IN_NAME)
 
 
 def finish(config: pytest.Config, results: Sequence[CheckResult], rerun: str, party: Party) -> None:
@@ -58,12 +58,12 @@ def finish(config: pytest.Config, results: Sequence[CheckResult], rerun: str, pa
         party: who was judged.
     """
     log = config.stash.get(xml_key, None)
-    if log is None or not config.pluginmanager.has_plugin(STAND_IN):
+    if log is None or not config.pluginmanager.has_plugin(STAND_IN_NAME):
         return
-    for case in cases(results, rerun, party):
+    for case in build_cases(results, rerun, party):
         _add(log, case)
     log.pytest_sessionfinish()
-    config.pluginmanager.unregister(name=STAND_IN)
+    config.pluginmanager.unregister(name=STAND_IN_NAME)
     config.pluginmanager.register(log)
 
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 import pytest
 
 from conformance import checks
-from conformance.terms.check import Check, Row
-from conformance.terms.ledger import Party
+from conformance.spec.check import Check, Row
+from conformance.spec.ledger import Party
 
 # A word in an expression, as pytest reads it.
 _WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
 
 
-def of(check: Check, row: Row) -> Iterator[str]:
+def list_keywords(check: Check, row: Row) -> Iterator[str]:
     """Yield the words that name a row, beside that of its pytest item."""
     yield from (_exactly(check.area), _exactly(check.id))
     yield from (check.id, check.name, *check.requirements(row))
@@ -29,8 +29,8 @@ def make_exact(config: pytest.Config, party: Party) -> None:
     """Replace the words of `-k` that are the name of an area, or the id of a check of who is judged."""
     if not config.option.keyword:
         return
-    areas = [area for area in checks.PACKAGES if (area in checks.OF_CLIENTS) == (party is Party.CLIENT)]
-    ids = (check.id for area in areas for check in checks.of_area(area))
+    areas = [area for area in checks.PACKAGES if (area in checks.CLIENT_AREAS) == (party is Party.CLIENT)]
+    ids = (check.id for area in areas for check in checks.list_area_checks(area))
     names = {name.lower() for name in (*checks.PACKAGES, *ids)}
 
     def replaced(word: re.Match[str]) -> str:

@@ -9,9 +9,9 @@ from functools import cache
 import pytest
 
 from conformance import checks
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row
-from conformance.terms.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS, TRANSPORTS
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS, TRANSPORTS
 
 # From the strongest to the weakest.
 LEVELS: Mapping[str, str] = {
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[\w:+\-.\[\]\\/]+")
 _ARGUMENTS = re.compile(r"\([^()]*=[^()]*\)")
 
 
-def known() -> Mapping[str, str]:
+def describe_markers() -> Mapping[str, str]:
     """Return every marker of the suite, and what it means."""
     return {
         **LEVELS,
@@ -39,7 +39,7 @@ def known() -> Mapping[str, str]:
     }
 
 
-def of(check: Check, row: Row) -> Iterator[str]:
+def list_markers(check: Check, row: Row) -> Iterator[str]:
     """Yield the markers of a row."""
     yield from _of_requirements(check.requirements(row))
     yield f"{AREA}{check.area}"
@@ -49,13 +49,13 @@ def of(check: Check, row: Row) -> Iterator[str]:
 @cache
 def _of_requirements(names: tuple[str, ...]) -> tuple[str, str]:
     """Return level and extension of a row that answers for these requirements."""
-    requirements = [ledger.requirement(name) for name in names]
+    requirements = [ledger.get_requirement(name) for name in names]
     level = min((str(entry.level).lower() for entry in requirements), key=list(LEVELS).index)
     return level, str(requirements[0].extension)
 
 
 @cache
-def made(name: str) -> pytest.MarkDecorator:
+def make_marker(name: str) -> pytest.MarkDecorator:
     """Return a marker of the suite as pytest puts it on an item; thousands of rows have the same few."""
     decorator: pytest.MarkDecorator = getattr(pytest.mark, name)
     return decorator
@@ -67,10 +67,10 @@ def register(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: it does.
     """
-    for name, meaning in known().items():
+    for name, meaning in describe_markers().items():
         config.addinivalue_line("markers", f"{name}: oip-conformance: {meaning}.")
     registered = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
     asked = _NAME.findall(_ARGUMENTS.sub("", config.option.markexpr))
     unknown = [name for name in asked if name not in _OPERATORS and name not in registered]
     if unknown:
-        raise pytest.UsageError(f"-m: there is no marker {unknown[0]!r}, but {', '.join(known())}")
+        raise pytest.UsageError(f"-m: there is no marker {unknown[0]!r}, but {', '.join(describe_markers())}")

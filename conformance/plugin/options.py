@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from conformance.terms.environment import WATCHED
-from conformance.terms.extensions import CHOICES
-from conformance.terms.outcome import GATES
+from conformance.spec.environment import WATCHED_VARIABLE
+from conformance.spec.extensions import CHOICES
+from conformance.spec.outcome import GATES
 
 PROFILES = ("certify", "quick", "explore")
-JUNIT = ("requirements", "rows")
+JUNIT_CASES = ("requirements", "rows")
 REFERENCE = "reference"
 
 # What the environment (in capitals) and pytest's ini file can say, too.
-ELSEWHERE = {
+SETTING_OPTIONS = {
     "target_url": "the server to judge",
     "target_grpc": "where it listens for gRPC",
     "target_config": "a file about the target",
@@ -178,7 +178,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--conformance-junit": {
         "dest": "conformance_junit",
-        "choices": JUNIT,
+        "choices": JUNIT_CASES,
         "default": "requirements",
         "help": "what is a case of --junitxml: requirements, each with its rows inside (default), or rows",
     },
@@ -196,25 +196,25 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def add(parser: pytest.Parser) -> None:
+def add_options(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("oip-conformance", "Open Inference Protocol conformance")
     for name, details in OPTIONS.items():
         group.addoption(name, **details)
-    for name, meaning in ELSEWHERE.items():
+    for name, meaning in SETTING_OPTIONS.items():
         parser.addini(f"oip_{name}", f"{meaning}, where --{name.replace('_', '-')} is not given")
 
 
-def given(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
+def read_setting(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
     """Return what is said of one of `ELSEWHERE`: command line before environment before ini file.
 
     In a command that is watched, the addresses in the environment are for the clients under test.
     """
-    said = None if WATCHED in os.environ else os.environ.get(f"OIP_{name.upper()}")
+    said = None if WATCHED_VARIABLE in os.environ else os.environ.get(f"OIP_{name.upper()}")
     return option or said or ini(f"oip_{name}") or None
 
 
-def names_target(options: Any, ini: Callable[[str], Any]) -> bool:
+def has_target(options: Any, ini: Callable[[str], Any]) -> bool:
     """Say whether there is anything to judge: a server, a file about one, a recording, or a client.
 
     Args:
@@ -222,11 +222,11 @@ def names_target(options: Any, ini: Callable[[str], Any]) -> bool:
         ini: gives a value of pytest's ini file by its name.
     """
     places = ("target_url", "target_grpc", "target_config")
-    is_of_server = options.target_replay or any(given(name, getattr(options, name), ini) for name in places)
-    return bool(is_of_server or names_client(options, ini))
+    is_of_server = options.target_replay or any(read_setting(name, getattr(options, name), ini) for name in places)
+    return bool(is_of_server or has_client(options, ini))
 
 
-def names_client(options: Any, ini: Callable[[str], Any]) -> bool:
+def has_client(options: Any, ini: Callable[[str], Any]) -> bool:
     """Say whether a client is to be judged: so the command line says, or all else where it names no server.
 
     Args:
@@ -235,7 +235,7 @@ def names_client(options: Any, ini: Callable[[str], Any]) -> bool:
     """
     places = ("target_url", "target_grpc", "target_config", "target_replay")
     is_of_server = any(getattr(options, name) for name in places) and not options.client_adapter
-    return not is_of_server and given("client_adapter", options.client_adapter, ini) is not None
+    return not is_of_server and read_setting("client_adapter", options.client_adapter, ini) is not None
 
 
 def quieten(option: Any) -> None:

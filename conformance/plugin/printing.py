@@ -10,21 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from conformance.discovery.progress import Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
 from conformance.plugin.base_run import BaseRun
 from conformance.report import github, terminal
-from conformance.report.findings import label
+from conformance.report.findings import format_label
 from conformance.report.lines import MARKUP, Line
-from conformance.survey.progress import Progress, silent
 
 Section = tuple[str, Iterable[Line | str]]  # a title, and what stands below it
 
 
 @contextmanager
-def live_line(reporter: Any) -> Iterator[Progress]:
+def show_live_line(reporter: Any) -> Iterator[Progress]:
     """Yield what shows how far something is on one line of a terminal, which is empty again afterwards."""
     if reporter is None or not reporter.isatty:
-        yield silent
+        yield ignore_progress
         return
     yield lambda text: reporter.rewrite(text, erase=True)
     reporter.rewrite("", erase=True)
@@ -61,29 +61,29 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains:
 
     results, options = conclusion.results, run.options
     checks, gate = [result.to_dict() for result in results], conclusion.gate
-    most = None if options.shows_all else terminal_findings.MOST_BLOCKS
+    most = None if options.shows_all else terminal_findings.MAX_BLOCKS
     is_whole = not (is_quiet or gate)
     if gate:
         new = set(gate.new)
-        checks = [check for check in checks if label(check) in new]
-        yield "gate", terminal.gate(gate)
+        checks = [check for check in checks if format_label(check) in new]
+        yield "gate", terminal.format_gate(gate)
     if is_whole and results:
-        yield "summary", terminal.summary(conclusion, run.survey, run.party)
-        yield "MUSTs met", terminal.concerns(conclusion, run.survey.offered, run.extensions, run.party)
+        yield "summary", terminal.format_summary(conclusion, run.survey, run.party)
+        yield "MUSTs met", terminal.format_concerns(conclusion, run.survey.offered, run.extensions, run.party)
         if explains:
-            yield "words", terminal.words(conclusion, run.survey.offered, run.extensions, run.party)
+            yield "words", terminal.explain_words(conclusion, run.survey.offered, run.extensions, run.party)
     if not options.shows_no_failures:
-        yield "failures", terminal_findings.failures(checks, run.rerun(), most=most)
+        yield "failures", terminal_findings.format_failures(checks, run.rerun(), most=most)
     if is_whole:
-        yield "in error, or blocked", terminal_findings.stuck(checks, most=most)
+        yield "in error, or blocked", terminal_findings.format_stuck(checks, most=most)
     if is_whole or gate:
-        yield "advice", terminal_findings.advice(checks, most=most)
+        yield "advice", terminal_findings.format_advice(checks, most=most)
     hostile = [result.to_dict() for result in conclusion.robustness]
-    yield "robustness", robustness.lines(hostile, run.rerun(), most=most, is_quiet=not is_whole)
+    yield "robustness", robustness.format_lines(hostile, run.rerun(), most=most, is_quiet=not is_whole)
     if is_whole:
-        yield "observations", terminal.observations(results)
+        yield "observations", terminal.format_observations(results)
         yield "not judged", run.not_judged(conclusion)
-    yield "fix first", terminal_findings.fix_first(checks)
+    yield "fix first", terminal_findings.format_fix_first(checks)
 
 
 def _write(reporter: Any, lines: Iterable[Line]) -> None:
@@ -100,9 +100,9 @@ def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any)
     conclusion = run.conclusion
     if reporter is None or conclusion is None:
         return
-    for command in github.commands(report, os.environ):
+    for command in github.build_commands(report, os.environ):
         reporter.write_line(command)
     verdict, gate = conclusion.verdict, conclusion.gate
-    line = terminal.verdict_line(conclusion, run.name, run.survey.offered, run.extensions, run.party)
+    line = terminal.format_verdict(conclusion, run.name, run.survey.offered, run.extensions, run.party)
     color = terminal.COLORS[verdict.verdict if gate is None else gate.color]
     reporter.write_line(line, **{color: True, "bold": True})

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 
-INTERVAL = 0.1  # seconds between two lines, but for the last of an area
+MIN_INTERVAL_S = 0.1  # seconds between two lines, but for the last of an area
 # An estimate out of fewer rows, or sooner, would be no more than a guess.
 FEWEST_ROWS, SOONEST = 20, 2.0
 
 
-class Progress:
+class ProgressLine:
     """The line of one run; `is_live` while it takes the place of pytest's dots."""
 
     def __init__(self, reporter: Any, session: pytest.Session) -> None:
@@ -36,10 +36,14 @@ class Progress:
         now = time.monotonic()
         self._done += 1
         self._failed += result.outcome is Outcome.FAIL
-        if result.area == self._area and now - self._shown < INTERVAL and self._done < self._session.testscollected:
+        if (
+            result.area == self._area
+            and now - self._shown < MIN_INTERVAL_S
+            and self._done < self._session.testscollected
+        ):
             return
         self._area, self._shown = result.area, now
-        text = line(self._area, self._done, self._session.testscollected, self._failed, now - self._started)
+        text = format_line(self._area, self._done, self._session.testscollected, self._failed, now - self._started)
         self._reporter.rewrite(text[: self._reporter._tw.fullwidth - 1], erase=True)
         self._reporter.flush()
 
@@ -54,7 +58,7 @@ def is_wanted(reporter: Any, config: pytest.Config) -> bool:
     return bool(is_plain and reporter is not None and reporter.isatty)
 
 
-def line(area: str, done: int, total: int, failed: int, seconds: float) -> str:
+def format_line(area: str, done: int, total: int, failed: int, seconds: float) -> str:
     """Return what is to say of a run.
 
     Args:

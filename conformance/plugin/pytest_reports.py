@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from conformance.judging.failure import block
-from conformance.terms.extensions import ROBUSTNESS
-from conformance.terms.outcome import WORDS, Outcome, ReasonKind
-from conformance.terms.result import CheckResult
+from conformance.judging.failure import format_block
+from conformance.spec.extensions import ROBUSTNESS
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
+from conformance.spec.result import CheckResult
 
 # How pytest counts an outcome, and the letter by which it shows it.
 _COUNTED: dict[Outcome, tuple[str, str]] = {
@@ -33,14 +33,14 @@ _PYTEST_OUTCOME = {
 }
 
 
-def status(result: CheckResult) -> tuple[str, str, str]:
+def find_status(result: CheckResult) -> tuple[str, str, str]:
     """Return how pytest counts a result, and how it shows it: category, letter, word."""
     if result.is_for(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
-    return (*_COUNTED[result.outcome], WORDS[result.outcome].short.upper())
+    return (*_COUNTED[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
 
 
-def mark(report: pytest.TestReport) -> None:
+def mark_report(report: pytest.TestReport) -> None:
     """Say in pytest's own report that it is of a row: before, in, or after its call."""
     report.of_conformance = True  # type: ignore[attr-defined]
 
@@ -50,7 +50,7 @@ def is_of_row(report: pytest.TestReport) -> bool:
     return hasattr(report, "of_conformance") and (report.passed or hasattr(report, "conformance"))
 
 
-def fill(report: pytest.TestReport, result: CheckResult) -> None:
+def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
     """Put a result into pytest's own report, which carries it from a worker to the controller."""
     report.conformance = result.to_dict()  # type: ignore[attr-defined]
     is_lost = result.is_for(ReasonKind.TARGET_LOST)  # the target is gone: that is told once
@@ -87,4 +87,4 @@ def explain(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
         return
     of = f"{result.failure.level} {result.failure.requirement}: " if result.failure else ""
     line = Crash(of + result.message.partition("\n")[0])
-    report.longrepr = Explanation(line, "\n".join(block(result, rerun)))  # type: ignore[assignment]
+    report.longrepr = Explanation(line, "\n".join(format_block(result, rerun)))  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-ENDS: Final = (signal.SIGINT, signal.SIGTERM)
+END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def take_as_interrupt() -> Any:
@@ -19,19 +19,19 @@ def take_as_interrupt() -> Any:
     return signal.signal(signal.SIGTERM, _interrupt)
 
 
-def give_back(before: Any) -> None:
+def restore_handler(before: Any) -> None:
     """Have SIGTERM do what it did before."""
     if before is not None:
         signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
-def put_off() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Let no signal end what stands inside, which takes a moment: reports that are half written help nobody."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDS}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in END_SIGNALS}
     try:
         yield
     finally:

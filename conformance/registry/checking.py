@@ -7,10 +7,10 @@ from datetime import date
 from pathlib import Path
 
 from conformance.registry import entries, policy, rules
-from conformance.registry.comment import Checked
+from conformance.registry.comment import FolderCheck
 
 
-def check(given: Sequence[Path], root: Path, day: date) -> list[Checked]:
+def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
     """Check folders on a day.
 
     Args:
@@ -21,13 +21,13 @@ def check(given: Sequence[Path], root: Path, day: date) -> list[Checked]:
     Raises:
         RegistryError: the registry's own files cannot be read.
     """
-    demanded, notices = policy.read(root), policy.notices(root)
-    known = rules.known(root, given, notices.revoked)
+    demanded, notices = policy.read(root), policy.read_notices(root)
+    known = rules.find_existing(root, given, notices.revoked)
     found = []
     for path in given:
         entry = entries.read(path, root, demanded, notices, day)
-        problems = entry.refusals or tuple(rules.problems(entry, demanded, known, day))
-        found.append(Checked(entry, problems))
+        problems = entry.refusals or tuple(rules.find_problems(entry, demanded, known, day))
+        found.append(FolderCheck(entry, problems))
         if not entry.refusals:  # two that are handed in together are held against each other
-            known.append(rules.Known(path, entry.made))
+            known.append(rules.ExistingCertification(path, entry.made))
     return found

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from conformance.certification import verifying
 from conformance.registry.entries import Entry
 from conformance.report import markdown
-from conformance.terms.tally import of_report
+from conformance.spec.tally import tally_report
 
-SHOWN = 20  # reasons of a folder
+MAX_SHOWN_FOLDERS = 20  # reasons of a folder
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class FolderCheck:
     """A folder that was handed in, and why it is not taken; nothing where it is."""
 
     entry: Entry
@@ -29,7 +29,7 @@ class Checked:
         return not self.problems
 
 
-def text(found: Sequence[Checked]) -> str:
+def render(found: Sequence[FolderCheck]) -> str:
     """Return the comment."""
     refused = sum(not each.is_taken for each in found)
     title = "Certifications: all taken" if not refused else f"Certifications: {refused} of {len(found)} not taken"
@@ -39,17 +39,17 @@ def text(found: Sequence[Checked]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _folder(found: Checked) -> Iterator[str]:
+def _folder(found: FolderCheck) -> Iterator[str]:
     entry = found.entry
     yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_taken else 'not taken'}"
     yield ""
-    for reason in found.problems[:SHOWN]:
+    for reason in found.problems[:MAX_SHOWN_FOLDERS]:
         yield f"- {markdown.code(reason, 600)}"
-    if len(found.problems) > SHOWN:
-        yield f"- and {len(found.problems) - SHOWN} more"
+    if len(found.problems) > MAX_SHOWN_FOLDERS:
+        yield f"- and {len(found.problems) - MAX_SHOWN_FOLDERS} more"
     if found.problems:
         yield ""
-    if beside := verifying.beside(entry.folder):
+    if beside := verifying.describe_label(entry.folder):
         yield markdown.code(beside, 800)
         yield ""
     if not entry.refusals:
@@ -60,14 +60,14 @@ def _facts(entry: Entry) -> Iterator[str]:
     """Yield what a reviewer looks at in a folder that is verified."""
     made, report = entry.made, entry.folder.report
     signer = f"key {markdown.code(made.key['id'])}{'' if made.key['lasting'] else ', made for this folder alone'}"
-    advice = of_report(report, "SHOULD")
+    advice = tally_report(report, "SHOULD")
     third = made.third_party
     rows = [
         ["certification", markdown.code(entry.id)],
         ["product", f"{markdown.code(made.label)} by {markdown.code(made.vendor)}"],
         ["certified as", made.certified_as],
         ["profile", f"{made.profile}, suite {made.suite['version']}, requirements {made.suite['ledger']}"],
-        ["MUST", of_report(report).brief],
+        ["MUST", tally_report(report).brief],
         ["SHOULD", advice.brief],
         ["judged", f"{made.finished[:10]}, valid until {made.expires}"],
         ["signed", signer],

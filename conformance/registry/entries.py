@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance import __version__
-from conformance.certification import manifest, validity, verifying, with_suite
+from conformance.certification import manifest, other_suite, validity, verifying
 from conformance.certification.manifest import CertificationError, Manifest
-from conformance.certification.verifying import Folder, Keys
+from conformance.certification.verifying import Folder, RequiredSigners
 from conformance.registry.policy import Notice, Notices, Policy
-from conformance.report.reading import ReportError
+from conformance.report.report_file import ReportError
 
 # What a registry's repository has beside certifications.
 _NOT_LOOKED_INTO = {".git", ".github", "node_modules"}
@@ -59,7 +59,7 @@ class Entry:
         return manifest.digest(self.folder.path / manifest.NAME)
 
 
-def folders(root: Path) -> list[Path]:
+def find_folders(root: Path) -> list[Path]:
     """Return every folder below a root that has a manifest, in order."""
     found = (path.parent for path in root.rglob(manifest.NAME))
     return sorted(path for path in found if not _NOT_LOOKED_INTO & set(path.relative_to(root).parts))
@@ -73,7 +73,7 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
         return Entry(folder, place, refusals, None, Status.REFUSED)
     found = manifest.digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
-    is_over = validity.is_over(folder.made.expires, day)
+    is_over = validity.is_expired(folder.made.expires, day)
     return Entry(folder, place, (), revoked or disputed, _status(revoked, disputed, is_over=is_over))
 
 
@@ -88,12 +88,12 @@ def _status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -
 def _refusals(folder: Folder, policy: Policy) -> Iterator[str]:
     """Yield why a folder does not hold, by the suite that made it."""
     try:
-        version = manifest.suite_version(folder.path)
+        version = manifest.read_suite_version(folder.path)
         if version in (None, __version__):
-            yield from verifying.reasons(folder, Keys())
+            yield from verifying.reasons(folder, RequiredSigners())
         elif version not in policy.suites:
             yield f"it is of suite {version}, whose certifications are not taken"
-        elif not (said := with_suite.verify(folder.path, version)).holds:
+        elif not (said := other_suite.verify(folder.path, version)).holds:
             yield from said.lines
         else:
             _ = folder.made, folder.report  # this suite has to be able to show them

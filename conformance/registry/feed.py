@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from conformance.registry.entries import Status
 from conformance.registry.policy import Policy
-from conformance.registry.shown import Shown
+from conformance.registry.site_entries import SiteEntry
 
-BEGINNING = "1970-01-01T00:00:00+00:00"  # of a feed without items
+EPOCH = "1970-01-01T00:00:00+00:00"  # of a feed without items
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FeedItem:
     """What the feed tells of a certification; `kind` keeps apart what is told of the same one."""
 
     kind: str
@@ -24,20 +24,20 @@ class Item:
     summary: str
 
 
-def items(found: Iterable[Shown], policy: Policy) -> list[Item]:
+def make_items(found: Iterable[SiteEntry], policy: Policy) -> list[FeedItem]:
     """Return the items, the latest first."""
     every = [item for entry in found for item in _items(entry, policy)]
     return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
 
 
-def _items(entry: Shown, policy: Policy) -> Iterator[Item]:
+def _items(entry: SiteEntry, policy: Policy) -> Iterator[FeedItem]:
     made = entry.made
     what = f"{made.label} by {made.vendor}, profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
     said = f"Certified as {made.certified_as}" if entry.less else "Certified"
-    yield Item("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
+    yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED
         kind, word = ("revoked", "Revoked") if is_revoked else ("disputed", "In dispute")
         on = f"{entry.notice.on}T00:00:00+00:00"
-        yield Item(kind, entry.page, on, f"{word}: {what}", policy.title, entry.notice.reason)
+        yield FeedItem(kind, entry.page, on, f"{word}: {what}", policy.title, entry.notice.reason)

@@ -14,10 +14,10 @@ from typing import Any
 
 import jsonschema
 
-from conformance.certification.sealing import MOST_BYTES
-from conformance.terms import data, files
-from conformance.terms.text import safe
-from conformance.terms.user_error import UserError
+from conformance.certification.sealing import MAX_FOLDER_BYTES
+from conformance.spec import data_files, files
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
 
 POLICY, NOTICES = "registry.toml", "revoked.toml"
 # What a registry can demand of a manifest; each by default.
@@ -48,7 +48,7 @@ class Policy:
     vendors: Mapping[str, tuple[str, ...]]
     third_parties: Mapping[str, tuple[str, ...]]
     demands: tuple[str, ...] = DEMANDS
-    most_bytes: int = MOST_BYTES
+    most_bytes: int = MAX_FOLDER_BYTES
     interoperable: bool = False
     partial: bool = False
     self_tests: bool = False
@@ -94,14 +94,14 @@ def read(root: Path) -> Policy:
         vendors={name: tuple(entry["keys"]) for name, entry in document.get("vendors", {}).items()},
         third_parties={name: tuple(entry["keys"]) for name, entry in document.get("third_parties", {}).items()},
         demands=tuple(document.get("demands", DEMANDS)),
-        most_bytes=document.get("most_bytes", MOST_BYTES),
+        most_bytes=document.get("most_bytes", MAX_FOLDER_BYTES),
         interoperable=document.get("interoperable", False),
         partial=document.get("partial", False),
         self_tests=document.get("self_tests", False),
     )
 
 
-def notices(root: Path) -> Notices:
+def read_notices(root: Path) -> Notices:
     """Read `revoked.toml` of a registry; without one nothing is revoked.
 
     Raises:
@@ -126,12 +126,12 @@ def _day(text: str | None) -> date | None:
 def _document(path: Path, schema: str) -> dict[str, Any]:
     """Return what a file says; days are text, whether they have quotes or not."""
     try:
-        document: dict[str, Any] = json.loads(json.dumps(files.toml_of(files.read_text(path)), default=str))
+        document: dict[str, Any] = json.loads(json.dumps(files.parse_toml(files.read_text(path)), default=str))
     except files.UnreadableError as error:
         raise RegistryError(f"{path}: {error}") from error
-    form = json.loads((data.folder("schemas") / f"{schema}.schema.json").read_text(encoding="utf-8"))
+    form = json.loads((data_files.find_folder("schemas") / f"{schema}.schema.json").read_text(encoding="utf-8"))
     validator = jsonschema.Draft202012Validator(form, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
     unfit = jsonschema.exceptions.best_match(validator.iter_errors(document))
     if unfit is not None:
-        raise RegistryError(f"{path}: {safe(unfit.json_path)}: {safe(unfit.message)}")
+        raise RegistryError(f"{path}: {escape_text(unfit.json_path)}: {escape_text(unfit.message)}")
     return document

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from conformance.certification import label, manifest, validity
 from conformance.certification.manifest import RECORDING, CertificationError, Manifest
-from conformance.registry.entries import Entry, folders
+from conformance.registry.entries import Entry, find_folders
 from conformance.registry.policy import Policy
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
-from conformance.terms.text import safe
+from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
+from conformance.spec.text import escape_text
 
 # How long before a certification expires the next one of the same product and version is taken.
-RENEWAL = timedelta(days=60)
+RENEWAL_PERIOD = timedelta(days=60)
 # Demand of a registry -> whether a manifest meets it, and what to do.
-MEETS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
+DEMAND_CHECKS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
     "product_url": (lambda made: bool(made.product_url), "say where the product can be had: --product-url"),
     "licence": (lambda made: bool(made.licence), "say its licence: --licence"),
     "provenance": (
@@ -32,7 +32,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ExistingCertification:
     """A certification that a registry has already."""
 
     place: Path
@@ -40,7 +40,7 @@ class Known:
     is_revoked: bool = False
 
 
-def problems(entry: Entry, policy: Policy, others: Sequence[Known], day: date) -> list[str]:
+def find_problems(entry: Entry, policy: Policy, others: Sequence[ExistingCertification], day: date) -> list[str]:
     """Return why a verified certification is not taken.
 
     Args:
@@ -60,7 +60,7 @@ def problems(entry: Entry, policy: Policy, others: Sequence[Known], day: date) -
     ]
 
 
-def standing(made: Manifest, policy: Policy) -> list[str]:
+def find_signer_problems(made: Manifest, policy: Policy) -> list[str]:
     """Return why a certification that is there already does not stand: nobody whom the policy knows has signed it.
 
     What else the policy demands is asked when a certification is handed in, and not again.
@@ -68,16 +68,16 @@ def standing(made: Manifest, policy: Policy) -> list[str]:
     return [*_product(made, policy), *_signers(made, policy)]
 
 
-def known(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[Known]:
+def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[ExistingCertification]:
     """Return the certifications below a root but for those in some folders; what cannot be read counts for nothing."""
     left_out = {path.resolve() for path in but}
     found = []
-    for path in folders(root):
+    for path in find_folders(root):
         if path.resolve() in left_out:
             continue
         try:
             is_revoked = manifest.digest(path / manifest.NAME) in revoked
-            found.append(Known(path.relative_to(root), manifest.read(path), is_revoked))
+            found.append(ExistingCertification(path.relative_to(root), manifest.read(path), is_revoked))
         except CertificationError:
             continue
     return found
@@ -94,7 +94,7 @@ def _demanded(made: Manifest, policy: Policy) -> Iterator[str]:
     if not taken[made.standing]:
         yield f"the server is certified as {made.certified_as}, and this registry takes no such servers"
     for name in () if made.self_test else policy.demands:
-        is_met, what_to_do = MEETS[name]
+        is_met, what_to_do = DEMAND_CHECKS[name]
         if not is_met(made):
             yield what_to_do
 
@@ -119,11 +119,11 @@ def _signers(made: Manifest, policy: Policy) -> Iterator[str]:
     for kind, name, key, known in signers:
         if name not in known:
             yield (
-                f"the {kind} {safe(name)} is not in the policy: its keepers add it, with the key {key},"
+                f"the {kind} {escape_text(name)} is not in the policy: its keepers add it, with the key {key},"
                 " once they know who holds that"
             )
         elif key not in known[name]:
-            yield f"the key {key} is not one of {safe(name)} by the policy"
+            yield f"the key {key} is not one of {escape_text(name)} by the policy"
 
 
 def _size(folder: Path, policy: Policy) -> Iterator[str]:
@@ -133,32 +133,35 @@ def _size(folder: Path, policy: Policy) -> Iterator[str]:
 
 
 def _expiry(entry: Entry, day: date) -> Iterator[str]:
-    if validity.is_over(entry.made.expires, day):
+    if validity.is_expired(entry.made.expires, day):
         yield f"it expired on {entry.made.expires}"
     if entry.notice:
-        yield f"it is {entry.status}: {safe(entry.notice.reason, 400)}"
+        yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"
 
 
-def _unlike(entry: Entry, others: Sequence[Known], day: date) -> Iterator[str]:
+def _unlike(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
     """Look for the same product, version and profile, and for the same run under another label."""
     made = entry.made
     for known_one in others:
         place, other = known_one.place, known_one.made
         if other.files[RECORDING] == made.files[RECORDING]:
-            yield f"the run is that of {safe(str(place))}, {safe(other.label)} by {safe(other.vendor)}"
+            yield (
+                f"the run is that of {escape_text(str(place))},"
+                f" {escape_text(other.label)} by {escape_text(other.vendor)}"
+            )
         elif (
             not known_one.is_revoked
-            and subject(other) == subject(made)
+            and make_subject_key(other) == make_subject_key(made)
             and not (made.standing == CONFORMANT != other.standing)
-            and date.fromisoformat(other.expires) - day > RENEWAL
+            and date.fromisoformat(other.expires) - day > RENEWAL_PERIOD
         ):
             yield (
-                f"{safe(made.label)} has a certification for {made.profile}: {safe(str(place))}, valid until"
-                f" {other.expires}; the next one is taken in its last {RENEWAL.days} days"
+                f"{escape_text(made.label)} has a certification for {made.profile}: {escape_text(str(place))},"
+                f" valid until {other.expires}; the next one is taken in its last {RENEWAL_PERIOD.days} days"
             )
 
 
-def subject(made: Manifest) -> tuple[str, ...]:
+def make_subject_key(made: Manifest) -> tuple[str, ...]:
     """Return what has one certification at a time: vendor, product, version, profile, however they are spelled."""
     parts = (made.vendor, made.product, made.product_version)
     return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile)

@@ -19,12 +19,12 @@ from conformance.certification.profiles import PROFILES
 from conformance.registry import entries, feed, policy, rules
 from conformance.registry.entries import Entry, Status
 from conformance.registry.policy import Policy, RegistryError
-from conformance.registry.shown import Product, Shown, products
+from conformance.registry.site_entries import Product, SiteEntry, group_by_product
 from conformance.report import badge, formats
 from conformance.report.html_environment import environment
-from conformance.report.leaving import write_whole
-from conformance.terms.outcome import GATES
-from conformance.terms.text import safe
+from conformance.report.output_files import write_atomically
+from conformance.spec.outcome import GATES
+from conformance.spec.text import escape_text
 
 INDEX_SCHEMA = 1
 
@@ -40,14 +40,16 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
     Raises:
         RegistryError: the registry's own files cannot be read, or the site not be written.
     """
-    demanded, notices = policy.read(root), policy.notices(root)
+    demanded, notices = policy.read(root), policy.read_notices(root)
     _claim(site)
-    found = [_standing(entries.read(path, root, demanded, notices, day), demanded) for path in entries.folders(root)]
+    found = [
+        _standing(entries.read(path, root, demanded, notices, day), demanded) for path in entries.find_folders(root)
+    ]
     try:
         for name, text in _files(found, demanded, day):
             path = site / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
+            write_atomically(path, text)
     except OSError as error:
         raise RegistryError(f"cannot write {site}: {error.strerror or error}") from error
     return found
@@ -55,7 +57,7 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
 
 def _standing(entry: Entry, demanded: Policy) -> Entry:
     """Return a certification, refused where nobody signed it whom the policy knows."""
-    problems = () if entry.refusals else tuple(rules.standing(entry.made, demanded))
+    problems = () if entry.refusals else tuple(rules.find_signer_problems(entry.made, demanded))
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
 
 
@@ -70,16 +72,16 @@ def _claim(site: Path) -> None:
 
 def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of the site."""
-    verified = [Shown(entry) for entry in found if entry.status is not Status.REFUSED]
+    verified = [SiteEntry(entry) for entry in found if entry.status is not Status.REFUSED]
     refused = [entry for entry in found if entry.status is Status.REFUSED]
-    listed = products(verified)
+    listed = group_by_product(verified)
     templates = environment("conformance.registry")
     templates.filters["quoted"] = shlex.quote
     shared: Mapping[str, Any] = {"policy": demanded, "day": day}
     index = templates.get_template("index.html.jinja")
     yield "index.html", index.render(**shared, up="", products=listed, refused=refused, profiles=list(PROFILES))
-    told = feed.items(verified, demanded)
-    updated = told[0].updated if told else feed.BEGINNING
+    told = feed.make_items(verified, demanded)
+    updated = told[0].updated if told else feed.EPOCH
     yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=told, updated=updated)
     yield "index.json", _json(_index(listed, refused, demanded))
     page = templates.get_template("certification.html.jinja")
@@ -100,21 +102,21 @@ def _badges(product: Product) -> Iterator[tuple[str, str]]:
             yield from _badge(f"badges/{product.place}/{profile}", (valid or found)[0])
 
 
-def _badge(name: str, entry: Shown) -> Iterator[tuple[str, str]]:
+def _badge(name: str, entry: SiteEntry) -> Iterator[tuple[str, str]]:
     is_well = entry.status is Status.VALID and entry.made.standing in GATES
     yield f"{name}.svg", _drawn(entry)
-    yield f"{name}.json", badge.endpoint(entry.message, entry.color, is_error=not is_well)
+    yield f"{name}.json", badge.build_endpoint(entry.message, entry.color, is_error=not is_well)
 
 
-def _drawn(entry: Shown) -> str:
-    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.made.certified_as}, {entry.status}"
-    return badge.drawn(entry.message, entry.color, title)
+def _drawn(entry: SiteEntry) -> str:
+    title = f"{escape_text(entry.made.label)}, {entry.made.profile}: {entry.made.certified_as}, {entry.status}"
+    return badge.draw_badge(entry.message, entry.color, title)
 
 
 def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy) -> dict[str, Any]:
     certifications = [_indexed(entry, product) for product in listed for entry in product.entries]
     folders = [
-        {"folder": entry.place, "reasons": [safe(reason, 400) for reason in entry.refusals]} for entry in refused
+        {"folder": entry.place, "reasons": [escape_text(reason, 400) for reason in entry.refusals]} for entry in refused
     ]
     return {
         "schema": INDEX_SCHEMA,
@@ -125,7 +127,7 @@ def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy
     }
 
 
-def _indexed(entry: Shown, product: Product) -> dict[str, Any]:
+def _indexed(entry: SiteEntry, product: Product) -> dict[str, Any]:
     """Return what `index.json` says of a certification: its manifest but for digests, and what became of it."""
     made = json.loads(entry.made.text())
     members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements", "models")}

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from html import escape
 
 from conformance.report.view import View
-from conformance.terms.outcome import CONFORMANT, GATES, INCOMPLETE, INTEROPERABLE, NARROWED, NONCONFORMANT, PARTIAL
-from conformance.terms.text import safe
+from conformance.spec.outcome import CONFORMANT, GATES, INCOMPLETE, INTEROPERABLE, NARROWED, NONCONFORMANT, PARTIAL
+from conformance.spec.text import escape_text
 
 LABEL = "oip conformance"
 # Dark enough for white letters on them (WCAG AA), whoever looks.
@@ -20,8 +20,8 @@ COLORS: Mapping[str, str] = {
     NARROWED: "57606a",
     INTEROPERABLE: "0969da",
 }
-ADVANCES: Mapping[str, float] = dict.fromkeys("fijlrt1 /.-", 4.4) | {"m": 10.7, "w": 9.0}
-ADVANCE = 7.0
+CHAR_WIDTHS: Mapping[str, float] = dict.fromkeys("fijlrt1 /.-", 4.4) | {"m": 10.7, "w": 9.0}
+DEFAULT_CHAR_WIDTH = 7.0
 PADDING = 6
 
 TEMPLATE = """\
@@ -40,13 +40,13 @@ TEMPLATE = """\
 """
 
 
-def svg(view: View) -> str:
+def render_svg(view: View) -> str:
     """Return the badge as SVG."""
-    title = f"{safe(view.title, 120)}: {view.verdict_in_words}, {view.musts.sentence}"
-    return drawn(_message(view), COLORS[view.standing], title)
+    title = f"{escape_text(view.title, 120)}: {view.verdict_in_words}, {view.musts.sentence}"
+    return draw_badge(_message(view), COLORS[view.standing], title)
 
 
-def drawn(message: str, color: str, title: str) -> str:
+def draw_badge(message: str, color: str, title: str) -> str:
     """Return a badge as SVG.
 
     Args:
@@ -71,12 +71,12 @@ def drawn(message: str, color: str, title: str) -> str:
     )
 
 
-def shields(view: View) -> str:
+def render_shields(view: View) -> str:
     """Return what an endpoint badge of shields.io reads; nobody can ask for another colour where something is amiss."""
-    return endpoint(_message(view), COLORS[view.standing], is_error=view.standing not in GATES)
+    return build_endpoint(_message(view), COLORS[view.standing], is_error=view.standing not in GATES)
 
 
-def endpoint(message: str, color: str, *, is_error: bool) -> str:
+def build_endpoint(message: str, color: str, *, is_error: bool) -> str:
     """Return what an endpoint badge of shields.io reads; see `drawn`."""
     document = {"schemaVersion": 1, "label": LABEL, "message": message, "color": color, "isError": is_error}
     return json.dumps(document, indent=1) + "\n"
@@ -88,4 +88,4 @@ def _message(view: View) -> str:
 
 def _length(text: str) -> float:
     """Return how wide a text is in Verdana of 11 pixels, roughly: `textLength` makes it so."""
-    return round(sum(ADVANCES.get(character, ADVANCE) for character in text), 1)
+    return round(sum(CHAR_WIDTHS.get(character, DEFAULT_CHAR_WIDTH) for character in text), 1)

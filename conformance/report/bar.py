@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.terms.tally import Tally
+from conformance.spec.tally import Tally
 
 
-def parts(tally: Tally) -> list[tuple[str, int, float, float]]:
+def compute_parts(tally: Tally) -> list[tuple[str, int, float, float]]:
     """Return the parts of a bar: kind, count, where it begins and how wide it is, of 100; none that is empty."""
     beside = tally.not_offered + tally.beside
     total = tally.applying + beside or 1

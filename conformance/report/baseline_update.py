@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from conformance.judging.baseline import Baseline
-from conformance.report.leaving import LeftBehind, write_whole
-from conformance.terms.result import CheckResult
+from conformance.report.output_files import OutputWriter, write_atomically
+from conformance.spec.result import CheckResult
 
 
-def updated(
-    path: Path, baseline: Baseline, results: Sequence[CheckResult], left: LeftBehind, *, is_whole: bool
+def update_baseline(
+    path: Path, baseline: Baseline, results: Sequence[CheckResult], left: OutputWriter, *, is_whole: bool
 ) -> Baseline:
     """Write the file of a baseline anew and return what is in it then; a part of a run leaves it as it was.
 
@@ -29,6 +29,6 @@ def updated(
     if not is_whole:
         sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
         return baseline
-    text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
-    left.attempt(f"the baseline {path}", partial(write_whole, path, text))
-    return baseline_file.of_text(text)
+    text = baseline_file.update_text(path.read_text(encoding="utf-8") if path.exists() else "", results)
+    left.attempt(f"the baseline {path}", partial(write_atomically, path, text))
+    return baseline_file.from_text(text)

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.report.findings import Entry, Group, by, group_of
-from conformance.terms import ledger
-from conformance.terms.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS
-from conformance.terms.outcome import Outcome
+from conformance.report.findings import Entry, Group, build_group, group_by
+from conformance.spec import ledger
+from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS
+from conformance.spec.outcome import Outcome
 
-GOLDEN = "golden."  # how the ids of checks begin that ask for much at once
-DEPTH = (PROTOCOL, *EXTENSIONS, ROBUSTNESS)
-SILENT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
+GOLDEN_PREFIX = "golden."  # how the ids of checks begin that ask for much at once
+EXTENSION_ORDER = (PROTOCOL, *EXTENSIONS, ROBUSTNESS)
+NO_VERDICT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +45,22 @@ class Block:
         return sum(len(group.rows) for group in self.groups)
 
 
-def blocks(checks: Sequence[Entry], *outcomes: str) -> list[Block]:
+def build_blocks(checks: Sequence[Entry], *outcomes: str) -> list[Block]:
     """Return the requirements that rows with these outcomes miss, the one to be fixed first at the head."""
     missing = [check for check in checks if check["outcome"] in outcomes and check["failure"]]
     dedicated = {check["failure"]["requirement"] for check in missing if not _is_golden(check)}
     judged = _judged(checks)
     found = []
-    for rows in by(missing, lambda check: _home(check, dedicated)):
+    for rows in group_by(missing, lambda check: _home(check, dedicated)):
         requirement = _home(rows[0], dedicated)
         ordered = sorted(rows, key=lambda row: (_is_golden(row), row["failure"]["requirement"] != requirement))
-        groups = [group_of(own) for own in by(ordered, lambda row: row["check"])]
+        groups = [build_group(own) for own in group_by(ordered, lambda row: row["check"])]
         found.append(Block(requirement, groups, max(judged[requirement], len(rows))))
     return sorted(found, key=_urgency)
 
 
 def _is_golden(check: Entry) -> bool:
-    return bool(check["check"].startswith(GOLDEN))
+    return bool(check["check"].startswith(GOLDEN_PREFIX))
 
 
 def _home(check: Entry, dedicated: set[str]) -> str:
@@ -73,13 +73,13 @@ def _home(check: Entry, dedicated: set[str]) -> str:
 
 def _judged(checks: Sequence[Entry]) -> Counter[str]:
     """Return how many rows came to a verdict about each requirement."""
-    return Counter(name for check in checks if check["outcome"] not in SILENT for name in check["requirements"])
+    return Counter(name for check in checks if check["outcome"] not in NO_VERDICT for name in check["requirements"])
 
 
 def _urgency(block: Block) -> tuple[bool, int, float, int]:
     """Return a key that sorts what is to be fixed first to the head."""
     known = list(ledger.load())
     entry = ledger.load().get(block.requirement)
-    depth = DEPTH.index(entry.extension) if entry else len(DEPTH)
+    depth = EXTENSION_ORDER.index(entry.extension) if entry else len(EXTENSION_ORDER)
     is_golden = _is_golden(block.first.rows[0])  # something is wrong, and no check of one thing says what
     return is_golden, depth, -block.count / block.judged, known.index(block.requirement) if entry else len(known)

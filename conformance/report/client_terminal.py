@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.clients.inference import Introduction
-from conformance.report.findings import by
-from conformance.terms.outcome import Outcome, ReasonKind
-from conformance.terms.result import CheckResult
-from conformance.terms.text import safe
+from conformance.report.findings import group_by
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.spec.text import escape_text
 from conformance.transport.grpc_packages import INSTALL_GRPC
 
-SHOWN = 6  # labels of rows
+MAX_SHOWN_ROWS = 6  # labels of rows
 
 
-def header(client: Introduction, command: str, transports: Sequence[str], profile: str) -> list[str]:
+def format_header(client: Introduction, command: str, transports: Sequence[str], profile: str) -> list[str]:
     """Return the lines above a run.
 
     Args:
@@ -23,28 +23,28 @@ def header(client: Introduction, command: str, transports: Sequence[str], profil
         transports: those that are judged.
         profile: how much is judged.
     """
-    language = f" ({safe(client.language, 60)})" if client.language else ""
+    language = f" ({escape_text(client.language, 60)})" if client.language else ""
     return [
-        f"client      {' '.join(safe(part, 60) for part in (client.name, client.version) if part)}{language}",
-        f"adapter     {safe(command, 200)}",
-        f"transports  {of_transports(client, transports)}",
+        f"client      {' '.join(escape_text(part, 60) for part in (client.name, client.version) if part)}{language}",
+        f"adapter     {escape_text(command, 200)}",
+        f"transports  {describe_transports(client, transports)}",
         f"profile     {profile}",
     ]
 
 
-def of_transports(client: Introduction, judged: Sequence[str]) -> str:
+def describe_transports(client: Introduction, judged: Sequence[str]) -> str:
     """Return over which transports a client is judged, and over which it is not, though it speaks them."""
     others = [f"{name} not judged: {INSTALL_GRPC}" for name in client.transports if name not in judged]
     return ", ".join([*judged, *others])
 
 
-def not_judged(results: Sequence[CheckResult]) -> Iterator[str]:
+def format_unjudged(results: Sequence[CheckResult]) -> Iterator[str]:
     """Yield what was not judged: a line for each reason that the client gives, with the rows."""
     lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"
     absent = [result for result in results if result.outcome is Outcome.NOT_APPLICABLE]
-    for rows in sorted(by(absent, lambda result: result.message), key=len, reverse=True):
-        labels = ", ".join(result.label for result in rows[:SHOWN])
-        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    for rows in sorted(group_by(absent, lambda result: result.message), key=len, reverse=True):
+        labels = ", ".join(result.label for result in rows[:MAX_SHOWN_ROWS])
+        more = f" and {len(rows) - MAX_SHOWN_ROWS} more" if len(rows) > MAX_SHOWN_ROWS else ""
         yield f"{rows[0].message}: {len(rows)} row{'s' if len(rows) > 1 else ''} ({labels}{more})"

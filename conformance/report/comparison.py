@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.report.comparison_versions import Step, steps
-from conformance.report.party_words import PartyWords, party_of, words_of
-from conformance.terms import ledger
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import WORDS, Outcome
-from conformance.terms.tally import MEANINGS, absence, of_report
-from conformance.terms.user_error import UserError
-from conformance.terms.verdict import in_words
+from conformance.report.comparison_versions import VersionStep, find_steps
+from conformance.report.party_labels import PartyLabels, find_labels, find_party
+from conformance.spec import ledger
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
+from conformance.spec.tally import MEANINGS, describe_absence, tally_report
+from conformance.spec.user_error import UserError
+from conformance.spec.verdict import describe_verdict
 
 Report = Mapping[str, Any]
 
 # Outcome: the word in a cell, and what it means. What fails stands out.
 LEGEND: Mapping[str, tuple[str, str]] = {
-    **{outcome: (words.short, words.meaning) for outcome, words in WORDS.items()},
-    Outcome.FAIL: (WORDS[Outcome.FAIL].short.upper(), WORDS[Outcome.FAIL].meaning),
+    **{outcome: (words.short, words.meaning) for outcome, words in OUTCOME_WORDINGS.items()},
+    Outcome.FAIL: (OUTCOME_WORDINGS[Outcome.FAIL].short.upper(), OUTCOME_WORDINGS[Outcome.FAIL].meaning),
     "": ("-", "not in this report, which another version of the suite wrote"),
 }
 LEVELS = ("MUST", "SHOULD")  # that are counted
@@ -98,10 +98,10 @@ class Comparison:
         is_whole: whether all of it is here; else only what differs between the columns.
     """
 
-    words: PartyWords
+    words: PartyLabels
     titles: list[str]
     facts: list[Fact]
-    steps: list[Step]
+    steps: list[VersionStep]
     areas: dict[str, list[Requirement]]
     observations: list[Observation]
     advice: list[list[Line]]
@@ -130,20 +130,22 @@ def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
         UserError: they are of both.
     """
     bodies = [report for _, report in reports]
-    parties = {party_of(report) for report in bodies}
+    parties = {find_party(report) for report in bodies}
     if len(parties) > 1:
         raise UserError("reports of servers and of clients cannot stand side by side: they are judged by other things")
     return Comparison(
-        words_of(next(iter(parties), Party.SERVER)),
+        find_labels(next(iter(parties), Party.SERVER)),
         _titles(reports),
         _facts(bodies),
-        steps(bodies),
+        find_steps(bodies),
         _areas(bodies),
         _observations(bodies),
         [_lines(report, (Outcome.ADVISORY,)) for report in bodies],
         [_lines(report, NOT_MET) for report in bodies],
         [_lines(report, STUCK) for report in bodies],
-        list(dict.fromkeys(word for report in bodies for level in LEVELS for word in of_report(report, level).words)),
+        list(
+            dict.fromkeys(word for report in bodies for level in LEVELS for word in tally_report(report, level).words)
+        ),
     )
 
 
@@ -172,7 +174,7 @@ def _facts(reports: Sequence[Report]) -> list[Fact]:
 
 
 def _verdict(report: Report) -> Cell:
-    words = in_words(report["verdict"], report["interoperable"])
+    words = describe_verdict(report["verdict"], report["interoperable"])
     return Cell(": ".join(filter(None, (words, "; ".join(report["why"])))), report["verdict"])
 
 
@@ -180,15 +182,15 @@ def _extension(name: str) -> Callable[[Report], Cell]:
     def read(report: Report) -> Cell:
         entry = report["extensions"].get(name)
         if entry is None or not entry["offered"]:
-            return Cell(absence(report, name), "not_applicable")
+            return Cell(describe_absence(report, name), "not_applicable")
         met = ", ".join(f"{concern} {own['met']}/{own['of']}" for concern, own in entry["musts"].items() if own["of"])
-        return Cell(f"{in_words(entry['verdict'], entry['interoperable'])} ({met})", entry["verdict"])
+        return Cell(f"{describe_verdict(entry['verdict'], entry['interoperable'])} ({met})", entry["verdict"])
 
     return read
 
 
 def _requirements_met(level: str) -> Callable[[Report], Cell]:
-    return lambda report: Cell(of_report(report, level).brief)
+    return lambda report: Cell(tally_report(report, level).brief)
 
 
 def _rows(outcome: str) -> Callable[[Report], Cell]:
@@ -257,13 +259,13 @@ def _observations(reports: Sequence[Report]) -> list[Observation]:
         for check in report["rows"]:
             if check.get("observation"):
                 counts = seen.setdefault((check["requirements"][0], check["check"]), [Counter() for _ in reports])
-                counts[place][without_body(check["observation"])] += count_of(check)
+                counts[place][remove_body(check["observation"])] += count_of(check)
     order = list(ledger.load())
     keys = sorted(seen, key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key))
     return [Observation(*key, [counts.most_common() for counts in seen[key]]) for key in keys]
 
 
-def without_body(observation: str) -> str:
+def remove_body(observation: str) -> str:
     """Return an observation without the body of an answer, which says the same in each server's own words."""
     return _BODY.sub(r"\1", observation)
 
@@ -284,4 +286,4 @@ def _gist(check: Mapping[str, Any]) -> str:
     """Return what a message says beside the words of its row, its numbers, and the body of an answer."""
     row = check["row"].replace("-", " ")
     message: str = check["message"].replace(row, "...") if row else check["message"]
-    return _NUMBERS.sub("0", without_body(message))
+    return _NUMBERS.sub("0", remove_body(message))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from conformance.report.comparison import Comparison, Line
 
 
-def only_differences(comparison: Comparison) -> Comparison:
+def keep_differences(comparison: Comparison) -> Comparison:
     """Return facts, requirements and observations that are not the same in all columns.
 
     Of advice, failures and what is stuck, the lines stay that are about one of these requirements.

@@ -7,7 +7,7 @@ all the same.
 from __future__ import annotations
 
 from conformance.report.comparison import LEGEND, Comparison
-from conformance.report.comparison_words import (
+from conformance.report.comparison_labels import (
     NO_DIFFERENCE,
     ONLY_DIFFERENCES,
     SAME,
@@ -15,9 +15,9 @@ from conformance.report.comparison_words import (
     STEPS_TEXT,
     WAYS_TEXT,
     WRITTEN_BY,
-    changed,
-    more,
-    seen,
+    format_change,
+    format_observations,
+    shorten_rows,
 )
 from conformance.report.html_environment import environment
 
@@ -25,7 +25,7 @@ from conformance.report.html_environment import environment
 def render(comparison: Comparison) -> str:
     """Return the page, ending in a newline."""
     templates = environment()
-    templates.filters |= {"more": more, "seen": seen, "changed": changed}
+    templates.filters |= {"more": shorten_rows, "seen": format_observations, "changed": format_change}
     sections = (
         ("Advice", comparison.advice),
         ("Observations", None),

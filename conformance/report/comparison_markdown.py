@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.comparison import LEGEND, Comparison, Line
-from conformance.report.comparison_words import (
+from conformance.report.comparison_labels import (
     NO_DIFFERENCE,
     ONLY_DIFFERENCES,
     SAME,
@@ -13,9 +13,9 @@ from conformance.report.comparison_words import (
     STEPS_TEXT,
     WAYS_TEXT,
     WRITTEN_BY,
-    changed,
-    more,
-    seen,
+    format_change,
+    format_observations,
+    shorten_rows,
 )
 from conformance.report.markdown import code, table, text
 
@@ -57,7 +57,7 @@ def _steps(comparison: Comparison, titles: list[str]) -> Iterator[str]:
         rows = []
         for each in step.changes:
             cells = [
-                _strong(changed(LEGEND[outcome][0], count), outcome)
+                _strong(format_change(LEGEND[outcome][0], count), outcome)
                 for outcome, count in zip(each.outcomes, each.rows, strict=True)
             ]
             rows.append([code(each.id), text(each.level), *cells])
@@ -93,7 +93,11 @@ def _observations(comparison: Comparison, titles: list[str]) -> Iterator[str]:
     yield WAYS_TEXT.format(comparison.words.judged)
     yield ""
     rows = [
-        [code(entry.requirement), code(entry.check), *("<br>".join(map(text, seen(cell))) for cell in entry.cells)]
+        [
+            code(entry.requirement),
+            code(entry.check),
+            *("<br>".join(map(text, format_observations(cell))) for cell in entry.cells),
+        ]
         for entry in comparison.observations
     ]
     none = "None." if comparison.is_whole else NO_DIFFERENCE
@@ -111,7 +115,7 @@ def _section(heading: str, titles: list[str], columns: Sequence[Sequence[Line]])
 
 
 def _line(line: Line) -> str:
-    rows = f" ({text(more(line.rows))})" if any(line.rows) else ""
+    rows = f" ({text(shorten_rows(line.rows))})" if any(line.rows) else ""
     outcome = "" if line.outcome in ("fail", "advisory") else f" ({LEGEND[line.outcome][0]})"
     return f"{code(line.requirement)} {code(line.check)}{rows}{outcome}: {text(line.message)}"
 

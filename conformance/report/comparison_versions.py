@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from conformance.terms import ledger
-from conformance.terms.outcome import Outcome
+from conformance.spec import ledger
+from conformance.spec.outcome import Outcome
 
 Report = Mapping[str, Any]
 
@@ -18,7 +18,7 @@ UNMET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class RequirementChange:
     """A requirement that two versions do not meet alike.
 
     Attributes:
@@ -33,20 +33,21 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class VersionStep:
     """Two versions of a server, by the places of their columns, the older one first, and what changed."""
 
     older: int
     newer: int
-    changes: list[Changed]
+    changes: list[RequirementChange]
 
 
-def steps(reports: Sequence[Report]) -> list[Step]:
+def find_steps(reports: Sequence[Report]) -> list[VersionStep]:
     """Return a step from each version of a server to the next one that is here."""
     found = []
     for places in _by_server(reports).values():
         found += [
-            Step(older, newer, list(changes(reports[older], reports[newer]))) for older, newer in pairwise(places)
+            VersionStep(older, newer, list(find_changes(reports[older], reports[newer])))
+            for older, newer in pairwise(places)
         ]
     return found
 
@@ -57,16 +58,16 @@ def _by_server(reports: Sequence[Report]) -> dict[str, list[int]]:
     for place, report in enumerate(reports):
         name, version = report["target"]["name"], report["target"]["version"]
         if name and version:
-            servers.setdefault(name, {}).setdefault(number(version), place)
+            servers.setdefault(name, {}).setdefault(parse_version(version), place)
     return {name: [place for _, place in sorted(versions.items())] for name, versions in servers.items()}
 
 
-def number(version: str) -> tuple[int, ...]:
+def parse_version(version: str) -> tuple[int, ...]:
     """Return what versions are sorted by: the numbers in one."""
     return tuple(map(int, re.findall(r"[0-9]{1,9}", version)))
 
 
-def changes(older: Report, newer: Report) -> Iterator[Changed]:
+def find_changes(older: Report, newer: Report) -> Iterator[RequirementChange]:
     """Yield what one report does not meet where another differs.
 
     The order is that of this version's ledger; requirements that it does not know come last.
@@ -78,7 +79,7 @@ def changes(older: Report, newer: Report) -> Iterator[Changed]:
         outcomes = before.get(name, ""), after.get(name, "")
         rows = rows_before[name], rows_after[name]
         if any(rows) and (len(set(outcomes)) > 1 or len(set(rows)) > 1):
-            yield Changed(name, levels[name], outcomes, rows)
+            yield RequirementChange(name, levels[name], outcomes, rows)
 
 
 def _verdicts(report: Report) -> dict[str, str]:

@@ -5,44 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.survey.deployed import unsteadiness
-from conformance.survey.survey import Survey
-from conformance.terms.outcome import Outcome, ReasonKind
-from conformance.terms.result import CheckResult
-from conformance.terms.text import safe
+from conformance.discovery.deployed_model import describe_nondeterminism
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.spec.text import escape_text
 
-LONGEST = 160  # characters of a list of tensors
+MAX_TEXT_CHARS = 160  # characters of a list of tensors
 MAX_REASONS = 12  # that are shown; the report has the reason of every row
 # What the summary tells otherwise: the extensions, and the roles to deploy.
 _TOLD = (ReasonKind.NOT_OFFERED, ReasonKind.NO_MODEL)
 
 
-def header(survey: Survey) -> Iterator[str]:
+def format_header(survey: DiscoveryResult) -> Iterator[str]:
     """Yield a line for each model, with the tensors that are sent and those that come; and one for what is odd."""
     for number, (name, model) in enumerate(survey.models.items()):
-        yield f"{'models' if number == 0 else '':12}{safe(name, 60)}: {signature(model)}"
+        yield f"{'models' if number == 0 else '':12}{escape_text(name, 60)}: {format_signature(model)}"
         if model["unsteady"]:
-            yield f"{'':12}{unsteady(model)}; not compared"
+            yield f"{'':12}{describe_unsteady_model(model)}; not compared"
         if model["trouble"]:
-            yield f"{'':12}{safe(model['trouble'], 800)}"
+            yield f"{'':12}{escape_text(model['trouble'], 800)}"
 
 
-def signature(model: Mapping[str, Any]) -> str:
+def format_signature(model: Mapping[str, Any]) -> str:
     """Return the tensors that are sent to a model, and the names of those that come."""
     outputs = ", ".join(tensor["name"] for tensor in model["outputs"])
-    return f"{_tensors(model['sent'] or model['inputs'])} -> {safe(outputs, LONGEST)}"
+    return f"{_tensors(model['sent'] or model['inputs'])} -> {escape_text(outputs, MAX_TEXT_CHARS)}"
 
 
-def unsteady(model: Mapping[str, Any]) -> str:
+def describe_unsteady_model(model: Mapping[str, Any]) -> str:
     """Return the sentence that says that a model is not deterministic."""
-    return safe(f"{model['name']}: {unsteadiness(model['unsteady'])}")
+    return escape_text(f"{model['name']}: {describe_nondeterminism(model['unsteady'])}")
 
 
 def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
-    return safe(", ".join(f"{t['name']} {t['datatype']} {t['shape']}" for t in tensors), LONGEST)
+    return escape_text(", ".join(f"{t['name']} {t['datatype']} {t['shape']}" for t in tensors), MAX_TEXT_CHARS)
 
 
-def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
+def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> Iterator[str]:
     """Yield why rows say nothing of deployed models: a line for each reason, those of most rows first."""
     if not survey.models:
         return
@@ -52,12 +52,13 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
             rows.setdefault(result.message, []).append(result)
     reasons = sorted(rows.items(), key=lambda item: -len(item[1]))
     for reason, found in reasons[:MAX_REASONS]:
-        yield f"{safe(reason, LONGEST)}  ({found[0].label}{f' and {len(found) - 1} more' if len(found) > 1 else ''})"
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"{escape_text(reason, MAX_TEXT_CHARS)}  ({found[0].label}{more})"
     if left := sum(len(found) for _, found in reasons[MAX_REASONS:]):
         yield f"and {left} rows for {len(reasons) - MAX_REASONS} other reasons"
 
 
-def described(survey: Survey) -> dict[str, Any]:
+def describe_models(survey: DiscoveryResult) -> dict[str, Any]:
     """Return what the report says of the models: signatures and the shapes that were sent, no elements."""
     return {
         name: {

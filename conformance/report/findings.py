@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from conformance.terms import ledger
-from conformance.terms.check import label as row_label
-from conformance.terms.documents import Sentence
-from conformance.terms.outcome import Outcome, ReasonKind
+from conformance.spec import ledger
+from conformance.spec.check import format_label as row_label
+from conformance.spec.documents import Sentence
+from conformance.spec.outcome import Outcome, ReasonKind
 
 Entry = Mapping[str, Any]
 T = TypeVar("T")
@@ -51,17 +51,17 @@ class Observation:
     labels: list[str]
 
 
-def label(check: Entry) -> str:
+def format_label(check: Entry) -> str:
     """Return a row as reports and baselines name it."""
     return row_label(check["check"], check["row"])
 
 
-def brief(check: Entry) -> str:
+def summarize_message(check: Entry) -> str:
     """Return why a row came to what it came to: the first line of its message."""
     return str(check["message"]).partition("\n")[0]
 
 
-def by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+def group_by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     """Return entries with an equal key together, in the order of the first of each."""
     found: dict[Hashable, list[T]] = {}
     for entry in entries:
@@ -69,10 +69,10 @@ def by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     return list(found.values())
 
 
-def groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
+def build_groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
     """Return the rows with these outcomes, the worst first; blocked ones by what blocks them."""
     found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
-    return [group_of(rows) for rows in by(found, _together)]
+    return [build_group(rows) for rows in group_by(found, _together)]
 
 
 def _together(check: Entry) -> Hashable:
@@ -83,7 +83,7 @@ def _together(check: Entry) -> Hashable:
     return blocked_by or check["check"], check["outcome"], failure and failure["requirement"]
 
 
-def group_of(rows: list[Entry]) -> Group:
+def build_group(rows: list[Entry]) -> Group:
     """Return rows of one check as a group; what is missed is what the first of them misses."""
     first = rows[0]
     failure = first["failure"] or {}
@@ -105,11 +105,11 @@ def group_of(rows: list[Entry]) -> Group:
     )
 
 
-def observations(checks: Iterable[Entry]) -> list[Observation]:
+def collect_observations(checks: Iterable[Entry]) -> list[Observation]:
     """Return what was observed: each way of deciding what a requirement leaves open, with its rows."""
     observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
-    ways = by(observed, lambda check: (check["requirements"][0], check["observation"]))
-    found = [(rows[0]["requirements"][0], rows[0]["observation"], [label(row) for row in rows]) for rows in ways]
+    ways = group_by(observed, lambda check: (check["requirements"][0], check["observation"]))
+    found = [(rows[0]["requirements"][0], rows[0]["observation"], [format_label(row) for row in rows]) for rows in ways]
     return [Observation(name, _statement(name), what, labels) for name, what, labels in sorted(found)]
 
 
@@ -118,16 +118,16 @@ def _statement(requirement: str) -> str:
     return known.statement if known else ""
 
 
-def unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
+def group_unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
     """Return why rows do not apply; of what had no model, all roles together."""
     found: dict[str, list[Entry]] = {}
     for check in checks:
         if check["outcome"] == Outcome.NOT_APPLICABLE:
             found.setdefault(check["message"], []).append(check)
-    return dict(sorted(found.items(), key=lambda item: (missing_role(item[1][0]) is not None, -len(item[1]))))
+    return dict(sorted(found.items(), key=lambda item: (find_missing_role(item[1][0]) is not None, -len(item[1]))))
 
 
-def missing_role(check: Entry) -> str | None:
+def find_missing_role(check: Entry) -> str | None:
     """Return the role that no model fills, where a row does not apply for that reason; else None."""
     reason = check.get("reason")
     return str(reason["subject"]) if reason and reason["kind"] == ReasonKind.NO_MODEL else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.report.leaving import write_whole
+from conformance.report.output_files import write_atomically
 
 Report = Mapping[str, Any]
 
@@ -19,25 +19,25 @@ def _json(report: Report) -> str:
 def _html(report: Report) -> str:
     from conformance.report import page_html, view  # Jinja2 takes its time, and is needed for this one alone
 
-    return page_html.render(view.view(report))
+    return page_html.render(view.build_view(report))
 
 
 def _markdown(report: Report) -> str:
     from conformance.report import page_markdown, view
 
-    return page_markdown.render(view.view(report))
+    return page_markdown.render(view.build_view(report))
 
 
 def _svg(report: Report) -> str:
     from conformance.report import badge, view
 
-    return badge.svg(view.view(report))
+    return badge.render_svg(view.build_view(report))
 
 
 def _shields(report: Report) -> str:
     from conformance.report import badge, view
 
-    return badge.shields(view.view(report))
+    return badge.render_shields(view.build_view(report))
 
 
 # `.shields.json` comes before `.json`, which it ends in.
@@ -50,7 +50,7 @@ FORMATS: Mapping[str, Callable[[Report], str]] = {
 }
 
 
-def suffix(path: Path) -> str | None:
+def find_suffix(path: Path) -> str | None:
     """Return the suffix that says which format a file is to have, or None."""
     return next((known for known in FORMATS if path.name.endswith(known)), None)
 
@@ -62,4 +62,4 @@ def write(report: Report, path: Path) -> None:
         KeyError: a suffix that is not known.
         OSError: it cannot be written there.
     """
-    write_whole(path, FORMATS[suffix(path) or path.suffix](report))
+    write_atomically(path, FORMATS[find_suffix(path) or path.suffix](report))

@@ -10,50 +10,53 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.report.findings import Group, brief, label
-from conformance.terms.outcome import INCOMPLETE, Outcome
-from conformance.terms.text import safe
+from conformance.report.findings import Group, format_label, summarize_message
+from conformance.spec.outcome import INCOMPLETE, Outcome
+from conformance.spec.text import escape_text
 
 Report = Mapping[str, Any]
 
-SUMMARY_LIMIT = 1024 * 1024
-ANNOTATIONS = 10
+MAX_SUMMARY_BYTES = 1024 * 1024
+MAX_ANNOTATIONS = 10
 TITLE = "oip-conformance"
-LONGEST = 800
+MAX_MESSAGE_CHARS = 800
 
 
-def is_there(environment: Mapping[str, str]) -> bool:
+def is_github_actions(environment: Mapping[str, str]) -> bool:
     """Say whether the run is one of GitHub Actions."""
     return environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITHUB_STEP_SUMMARY"))
 
 
-def commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[str]:
+def build_commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield a workflow command for each failure that is not known, and each piece of advice; at most ten of both."""
     if report is None or environment.get("GITHUB_ACTIONS") != "true":
         return
     from conformance.report import view as views  # what makes pages: every other run starts without
 
-    view = views.view(report)
+    view = views.build_view(report)
     why = "; ".join(view.report["why"])
     errors = [_command("error", TITLE, f"{view.verdict}: {why}")] if view.verdict == INCOMPLETE else []
     stale = view.gate["stale"] if view.gate else ()
     errors += [_command("error", f"{TITLE} baseline", f"stale entry {entry}") for entry in stale]
     unknown = [group for group in view.failures if group.outcome != Outcome.KNOWN_FAILURE]
     errors += [_annotation("error", group) for group in (*unknown, *view.stuck)]
-    yield from errors[:ANNOTATIONS]
-    yield from (_annotation("warning", group) for group in view.advice[:ANNOTATIONS])
+    yield from errors[:MAX_ANNOTATIONS]
+    yield from (_annotation("warning", group) for group in view.advice[:MAX_ANNOTATIONS])
 
 
 def _annotation(kind: str, group: Group) -> str:
     first, others = group.rows[0], len(group.rows) - 1
     more = f" (and {others} other row{'s' if others > 1 else ''})" if others else ""
     return _command(
-        kind, f"{TITLE} {group.level} {group.requirement}", f"{label(first)}: {group.claim} {brief(first)}{more}"
+        kind,
+        f"{TITLE} {group.level} {group.requirement}",
+        f"{format_label(first)}: {group.claim} {summarize_message(first)}{more}",
     )
 
 
 def _command(kind: str, title: str, message: str) -> str:
-    return f"::{kind} title={escape_property(safe(title, 200))}::{escape_data(safe(message, LONGEST))}"
+    text = escape_data(escape_text(message, MAX_MESSAGE_CHARS))
+    return f"::{kind} title={escape_property(escape_text(title, 200))}::{text}"
 
 
 def escape_data(text: str) -> str:
@@ -81,4 +84,4 @@ def summarize(report: Report, environment: Mapping[str, str]) -> None:
     path = Path(name)
     used = path.stat().st_size if path.exists() else 0
     with path.open("a", encoding="utf-8") as file:
-        file.write(page_markdown.render(views.view(report), SUMMARY_LIMIT - used))
+        file.write(page_markdown.render(views.build_view(report), MAX_SUMMARY_BYTES - used))

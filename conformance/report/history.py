@@ -12,10 +12,10 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
 
-from conformance.report.comparison_versions import Changed, changes, number
-from conformance.terms import ledger
-from conformance.terms.outcome import Outcome
-from conformance.terms.tally import MET, NOT_MET, Tally, of_report
+from conformance.report.comparison_versions import RequirementChange, find_changes, parse_version
+from conformance.spec import ledger
+from conformance.spec.outcome import Outcome
+from conformance.spec.tally import MET, NOT_MET, Tally, tally_report
 
 Report = Mapping[str, Any]
 
@@ -41,14 +41,14 @@ class Run:
     suite: str
     musts: Tally
     failed: int
-    fixed: list[Changed]
-    broke: list[Changed]
-    other: list[Changed]
+    fixed: list[RequirementChange]
+    broke: list[RequirementChange]
+    other: list[RequirementChange]
     has_other_suite: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Ever:
+class RequirementHistory:
     """A requirement that some run did not meet.
 
     Attributes:
@@ -68,10 +68,10 @@ class Product:
 
     title: str
     runs: list[Run]
-    ever: list[Ever]
+    ever: list[RequirementHistory]
 
 
-def history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
+def build_history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
     """Return the products by name, each with its runs by day and version.
 
     Args:
@@ -94,7 +94,7 @@ def _when(named: tuple[str, Report]) -> tuple[date, tuple[int, ...], datetime, s
     """Return a key that sorts runs by day, those of one day by version: an older one may have been tried later."""
     file, report = named
     moment = _moment(report["started"])
-    return moment.date(), number(report["target"]["version"] or ""), moment, file
+    return moment.date(), parse_version(report["target"]["version"] or ""), moment, file
 
 
 def _moment(text: str) -> datetime:
@@ -106,7 +106,7 @@ def _moment(text: str) -> datetime:
 
 
 def _run(file: str, report: Report, earlier: Report | None) -> Run:
-    found = list(changes(earlier, report)) if earlier else []
+    found = list(find_changes(earlier, report)) if earlier else []
     fixed, broke = (list(filter(test, found)) for test in (is_fixed, is_broken))
     suite = report["suite"]
     return Run(
@@ -115,7 +115,7 @@ def _run(file: str, report: Report, earlier: Report | None) -> Run:
         report["target"]["version"] or "",
         report["verdict"],
         f"{suite['version']} ({suite['digest'][:8]})",
-        of_report(report),
+        tally_report(report),
         sum(check["outcome"] in (Outcome.FAIL, Outcome.KNOWN_FAILURE) for check in report["rows"]),
         fixed,
         broke,
@@ -124,19 +124,19 @@ def _run(file: str, report: Report, earlier: Report | None) -> Run:
     )
 
 
-def is_fixed(change: Changed) -> bool:
+def is_fixed(change: RequirementChange) -> bool:
     """Say whether what was not met is met."""
     before, after = change.outcomes
     return before in NOT_MET and after in MET
 
 
-def is_broken(change: Changed) -> bool:
+def is_broken(change: RequirementChange) -> bool:
     """Say whether what is not met was met, or was not judged."""
     before, after = change.outcomes
     return before not in NOT_MET and after in NOT_MET
 
 
-def _ever(reports: Sequence[Report]) -> Iterator[Ever]:
+def _ever(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
     """Yield what was not met in some run, in the order of this version's ledger; what it does not know comes last."""
     verdicts = [{entry["id"]: entry["verdict"] for entry in report["requirements"]} for report in reports]
     levels = {entry["id"]: entry["level"] for report in reports for entry in report["requirements"]}
@@ -144,9 +144,9 @@ def _ever(reports: Sequence[Report]) -> Iterator[Ever]:
     for name in [*(name for name in known if name in levels), *(name for name in levels if name not in known)]:
         outcomes = [own.get(name, "") for own in verdicts]
         if any(outcome in NOT_MET for outcome in outcomes):
-            yield Ever(name, levels[name], known[name].statement if name in known else "", outcomes)
+            yield RequirementHistory(name, levels[name], known[name].statement if name in known else "", outcomes)
 
 
-def pairs(product: Product) -> Iterator[tuple[Run, Run]]:
+def pair_runs(product: Product) -> Iterator[tuple[Run, Run]]:
     """Yield each run with the one before it, the earlier first, where something differs between them."""
     return ((before, run) for before, run in pairwise(product.runs) if run.fixed or run.broke or run.other)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.report import history_words
-from conformance.report.bar import parts
+from conformance.report import history_labels
+from conformance.report.bar import compute_parts
 from conformance.report.comparison import LEGEND
-from conformance.report.history import Product, pairs
+from conformance.report.history import Product, pair_runs
 from conformance.report.html_environment import environment
 
 
@@ -19,15 +19,15 @@ def render(products: Sequence[Product]) -> str:
     """Return the page, ending in a newline."""
     templates = environment()
     templates.filters |= {
-        "kinds": history_words.kinds,
-        "turn": history_words.turn,
-        "when": history_words.when,
-        "bar": parts,
-        "pairs": lambda product: list(pairs(product)),
+        "kinds": history_labels.group_changes,
+        "turn": history_labels.format_transition,
+        "when": history_labels.format_date,
+        "bar": compute_parts,
+        "pairs": lambda product: list(pair_runs(product)),
     }
     return templates.get_template("history.html.jinja").render(
         products=products,
-        page=history_words,
-        written_by=history_words.WRITTEN_BY.replace("`", ""),
+        page=history_labels,
+        written_by=history_labels.WRITTEN_BY.replace("`", ""),
         words={outcome: word for outcome, (word, _) in LEGEND.items()},
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.comparison import LEGEND
-from conformance.report.history import Product, Run, pairs
-from conformance.report.history_words import (
+from conformance.report.history import Product, Run, pair_runs
+from conformance.report.history_labels import (
     CHANGES,
     EVER,
     NEVER,
@@ -15,10 +15,10 @@ from conformance.report.history_words import (
     SAME,
     TITLE,
     WRITTEN_BY,
-    kinds,
+    format_date,
+    format_transition,
+    group_changes,
     terms,
-    turn,
-    when,
 )
 from conformance.report.markdown import code, table, text
 
@@ -39,15 +39,15 @@ def _row(run: Run) -> list[str]:
 
 
 def _changes(product: Product) -> Iterator[str]:
-    found = list(pairs(product))
+    found = list(pair_runs(product))
     if not found:
         yield from (SAME, "")
     for before, run in found:
-        yield from (f"#### {text(when(before))} to {text(when(run))}", "")
+        yield from (f"#### {text(format_date(before))} to {text(format_date(run))}", "")
         if run.has_other_suite:
             yield from (OTHER_SUITE, "")
-        for word, changes in kinds(run):
-            yield from (f"- {word}: {code(each.id)} {each.level}: {turn(each)}" for each in changes)
+        for word, changes in group_changes(run):
+            yield from (f"- {word}: {code(each.id)} {each.level}: {format_transition(each)}" for each in changes)
         yield ""
 
 
@@ -58,4 +58,4 @@ def _ever(product: Product) -> list[str]:
         [code(entry.id), text(entry.level), *(LEGEND[outcome][0] for outcome in entry.outcomes)]
         for entry in product.ever
     ]
-    return table(["requirement", "level", *(text(when(run)) for run in product.runs)], rows)
+    return table(["requirement", "level", *(text(format_date(run)) for run in product.runs)], rows)

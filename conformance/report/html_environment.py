@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jinja2
 
-from conformance.terms.text import safe
+from conformance.spec.text import escape_text
 
 
 def environment(*packages: str) -> jinja2.Environment:
@@ -21,5 +21,5 @@ def environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["safe_text"] = safe
+    made.filters["safe_text"] = escape_text
     return made

@@ -14,33 +14,33 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance import __version__
-from conformance.judging.baseline import Gate
-from conformance.likeness.naming import looks_like
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.fault_hints.hint_selection import find_fault_hints
+from conformance.judging.baseline import GateResult
 from conformance.report import deployed_models, robustness
-from conformance.survey.survey import Survey
-from conformance.terms import data
-from conformance.terms import verdict as verdicts
-from conformance.terms.coverage import WHOLE, Coverage
-from conformance.terms.extensions import PROTOCOL
-from conformance.terms.ledger import Party
-from conformance.terms.result import CheckResult
-from conformance.terms.tally import by_concern
-from conformance.terms.text import safe
-from conformance.terms.verdict import Verdict
+from conformance.spec import data_files
+from conformance.spec import verdict as verdicts
+from conformance.spec.coverage import FULL_COVERAGE, Coverage
+from conformance.spec.extensions import PROTOCOL
+from conformance.spec.ledger import Party
+from conformance.spec.result import CheckResult
+from conformance.spec.tally import count_by_concern
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import Verdict
 from conformance.transport.settings import Settings
 
-SCHEMA = 3
-LONGEST = 200  # characters of a name that a server gives
-MOST_LISTED = 200  # extensions that a server lists
+SCHEMA_VERSION = 3
+MAX_NAME_CHARS = 200  # characters of a name that a server gives
+MAX_LISTED = 200  # extensions that a server lists
 
 
 @cache
-def suite_digest() -> str:
+def compute_suite_digest() -> str:
     """Return the SHA-256 of everything that decides a verdict: code, ledger, roles, schemas and fixtures."""
     digest = hashlib.sha256()
     # In a wheel schemas and fixtures lie inside the package; they are counted under their own names.
-    others = {data.PACKAGE: ("schemas", "fixtures")}
-    for folder in (data.PACKAGE, data.folder("schemas"), data.folder("fixtures")):
+    others = {data_files.PACKAGE_FOLDER: ("schemas", "fixtures")}
+    for folder in (data_files.PACKAGE_FOLDER, data_files.find_folder("schemas"), data_files.find_folder("fixtures")):
         for parts in sorted(_files(str(folder), others.get(folder, ()))):
             with open(os.path.join(folder, *parts), "rb") as file:
                 content = file.read()
@@ -65,7 +65,7 @@ def _files(folder: str, others: Collection[str] = ()) -> Iterator[tuple[str, ...
 
 def build(
     results: Sequence[CheckResult],
-    survey: Survey,
+    survey: DiscoveryResult,
     verdict: Verdict,
     *,
     url: str,
@@ -76,8 +76,8 @@ def build(
     finished: str,
     complete: bool,
     missing: verdicts.Missing = MappingProxyType({}),
-    gate: Gate | None = None,
-    coverage: Coverage = WHOLE,
+    gate: GateResult | None = None,
+    coverage: Coverage = FULL_COVERAGE,
     is_narrowed: bool = False,
     hostile: Sequence[CheckResult] = (),
     party: Party = Party.SERVER,
@@ -105,16 +105,16 @@ def build(
         about: further members of the target.
     """
     rows = _rows(results)
-    requirements = verdicts.of_requirements(results, party, coverage.gaps)
-    extensions = verdicts.of_extensions(results, survey.offered, missing, coverage, is_narrowed=is_narrowed)
+    requirements = verdicts.conclude_requirements(results, party, coverage.gaps)
+    extensions = verdicts.conclude_extensions(results, survey.offered, missing, coverage, is_narrowed=is_narrowed)
     for name, entry in extensions.items():
-        found = by_concern(requirements, name, survey.offered, options["extensions"], party)
+        found = count_by_concern(requirements, name, survey.offered, options["extensions"], party)
         entry["musts"] = {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
-    likenesses = [likeness.to_dict() for likeness in looks_like(rows)]
+    likenesses = [likeness.to_dict() for likeness in find_fault_hints(rows)]
     report: dict[str, Any] = {
-        "schema": SCHEMA,
+        "schema": SCHEMA_VERSION,
         **({"party": str(party)} if party is not Party.SERVER else {}),
-        "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
+        "suite": {"name": "oip-conformance", "version": __version__, "digest": compute_suite_digest()},
         "started": started,
         "finished": finished,
         "options": dict(options),
@@ -131,12 +131,14 @@ def build(
         **({"looks_like": likenesses} if likenesses else {}),
     }
     if hostile:
-        report["robustness"] = robustness.member(_rows(hostile, sum(result.exchanges for result in results)))
-    report["footer"] = {"complete": complete, "rows": len(results), "digest": digest(report)}
+        report["robustness"] = robustness.build_report_member(
+            _rows(hostile, sum(result.exchanges for result in results))
+        )
+    report["footer"] = {"complete": complete, "rows": len(results), "digest": compute_digest(report)}
     return report
 
 
-def asked(
+def describe_options(
     *,
     profile: str,
     dangerous: bool,
@@ -161,28 +163,28 @@ def asked(
     }
 
 
-def asked_of_client(*, profile: str, dangerous: bool, strict: bool, timeout: float) -> dict[str, Any]:
+def describe_client_options(*, profile: str, dangerous: bool, strict: bool, timeout: float) -> dict[str, Any]:
     """Return what shaped the verdict on a client, as the report has it."""
     of_servers: dict[str, Any] = {"extensions": [], "models": [], "headers": []}
     return {"profile": profile, "dangerous": dangerous, "strict": strict, "timeout_s": timeout, **of_servers}
 
 
-def _surveyed(survey: Survey) -> dict[str, Any]:
+def _surveyed(survey: DiscoveryResult) -> dict[str, Any]:
     """Return what the target says of itself, and what it offers."""
     listed = list(dict.fromkeys([*survey.listed, *survey.listed_grpc]))
     return {
-        "name": shown_name(survey.name),
-        "version": shown_name(survey.version),
-        "extensions_listed": [safe(name, LONGEST) for name in listed[:MOST_LISTED]],
+        "name": format_name(survey.name),
+        "version": format_name(survey.version),
+        "extensions_listed": [escape_text(name, MAX_NAME_CHARS) for name in listed[:MAX_LISTED]],
         "extensions_offered": sorted({*survey.offered} - {PROTOCOL}),
         "roles": survey.roles,
-        **({"models": deployed_models.described(survey)} if survey.models else {}),
+        **({"models": deployed_models.describe_models(survey)} if survey.models else {}),
     }
 
 
-def shown_name(said: Any) -> str | None:
+def format_name(said: Any) -> str | None:
     """Return a name or version that a server gives as a report has it; None where it is no text."""
-    return safe(said, LONGEST) if isinstance(said, str) else None
+    return escape_text(said, MAX_NAME_CHARS) if isinstance(said, str) else None
 
 
 def _rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
@@ -194,10 +196,10 @@ def _rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any
         entry["exchanges"] = list(range(number, number + result.exchanges))
         number += result.exchanges
         rows.append(entry)
-    return thinned_out(rows)
+    return drop_repeated_exchanges(rows)
 
 
-def thinned_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def drop_repeated_exchanges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Take the exchange out of every failure but the first of a check that misses a requirement; return the rows."""
     shown: set[tuple[str, str]] = set()
     for row in rows:
@@ -209,7 +211,7 @@ def thinned_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def digest(report: Mapping[str, Any]) -> str:
+def compute_digest(report: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a report without its footer, as canonical JSON."""
     body = {key: value for key, value in report.items() if key != "footer"}
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

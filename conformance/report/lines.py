@@ -26,7 +26,7 @@ MARKUP: Mapping[Style, Mapping[str, bool]] = {
     Style.HEAD: {"bold": True},
     Style.ASIDE: {"light": True},
 }
-NARROWEST = 60  # columns; a terminal that is narrower still wraps for itself
+MIN_WIDTH = 60  # columns; a terminal that is narrower still wraps for itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Line:
             return [self.text]
         return textwrap.wrap(
             self.text,
-            max(width, NARROWEST),
+            max(width, MIN_WIDTH),
             subsequent_indent=" " * self.hang,
             break_long_words=False,
             break_on_hyphens=False,

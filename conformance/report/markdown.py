@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conformance.terms.text import safe
+from conformance.spec.text import escape_text
 
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*[]|~#$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
@@ -16,13 +16,13 @@ _LINK = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
 
 def text(foreign: str, limit: int = 300) -> str:
     """Return `foreign` as text that has no meaning in Markdown, cut to `limit` characters."""
-    shown = _EMPHASIS.sub(r"\\_", safe(foreign, limit).translate(_SPECIAL))
+    shown = _EMPHASIS.sub(r"\\_", escape_text(foreign, limit).translate(_SPECIAL))
     return _LINK.sub(lambda found: f"&#{ord(found[0])};", shown)
 
 
 def code(foreign: str, limit: int = 300) -> str:
     """Return `foreign` as code, with a fence that it does not contain; in tables too."""
-    shown = safe(foreign, limit)
+    shown = escape_text(foreign, limit)
     if not shown.strip():
         return ""
     fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))

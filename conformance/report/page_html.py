@@ -21,23 +21,23 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from conformance.report import bar, places
-from conformance.report.findings import brief, missing_role
-from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
-from conformance.terms.extensions import GRPC, transport_of
-from conformance.terms.ledger import CONCERNS
-from conformance.terms.outcome import CONFORMANT, INCOMPLETE, NARROWED, NONCONFORMANT, PARTIAL, Outcome
-from conformance.terms.outcome import WORDS as OUTCOME_WORDS
-from conformance.terms.tally import MEANINGS, NOT_JUDGED
-from conformance.terms.text import safe
+from conformance.report import anchors, bar
+from conformance.report.findings import find_missing_role, summarize_message
+from conformance.report.view import NOT_RUN, TITLES, Requirement, View, describe_gate
+from conformance.spec.extensions import GRPC, find_transport
+from conformance.spec.ledger import CONCERNS
+from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NARROWED, NONCONFORMANT, PARTIAL, Outcome
+from conformance.spec.outcome import OUTCOME_WORDINGS as OUTCOME_WORDS
+from conformance.spec.tally import MEANINGS, NOT_JUDGED
+from conformance.spec.text import escape_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = ("page.js", "bytes.js")
-LONG = 20_000  # characters of any text: commands with a body in base64 are the longest
-MOST_FIRST = 5  # requirements on the first screen
-MOST_BLOCKS = 40  # requirements that are not met in one list; more of them fold away
-FEW_ROWS = 4  # of a check, that stand there; more of them fold away
-ROW_NAMES = 12  # of a check in one line; more of them fold away
+MAX_TEXT_CHARS = 20_000  # characters of any text: commands with a body in base64 are the longest
+MAX_FIRST_BLOCKS = 5  # requirements on the first screen
+MAX_BLOCKS = 40  # requirements that are not met in one list; more of them fold away
+MAX_OPEN_ROWS = 4  # of a check, that stand there; more of them fold away
+MAX_ROW_NAMES = 12  # of a check in one line; more of them fold away
 WORDS: Mapping[str, str] = {outcome: words.long for outcome, words in OUTCOME_WORDS.items()} | {
     name: name for name in (NOT_JUDGED, NOT_RUN)
 }
@@ -77,7 +77,7 @@ def render(view: View) -> str:
         meanings={word: MEANINGS[word] for word in view.musts.words},
         gate=view.gate,
         concerns=CONCERNS,
-        gate_sentence=gate_sentence(view.gate) if view.gate else "",
+        gate_sentence=describe_gate(view.gate) if view.gate else "",
         words=WORDS,
         marks=MARKS,
         titles=TITLES,
@@ -85,10 +85,10 @@ def render(view: View) -> str:
             outcome: (words.long, view.words.meanings.get(outcome, words.meaning))
             for outcome, words in OUTCOME_WORDS.items()
         },
-        most_first=MOST_FIRST,
-        most_blocks=MOST_BLOCKS,
-        few_rows=FEW_ROWS,
-        row_names=ROW_NAMES,
+        most_first=MAX_FIRST_BLOCKS,
+        most_blocks=MAX_BLOCKS,
+        few_rows=MAX_OPEN_ROWS,
+        row_names=MAX_ROW_NAMES,
         **_numbers(view),
         **_together(view),
         **_places(view),
@@ -107,12 +107,12 @@ def _template() -> jinja2.Template:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "prose": prose,
-        "brief": brief,
+        "prose": render_prose,
+        "brief": summarize_message,
         "json": json.dumps,
-        "place": places.name,
-        "requirement_place": places.of_requirement,
-        "block_place": places.of_block,
+        "place": anchors.encode_name,
+        "requirement_place": anchors.build_requirement_anchor,
+        "block_place": anchors.build_block_anchor,
     }
     return environment.get_template("report/page.html.jinja")
 
@@ -128,12 +128,12 @@ def _digest(text: str) -> str:
 
 def _shown(value: Any) -> Any:
     """Return what stands in the page for a value; escaping is Jinja's part."""
-    return safe(value, LONG) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return escape_text(value, MAX_TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def prose(text: str) -> Markup:
+def render_prose(text: str) -> Markup:
     """Return a sentence in which backticks mark code."""
-    pieces = safe(text, LONG).split("`")
+    pieces = escape_text(text, MAX_TEXT_CHARS).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
     )
@@ -154,7 +154,7 @@ def _numbers(view: View) -> dict[str, Any]:
     counting = [entry for entry in view.requirements if entry.counts]
     found = Counter(entry.verdict for entry in counting)
     return {
-        "bar": bar.parts(view.musts),
+        "bar": bar.compute_parts(view.musts),
         "levels": _levels(view),
         "seconds": _seconds(view.report),
         "grid_counts": {verdict: found[verdict] for verdict in WORDS if found[verdict]},
@@ -186,7 +186,7 @@ def _together(view: View) -> dict[str, Any]:
     """Return what is shown together: requirements by area and extension, rows by why they were not judged."""
     counting = [entry for entry in view.requirements if entry.counts]
     areas = sorted(
-        dict.fromkeys(entry.area for entry in view.requirements), key=lambda area: transport_of(area) == GRPC
+        dict.fromkeys(entry.area for entry in view.requirements), key=lambda area: find_transport(area) == GRPC
     )
     return {
         "areas": list(areas),
@@ -196,7 +196,7 @@ def _together(view: View) -> dict[str, Any]:
         "area_of": {entry.id: entry.area for entry in view.requirements},
         "fixed": [group for group in view.failures if group.outcome == Outcome.FIXED],
         "optional_roles": _optional_roles(view),
-        "other_reasons": {why: rows for why, rows in view.unjudged.items() if missing_role(rows[0]) is None},
+        "other_reasons": {why: rows for why, rows in view.unjudged.items() if find_missing_role(rows[0]) is None},
         "open_musts": [entry for entry in counting if entry.level == "MUST" and _is_open(entry)],
     }
 
@@ -214,7 +214,7 @@ def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]
 def _optional_roles(view: View) -> dict[str, int]:
     """Return the roles that no model fills and without which nothing is missing, with how many rows wait for them."""
     needed = {each["role"] for each in view.coverage.get("deploy", ())}
-    waiting = ((missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
+    waiting = ((find_missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
     return {role: count for role, count in waiting if role is not None and role not in needed}
 
 
@@ -228,9 +228,9 @@ def _places(view: View) -> dict[str, Any]:
     shown = [*view.blocks, *view.advised, *(hostile.blocks if hostile else ())]
     stuck = [*view.stuck, *(hostile.stuck if hostile else ())]
     groups = [*(group for block in shown for group in block.groups), *stuck]
-    rows = places.of_rows(row for group in groups for row in group.rows)
+    rows = anchors.build_row_anchors(row for group in groups for row in group.rows)
     return {
-        "block_of": {block.requirement: places.of_block(block) for block in reversed(shown)},
+        "block_of": {block.requirement: anchors.build_block_anchor(block) for block in reversed(shown)},
         "place_of_row": lambda row: rows.get(id(row), ""),
-        "place_of_stuck": lambda group: places.of_stuck(group, rows),
+        "place_of_stuck": lambda group: anchors.build_stuck_anchor(group, rows),
     }

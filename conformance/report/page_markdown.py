@@ -9,21 +9,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.report.findings import Entry, Group, Observation, brief, label
+from conformance.report.findings import Entry, Group, Observation, format_label, summarize_message
 from conformance.report.markdown import code, table, text
-from conformance.report.view import Requirement, View, gate_sentence
-from conformance.terms.ledger import Concern
-from conformance.terms.outcome import WORDS, Outcome
-from conformance.terms.tally import MEANINGS
-from conformance.terms.text import safe
+from conformance.report.view import Requirement, View, describe_gate
+from conformance.spec.ledger import Concern
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
+from conformance.spec.tally import MEANINGS
+from conformance.spec.text import escape_text
 
-LIMIT = 1024 * 1024
+MAX_PAGE_BYTES = 1024 * 1024
 # A section may fill the page up to this part of it, so that those behind it have room.
 SHARES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.98)
-ROWS = 10
-DIFFERENCES = 50
-NEEDS = 3  # of a MUST that was not judged: reasons, and roles
-LONG = 20_000
+MAX_ROWS = 10
+MAX_DIFFERENCES = 50
+MAX_NEEDS = 3  # of a MUST that was not judged: reasons, and roles
+MAX_TEXT_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Section:
     names: tuple[str, str]
 
 
-def render(view: View, limit: int = LIMIT) -> str:
+def render(view: View, limit: int = MAX_PAGE_BYTES) -> str:
     """Return the page, of at most `limit` bytes as UTF-8; where not even its head fits, its first line or nothing."""
     page = "\n".join(_head(view)) + "\n"
     if _size(page) > limit:
@@ -95,7 +95,7 @@ def _words(view: View) -> Iterator[str]:
         yield "<details><summary>What the words mean</summary>"
         yield ""
         yield from (f"- **{word}**: {MEANINGS[word]}" for word in view.musts.words)
-        absent = WORDS[Outcome.NOT_APPLICABLE]
+        absent = OUTCOME_WORDINGS[Outcome.NOT_APPLICABLE]
         meaning = view.words.meanings.get(Outcome.NOT_APPLICABLE, absent.meaning)
         yield f"- **{absent.short}** of a row: {meaning}"
         yield ""
@@ -107,7 +107,7 @@ def _likenesses(view: View) -> Iterator[str]:
     """Yield which known faults the run looks like; nothing where none fits."""
     for found in view.report.get("looks_like", ()) if view.blocks else ():
         share = f"{found['explains']} of {found['of']} unmet rows"
-        yield f"Possible cause: {code(found['fault'])}: {prose(found['summary'])} ({share})"
+        yield f"Possible cause: {code(found['fault'])}: {render_prose(found['summary'])} ({share})"
         yield ""
 
 
@@ -115,12 +115,12 @@ def _gate(view: View) -> Iterator[str]:
     """Yield how the run differs from its baseline; nothing without one."""
     if view.gate is None:
         return
-    yield f"**Gate {gate_sentence(view.gate)}**"
+    yield f"**Gate {describe_gate(view.gate)}**"
     yield ""
     differences = [(kind, label) for kind in ("new", "fixed", "stale") for label in view.gate[kind]]
-    yield from (f"- {kind}: {code(label, 400)}" for kind, label in differences[:DIFFERENCES])
-    if len(differences) > DIFFERENCES:
-        yield f"- and {len(differences) - DIFFERENCES} more"
+    yield from (f"- {kind}: {code(label, 400)}" for kind, label in differences[:MAX_DIFFERENCES])
+    if len(differences) > MAX_DIFFERENCES:
+        yield f"- and {len(differences) - MAX_DIFFERENCES} more"
     yield ""
 
 
@@ -135,13 +135,14 @@ def _facts(view: View) -> list[tuple[str, str]]:
         ("run", f"{code(report['started'])} to {code(report['finished'])}"),
         (
             "rows",
-            ", ".join(f"{count} {WORDS[Outcome(outcome)].long}" for outcome, count in view.counts.items()) or "none",
+            ", ".join(f"{count} {OUTCOME_WORDINGS[Outcome(outcome)].long}" for outcome, count in view.counts.items())
+            or "none",
         ),
     ]
 
 
 def _parts(view: View) -> list[str]:
-    outcomes = [outcome for outcome in WORDS if view.counts.get(outcome)]
+    outcomes = [outcome for outcome in OUTCOME_WORDINGS if view.counts.get(outcome)]
     if not outcomes:
         return []
     rows = [
@@ -154,7 +155,7 @@ def _parts(view: View) -> list[str]:
         for part in view.parts
     ]
     concerns = [f"{concern} MUSTs met" for concern in Concern]
-    return table(["extension", "verdict", *concerns, *(WORDS[outcome].long for outcome in outcomes)], rows)
+    return table(["extension", "verdict", *concerns, *(OUTCOME_WORDINGS[outcome].long for outcome in outcomes)], rows)
 
 
 # --- sections ------------------------------------------------------------------------------------------------------
@@ -196,13 +197,13 @@ def _robustness(view: View) -> Section:
 def _in_full(view: View, group: Group) -> str:
     first, others = group.rows[0], group.rows[1:]
     lines = [
-        f"### {code(label(first))}: {WORDS[Outcome(group.outcome)].long}",
+        f"### {code(format_label(first))}: {OUTCOME_WORDINGS[Outcome(group.outcome)].long}",
         "",
-        prose(group.claim),
+        render_prose(group.claim),
         "",
-        f"{code(group.requirement)} {text(group.level)}: {prose(group.statement)} ({_source(group)})",
+        f"{code(group.requirement)} {text(group.level)}: {render_prose(group.statement)} ({_source(group)})",
         "",
-        *fenced(_evidence(view, first)),
+        *fence_lines(_evidence(view, first)),
     ]
     return "\n".join([*lines, *_others(others), ""])
 
@@ -217,9 +218,9 @@ def _others(rows: Sequence[Entry]) -> Iterator[str]:
     if not rows:
         return
     yield from ("", f"<details><summary>{len(rows)} other row{'s' if len(rows) > 1 else ''}</summary>", "")
-    yield from (f"- {code(label(row))}: {code(brief(row), 400)}" for row in rows[:ROWS])
-    if len(rows) > ROWS:
-        yield f"- and {len(rows) - ROWS} more"
+    yield from (f"- {code(format_label(row))}: {code(summarize_message(row), 400)}" for row in rows[:MAX_ROWS])
+    if len(rows) > MAX_ROWS:
+        yield f"- and {len(rows) - MAX_ROWS} more"
     yield from ("", "</details>")
 
 
@@ -242,7 +243,8 @@ def _evidence(view: View, row: Entry) -> Iterator[str]:
 def _in_short(group: Group) -> str:
     first, others = group.rows[0], len(group.rows) - 1
     more = f" (and {others} other row{'s' if others > 1 else ''})" if others else ""
-    return f"- {code(group.requirement)} {code(label(first))}: {prose(group.claim)} {code(brief(first), 400)}{more}"
+    message = code(summarize_message(first), 400)
+    return f"- {code(group.requirement)} {code(format_label(first))}: {render_prose(group.claim)} {message}{more}"
 
 
 def _observed(entry: Observation) -> str:
@@ -264,8 +266,8 @@ def _unjudged_musts(view: View) -> list[Requirement]:
 
 
 def _must(entry: Requirement) -> str:
-    needs = f"; deploy {' or '.join(map(code, entry.needs[:NEEDS]))}" if entry.needs else ""
-    return f"- {code(entry.id)}: {text('; '.join(entry.reasons[:NEEDS]))}{needs}"
+    needs = f"; deploy {' or '.join(map(code, entry.needs[:MAX_NEEDS]))}" if entry.needs else ""
+    return f"- {code(entry.id)}: {text('; '.join(entry.reasons[:MAX_NEEDS]))}{needs}"
 
 
 def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
@@ -275,15 +277,17 @@ def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
 # --- text ----------------------------------------------------------------------------------------------------------
 
 
-def prose(sentence: str) -> str:
+def render_prose(sentence: str) -> str:
     """Return a sentence in which backticks mark code, as Markdown in which nothing else means anything."""
-    pieces = safe(sentence, LONG).split("`")
-    return "".join(code(piece, LONG) if place % 2 else text(piece, LONG) for place, piece in enumerate(pieces))
+    pieces = escape_text(sentence, MAX_TEXT_CHARS).split("`")
+    return "".join(
+        code(piece, MAX_TEXT_CHARS) if place % 2 else text(piece, MAX_TEXT_CHARS) for place, piece in enumerate(pieces)
+    )
 
 
-def fenced(lines: Iterator[str]) -> Iterator[str]:
+def fence_lines(lines: Iterator[str]) -> Iterator[str]:
     """Yield lines as a block of code whose fence they do not contain."""
-    shown = [safe(line, LONG) for line in lines]
+    shown = [escape_text(line, MAX_TEXT_CHARS) for line in lines]
     runs = (run for line in shown for run in re.findall("`+", line))
     fence = "`" * max(3, 1 + max(map(len, runs), default=0))
     yield f"{fence}text"

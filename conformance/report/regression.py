@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.terms.text import safe
+from conformance.spec.text import escape_text
 
 FAILED = ("fail", "known_failure", "error", "blocked")
 MET = ("pass", "observed", "advisory", "fixed")
@@ -64,8 +64,10 @@ def _outcome(rows: Rows, key: tuple[str, str]) -> str:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    return safe(f"{row['check']} [{row['row']}]: {row['message']}", 400)
+    return escape_text(f"{row['check']} [{row['row']}]: {row['message']}", 400)
 
 
 def _gone(row: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
-    return safe(f"{row['check']} [{row['row']}]: " + ("not in the new report" if now is None else now["message"]), 400)
+    return escape_text(
+        f"{row['check']} [{row['row']}]: " + ("not in the new report" if now is None else now["message"]), 400
+    )

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from conformance.judging.failure import block
-from conformance.terms import ledger
-from conformance.terms.ledger import Party, Requirement
-from conformance.terms.outcome import WORDS, Outcome, ReasonKind
-from conformance.terms.result import CheckResult
-from conformance.terms.verdict import of_requirements, rows_of_requirements, says
+from conformance.judging.failure import format_block
+from conformance.spec import ledger
+from conformance.spec.ledger import Party, Requirement
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import conclude_requirements, find_outcome, group_by_requirement
 
 Status = Literal["passed", "failed", "skipped"]
 
@@ -46,7 +46,7 @@ class Case:
     properties: Mapping[str, str]
 
 
-def cases(results: Sequence[CheckResult], rerun: str, party: Party = Party.SERVER) -> list[Case]:
+def build_cases(results: Sequence[CheckResult], rerun: str, party: Party = Party.SERVER) -> list[Case]:
     """Return a case for each requirement that a row of the run answers for, in the order of the ledger.
 
     Args:
@@ -54,8 +54,8 @@ def cases(results: Sequence[CheckResult], rerun: str, party: Party = Party.SERVE
         rerun: the command that runs the suite again.
         party: who was judged.
     """
-    rows = rows_of_requirements(results)
-    verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in of_requirements(results, party)}
+    rows = group_by_requirement(results)
+    verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in conclude_requirements(results, party)}
     return [_case(entry, verdicts[name], rows[name], rerun) for name, entry in ledger.load().items() if rows.get(name)]
 
 
@@ -63,7 +63,7 @@ def _case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rer
     failing = [row for row in rows if _is_failing(row, entry)]
     status: Status = "failed" if failing else _STATUS.get(verdict, "skipped")
     shown = failing or ([] if status == "passed" else [row for row in rows if row.message])
-    counts = {word.long: sum(row.outcome is outcome for row in rows) for outcome, word in WORDS.items()}
+    counts = {word.long: sum(row.outcome is outcome for row in rows) for outcome, word in OUTCOME_WORDINGS.items()}
     return Case(
         str(entry.area),
         entry.id,
@@ -86,13 +86,13 @@ def _case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rer
 
 def _is_failing(row: CheckResult, entry: Requirement) -> bool:
     """Say whether a row fails the run by this requirement: that the target is gone is told once, elsewhere."""
-    said = row.outcome if row.outcome is Outcome.FIXED else says(row, entry)
+    said = row.outcome if row.outcome is Outcome.FIXED else find_outcome(row, entry)
     return said in _FAILING and not row.is_for(ReasonKind.TARGET_LOST)
 
 
 def _message(entry: Requirement, verdict: Outcome, shown: Sequence[CheckResult]) -> str:
     if not shown:
-        return "" if verdict in _STATUS else f"{WORDS[verdict].short}: {WORDS[verdict].meaning}"
+        return "" if verdict in _STATUS else f"{OUTCOME_WORDINGS[verdict].short}: {OUTCOME_WORDINGS[verdict].meaning}"
     more = f" (and {len(shown) - 1} more row{'s' if len(shown) > 2 else ''})" if shown[1:] else ""
     first = shown[0].message.partition("\n")[0]
     return f"{entry.level} {entry.id}: {first}{more}"
@@ -102,6 +102,6 @@ def _text(failing: Sequence[CheckResult], rerun: str) -> list[str]:
     lines: list[str] = []
     seen: set[str] = set()
     for row in failing:
-        lines += [f"{row.label}: {row.message}"] if row.id in seen else block(row, rerun)
+        lines += [f"{row.label}: {row.message}"] if row.id in seen else format_block(row, rerun)
         seen.add(row.id)
     return lines

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.report import terminal_findings
-from conformance.report.blocks import Block, blocks
-from conformance.report.findings import Entry, Group, groups
+from conformance.report.blocks import Block, build_blocks
+from conformance.report.findings import Entry, Group, build_groups
 from conformance.report.lines import Line, Style
-from conformance.terms.outcome import Outcome, ReasonKind
-from conformance.terms.text import safe
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.text import escape_text
 
-LONGEST = 600  # characters of the sentence on a terminal
+MAX_TEXT_CHARS = 600  # characters of the sentence on a terminal
 HELD, NOT_HELD = (Outcome.PASS, Outcome.OBSERVED), (Outcome.ADVISORY,)
 
 
@@ -42,13 +42,13 @@ class Robustness:
         return f"{self.held} of {self.of} held{f', {self.open} not judged{because}' if self.open else ''}"
 
 
-def of_checks(checks: Sequence[Entry]) -> Robustness:
+def from_checks(checks: Sequence[Entry]) -> Robustness:
     """Return what became of the checks of a run, which have the form of the report."""
     held, missed = (sum(check["outcome"] in outcomes for check in checks) for outcomes in (HELD, NOT_HELD))
-    found = groups(checks, Outcome.ERROR, Outcome.BLOCKED)
+    found = build_groups(checks, Outcome.ERROR, Outcome.BLOCKED)
     unjudged = sum(len(group.rows) for group in found)
     lost = next((str(check["message"]) for check in checks if _is_lost(check)), "")
-    return Robustness(held, held + missed, unjudged, blocks(checks, *NOT_HELD), found, lost)
+    return Robustness(held, held + missed, unjudged, build_blocks(checks, *NOT_HELD), found, lost)
 
 
 def _is_lost(check: Entry) -> bool:
@@ -56,19 +56,19 @@ def _is_lost(check: Entry) -> bool:
     return bool(reason and reason["kind"] == ReasonKind.TARGET_LOST)
 
 
-def of_report(report: Mapping[str, Any]) -> Robustness | None:
+def from_report(report: Mapping[str, Any]) -> Robustness | None:
     """Return what became of it in a report; None where it was not asked for."""
     found = report.get("robustness")
-    return None if found is None else of_checks(found["rows"])
+    return None if found is None else from_checks(found["rows"])
 
 
-def member(checks: Sequence[Entry]) -> dict[str, Any]:
+def build_report_member(checks: Sequence[Entry]) -> dict[str, Any]:
     """Return the member of the JSON report."""
-    found = of_checks(checks)
+    found = from_checks(checks)
     return {"held": found.held, "of": found.of, "rows": list(checks)}
 
 
-def lines(checks: Sequence[Entry], rerun: str, *, most: int | None, is_quiet: bool) -> Iterator[Line]:
+def format_lines(checks: Sequence[Entry], rerun: str, *, most: int | None, is_quiet: bool) -> Iterator[Line]:
     """Yield what a terminal shows: the numbers, and a block for each requirement that did not hold.
 
     Args:
@@ -79,8 +79,11 @@ def lines(checks: Sequence[Entry], rerun: str, *, most: int | None, is_quiet: bo
     """
     if not checks:
         return
-    found = of_checks(checks)
-    yield Line(f"robustness: {safe(found.sentence, LONGEST)}", Style.HEAD if found.held == found.of else Style.WARNING)
+    found = from_checks(checks)
+    yield Line(
+        f"robustness: {escape_text(found.sentence, MAX_TEXT_CHARS)}",
+        Style.HEAD if found.held == found.of else Style.WARNING,
+    )
     if not is_quiet:
-        yield from terminal_findings.failures(checks, rerun, Outcome.ADVISORY, most=most)
-        yield from terminal_findings.stuck(checks, most=most)
+        yield from terminal_findings.format_failures(checks, rerun, Outcome.ADVISORY, most=most)
+        yield from terminal_findings.format_stuck(checks, most=most)

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from conformance.judging.baseline import Gate
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.baseline import GateResult
 from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models
-from conformance.report.party_words import words_of
+from conformance.report.party_labels import find_labels
 from conformance.roles import roles
-from conformance.survey.survey import Survey
-from conformance.terms.coverage import Coverage
-from conformance.terms.extensions import CHOICES, EXTENSIONS, PROTOCOL
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import (
+from conformance.spec.coverage import Coverage
+from conformance.spec.extensions import CHOICES, EXTENSIONS, PROTOCOL
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import (
     CONFORMANT,
     INCOMPLETE,
     NARROWED,
     NONCONFORMANT,
+    OUTCOME_WORDINGS,
     PARTIAL,
-    WORDS,
     Outcome,
     ReasonKind,
 )
-from conformance.terms.result import CheckResult
-from conformance.terms.tally import ABSENT, MEANINGS, Tally, by_concern, tally
-from conformance.terms.text import safe
-from conformance.terms.verdict import of_extension, of_extensions, of_requirements, sentence
+from conformance.spec.result import CheckResult
+from conformance.spec.tally import ABSENT, MEANINGS, Tally, count_by_concern, count_requirements
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import conclude_extensions, conclude_requirements, filter_by_extension, format_sentence
 
 # The columns of the summary.
 COLUMNS = (
@@ -37,23 +37,23 @@ COLUMNS = (
 ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
 COLORS = {CONFORMANT: "green", PARTIAL: "cyan", NONCONFORMANT: "red", INCOMPLETE: "yellow", NARROWED: "cyan"}
 CONCERN_WIDTH = 12
-LISTED_ROWS = 6
-LONGEST_WHY = 1200  # characters
+MAX_LISTED_ROWS = 6
+MAX_REASON_CHARS = 1200  # characters
 
 
-def header(
-    url: str, survey: Survey, profile: str, seed: int | None, grpc: str = "", *, connections: int = 1
+def format_header(
+    url: str, survey: DiscoveryResult, profile: str, seed: int | None, grpc: str = "", *, connections: int = 1
 ) -> list[str]:
     """Return the lines above the run: who is judged, on what, and how; `grpc` says where, or why not."""
-    server = " ".join(safe(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
+    server = " ".join(escape_text(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
     offered = [f"{name} ({survey.offered[name]})" for name in CHOICES if name in survey.offered]
     return [
-        f"target      {safe(url)}: {server}",
+        f"target      {escape_text(url)}: {server}",
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is {survey.absence(name)}" for name in survey.refusals],
         *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
-        *deployed_models.header(survey),
+        *deployed_models.format_header(survey),
         f"profile     {profile}{_shown_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
@@ -66,28 +66,30 @@ def _shown_seed(profile: str, seed: int | None) -> str:
     return f", seed {seed} (repeat with --conformance-seed={seed})" if seed else ""
 
 
-def suffering(row: str, connections: int) -> Iterator[str]:
+def describe_disturbance(row: str, connections: int) -> Iterator[str]:
     """Yield what is to be said of a target that answers many at once otherwise than one after another."""
     yield (
-        f"On {connections} connections at once the target answered {safe(row)} otherwise than alone. What it says "
-        "alone counts; the rest was asked one row after another."
+        f"On {connections} connections at once the target answered {escape_text(row)} otherwise than alone. "
+        "What it says alone counts; the rest was asked one row after another."
     )
 
 
-def shown_headers(found: Iterable[tuple[str, str]]) -> list[str]:
+def describe_visible_headers(found: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for each header of the user's whose value cannot be hidden, and why; names, never values."""
-    return [f"not hidden  the value of {safe(name)}, where the server repeats it: {why}" for name, why in found]
+    return [f"not hidden  the value of {escape_text(name)}, where the server repeats it: {why}" for name, why in found]
 
 
-def summary(conclusion: Conclusion, survey: Survey, party: Party = Party.SERVER) -> Iterator[str]:
+def format_summary(conclusion: Conclusion, survey: DiscoveryResult, party: Party = Party.SERVER) -> Iterator[str]:
     """Yield the table of rows by extension, area and outcome."""
     results, coverage = conclusion.results, conclusion.coverage
     outcomes = {result.outcome for result in results}
     columns = [outcome for outcome in COLUMNS if outcome in outcomes or outcome not in ONLY_WITH_BASELINE]
-    yield f"{'rows':34}" + "".join(f"{WORDS[outcome].short:>9}" for outcome in columns)
-    entries = of_extensions(results, survey.offered, conclusion.missing, coverage, is_narrowed=conclusion.is_narrowed)
+    yield f"{'rows':34}" + "".join(f"{OUTCOME_WORDINGS[outcome].short:>9}" for outcome in columns)
+    entries = conclude_extensions(
+        results, survey.offered, conclusion.missing, coverage, is_narrowed=conclusion.is_narrowed
+    )
     for name, entry in entries.items():
-        own = of_extension(results, name)
+        own = filter_by_extension(results, name)
         if not own:
             continue
         yield f"{name:34}" + _counts(own, columns) + f"   {entry['verdict'] if entry['offered'] else ABSENT[party]}"
@@ -96,7 +98,7 @@ def summary(conclusion: Conclusion, survey: Survey, party: Party = Party.SERVER)
                 yield f"  {area:32}" + _counts([result for result in own if result.area == area], columns)
 
 
-def concerns(
+def format_concerns(
     conclusion: Conclusion,
     offered: Collection[str],
     asked: Collection[str] = (),
@@ -106,15 +108,15 @@ def concerns(
 
     The arguments are those of `verdict_line`.
     """
-    requirements = of_requirements(conclusion.results, party, conclusion.coverage.gaps)
+    requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     for place, name in enumerate(name for name in (PROTOCOL, *EXTENSIONS) if name == PROTOCOL or name in offered):
-        found = by_concern(requirements, name, offered, asked, party)
+        found = count_by_concern(requirements, name, offered, asked, party)
         if not place:
             yield f"{'':34}" + "".join(f"{concern:>{CONCERN_WIDTH}}" for concern in found)
         yield f"{name:34}" + "".join(f"{f'{own.met}/{own.applying}':>{CONCERN_WIDTH}}" for own in found.values())
 
 
-def words(
+def explain_words(
     conclusion: Conclusion,
     offered: Collection[str],
     asked: Collection[str] = (),
@@ -123,8 +125,8 @@ def words(
     """Yield what the words of the summary and of the last line mean; the arguments are those of `verdict_line`."""
     found = {word: MEANINGS[word] for word in _musts(conclusion, offered, asked, party).words}
     outcomes = {result.outcome for result in conclusion.results}
-    own = words_of(party).meanings
-    rows = {outcome: word for outcome, word in WORDS.items() if outcome in outcomes}
+    own = find_labels(party).meanings
+    rows = {outcome: word for outcome, word in OUTCOME_WORDINGS.items() if outcome in outcomes}
     found |= {word.short: f"of a row: {own.get(outcome, word.meaning)}" for outcome, word in rows.items()}
     yield from (f"{word:16}{meaning}" for word, meaning in found.items())
 
@@ -134,19 +136,19 @@ def _counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
     return "".join(f"{counts[outcome] or '.':>9}" for outcome in columns)
 
 
-def gate(found: Gate | None) -> Iterator[str]:
+def format_gate(found: GateResult | None) -> Iterator[str]:
     """Yield how a run differs from its baseline; nothing without one."""
     if found is None:
         return
     for title, labels in (("new", found.new), ("fixed", found.fixed), ("stale entries", found.stale)):
         yield f"{title:14}{len(labels):6}"
-        yield from (f"      {safe(label, 400)}" for label in labels)
+        yield from (f"      {escape_text(label, 400)}" for label in labels)
     yield f"known failures{len(found.known):6}"
     if found.fixed or found.stale:
         yield "Take entries that are fixed or stale out of the baseline, or let --conformance-update-baseline do it."
 
 
-def observations(results: Sequence[CheckResult]) -> Iterator[str]:
+def format_observations(results: Sequence[CheckResult]) -> Iterator[str]:
     """Yield how who is judged decides what the documents leave open: a line for each requirement and way."""
     ways: dict[tuple[str, str], list[str]] = {}
     for result in results:
@@ -157,13 +159,13 @@ def observations(results: Sequence[CheckResult]) -> Iterator[str]:
         yield f"{requirement:16} {observation}  ({first}{more})"
 
 
-def not_judged(conclusion: Conclusion, survey: Survey) -> Iterator[str]:
+def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator[str]:
     """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
     results = conclusion.results
     lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"
-    yield from deployed_models.not_judged(results, survey)
+    yield from deployed_models.format_unjudged(results, survey)
     idle = [result for result in results if result.is_for(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:
         yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
@@ -195,7 +197,7 @@ def _deployments(coverage: Coverage) -> Iterator[str]:
         yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"
 
 
-def verdict_line(
+def format_verdict(
     conclusion: Conclusion,
     name: str,
     offered: Collection[str] = (),
@@ -212,11 +214,11 @@ def verdict_line(
         party: who was judged.
     """
     verdict, found = conclusion.verdict, conclusion.gate
-    why = safe("; ".join(verdict.why), LONGEST_WHY)
+    why = escape_text("; ".join(verdict.why), MAX_REASON_CHARS)
     if not conclusion.results:
         return f"{verdict.verdict}: {why}" if why else verdict.verdict
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    said = f"{sentence(safe(name), verdict.verdict, verdict.interoperable)}{scope}"
+    said = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable)}{scope}"
     line = f"{said}{_because(conclusion, why, _musts(conclusion, offered, asked, party))}"
     if found is None:
         return line
@@ -236,10 +238,10 @@ def _because(conclusion: Conclusion, why: str, musts: Tally) -> str:
 
 def _musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[str], party: Party) -> Tally:
     """Count the MUSTs; the arguments are those of `verdict_line`."""
-    requirements = of_requirements(conclusion.results, party, conclusion.coverage.gaps)
-    return tally("MUST", requirements, offered, asked, party)
+    requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
+    return count_requirements("MUST", requirements, offered, asked, party)
 
 
 def _shortened(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED_ROWS} more" if len(names) > LISTED_ROWS else ""
-    return ", ".join(names[:LISTED_ROWS]) + more
+    more = f" and {len(names) - MAX_LISTED_ROWS} more" if len(names) > MAX_LISTED_ROWS else ""
+    return ", ".join(names[:MAX_LISTED_ROWS]) + more

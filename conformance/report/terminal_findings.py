@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.likeness.naming import lines as likeness_lines
-from conformance.likeness.naming import looks_like
-from conformance.report.blocks import Block, blocks
-from conformance.report.findings import Entry, Group, brief, by, groups, label
+from conformance.fault_hints.hint_selection import find_fault_hints
+from conformance.fault_hints.hint_selection import format_hints as likeness_lines
+from conformance.report.blocks import Block, build_blocks
+from conformance.report.findings import Entry, Group, build_groups, format_label, group_by, summarize_message
 from conformance.report.lines import Line, Style
-from conformance.terms.outcome import WORDS, Outcome, ReasonKind
-from conformance.terms.text import safe
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
+from conformance.spec.text import escape_text
 
-MOST_BLOCKS = 10  # that are shown whole, unless all are asked for
-FIRST = 5  # requirements that are named above the verdict
-LISTED = 6
-COLUMN = 16  # where the texts of a block begin
+MAX_BLOCKS = 10  # that are shown whole, unless all are asked for
+MAX_FIRST_BLOCKS = 5  # requirements that are named above the verdict
+MAX_LISTED_ROWS = 6
+LABEL_WIDTH = 16  # where the texts of a block begin
 # What a block shows of its first row, in this order.
 MEMBERS = (
     ("Asked", "asked"),
@@ -27,8 +27,8 @@ MEMBERS = (
 )
 
 
-def failures(
-    checks: Sequence[Entry], rerun: str, outcome: Outcome = Outcome.FAIL, *, most: int | None = MOST_BLOCKS
+def format_failures(
+    checks: Sequence[Entry], rerun: str, outcome: Outcome = Outcome.FAIL, *, most: int | None = MAX_BLOCKS
 ) -> Iterator[Line]:
     """Yield a block for each requirement that is not met.
 
@@ -38,7 +38,7 @@ def failures(
         outcome: of the rows that are meant.
         most: how many are shown whole, the others by name; None shows them all.
     """
-    found = blocks(checks, outcome)
+    found = build_blocks(checks, outcome)
     for number, block in enumerate(found[:most], 1):
         yield from _block(number, block, rerun)
         yield Line("")
@@ -50,36 +50,36 @@ def failures(
         yield from (_short(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
 
 
-def fix_first(checks: Sequence[Entry]) -> Iterator[Line]:
+def format_fix_first(checks: Sequence[Entry]) -> Iterator[Line]:
     """Yield what all this looks like, and a line for each of the few requirements to be fixed first."""
-    first = blocks(checks, Outcome.FAIL)[:FIRST]
+    first = build_blocks(checks, Outcome.FAIL)[:MAX_FIRST_BLOCKS]
     if first:  # what is only advised against need not be a fault
-        found = (likeness.to_dict() for likeness in looks_like(checks))
-        yield from (Line(text, Style.WARNING, COLUMN) for text in likeness_lines(found))
+        found = (likeness.to_dict() for likeness in find_fault_hints(checks))
+        yield from (Line(text, Style.WARNING, LABEL_WIDTH) for text in likeness_lines(found))
     yield from (_short(number, block) for number, block in enumerate(first, 1))
 
 
-def stuck(checks: Sequence[Entry], *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
+def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield what is in error or blocked, by the reason; what is so because the target is gone is told elsewhere."""
     present = [check for check in checks if not _is_lost(check)]
-    found = groups(present, Outcome.ERROR, Outcome.BLOCKED)
+    found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
     for group in found[:most]:
         count = _counted(len(group.rows), "row")
         style = Style.BAD if group.outcome == Outcome.ERROR else Style.WARNING
-        yield Line(f"{WORDS[Outcome(group.outcome)].long}  {count}: {_checks(group)}", style, COLUMN)
+        yield Line(f"{OUTCOME_WORDINGS[Outcome(group.outcome)].long}  {count}: {_checks(group)}", style, LABEL_WIDTH)
         yield from (Line(f"      {text}", hang=6) for text in str(group.rows[0]["message"]).splitlines())
     if most is not None and len(found) > most:
         rows = sum(len(group.rows) for group in found[most:])
         yield Line(f"And {_counted(rows, 'row')} more for {_counted(len(found) - most, 'other reason')}.")
 
 
-def advice(checks: Sequence[Entry], *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
+def format_advice(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield a few lines for each SHOULD that is not met."""
-    found = blocks(checks, Outcome.ADVISORY)
+    found = build_blocks(checks, Outcome.ADVISORY)
     for block in found[:most]:
         yield Line(_head(block), Style.WARNING, 6)
         yield Line(f"      {block.first.statement}", hang=6)
-        yield Line(f"      {brief(block.first.rows[0])}", hang=6)
+        yield Line(f"      {summarize_message(block.first.rows[0])}", hang=6)
         if block.first.explain:
             yield _member("Explain", block.first.explain)
         yield from _rows(block)
@@ -100,10 +100,12 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     yield Line(f"{number}. {_head(block)}", Style.BAD, 6)
     yield Line(f"      {block.first.statement}", Style.HEAD, 6)
     yield _member("Source", _source(block.first), style=Style.ASIDE)
-    yield from (Line(f"{'':{COLUMN}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1])
+    yield from (
+        Line(f"{'':{LABEL_WIDTH}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1]
+    )
     if block.first.explain:
         yield _member("Explain", block.first.explain, style=Style.ASIDE)
-    yield _member("Check", label(first))
+    yield _member("Check", format_label(first))
     yield from (_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
     if failure["repeat"]:
@@ -119,8 +121,10 @@ def _head(block: Block) -> str:
 
 
 def _short(number: int, block: Block) -> Line:
-    symptom = safe(brief(block.first.rows[0]), 300)
-    return Line(f"{number:>2}. {block.requirement:<24} {block.count:>4} of {block.judged:<4} {symptom}", hang=COLUMN)
+    symptom = escape_text(summarize_message(block.first.rows[0]), 300)
+    return Line(
+        f"{number:>2}. {block.requirement:<24} {block.count:>4} of {block.judged:<4} {symptom}", hang=LABEL_WIDTH
+    )
 
 
 def _source(group: Group) -> str:
@@ -133,10 +137,10 @@ def _rows(block: Block) -> Iterator[Line]:
     """Yield the rows that miss a requirement, a line for each check; nothing where the first row is the only one."""
     if block.count == 1:
         return
-    for place, group in enumerate(block.groups[:LISTED]):
+    for place, group in enumerate(block.groups[:MAX_LISTED_ROWS]):
         yield _member("Rows" if place == 0 else "", _names(group))
-    if len(block.groups) > LISTED:
-        yield _member("", f"and {_counted(len(block.groups) - LISTED, 'more check')}")
+    if len(block.groups) > MAX_LISTED_ROWS:
+        yield _member("", f"and {_counted(len(block.groups) - MAX_LISTED_ROWS, 'more check')}")
 
 
 def _names(group: Group) -> str:
@@ -146,17 +150,17 @@ def _names(group: Group) -> str:
 
 def _checks(group: Group) -> str:
     """Return the checks of a group, which may be several where they are blocked alike, each with its rows."""
-    own = by(group.rows, lambda row: row["check"])
-    return _listed([f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else label(rows[0]) for rows in own])
+    own = group_by(group.rows, lambda row: row["check"])
+    return _listed([f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else format_label(rows[0]) for rows in own])
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"{', '.join(names[:LISTED])}{more}"
+    more = f" and {len(names) - MAX_LISTED_ROWS} more" if len(names) > MAX_LISTED_ROWS else ""
+    return f"{', '.join(names[:MAX_LISTED_ROWS])}{more}"
 
 
 def _member(name: str, text: str, *, is_whole: bool = False, style: Style = Style.PLAIN) -> Line:
-    return Line(f"      {name:<9} {text}", style, COLUMN, is_whole)
+    return Line(f"      {name:<9} {text}", style, LABEL_WIDTH, is_whole)
 
 
 def _counted(count: int, noun: str) -> str:

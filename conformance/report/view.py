@@ -13,35 +13,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.clients.watched import is_watched
+from conformance.clients.watch_checks import is_watched
 from conformance.report import robustness
-from conformance.report.blocks import Block, blocks
+from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import (
     Entry,
     Group,
     Observation,
-    brief,
-    by,
-    groups,
-    missing_role,
-    observations,
-    unjudged,
+    build_groups,
+    collect_observations,
+    find_missing_role,
+    group_by,
+    group_unjudged,
+    summarize_message,
 )
-from conformance.report.party_words import PartyWords, party_of, words_of
+from conformance.report.party_labels import PartyLabels, find_labels, find_party
 from conformance.report.robustness import Robustness
-from conformance.terms import ledger
-from conformance.terms.coverage import WHY, Why
-from conformance.terms.documents import Sentence
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, WORDS, Outcome
-from conformance.terms.tally import NOT_JUDGED, Tally, absence, counted, of_report
-from conformance.terms.text import safe
-from conformance.terms.verdict import in_words, sentence
+from conformance.spec import ledger
+from conformance.spec.coverage import GAP_REASONS, GapReason
+from conformance.spec.documents import Sentence
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, OUTCOME_WORDINGS, Outcome
+from conformance.spec.tally import NOT_JUDGED, Tally, describe_absence, filter_counted, tally_report
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import describe_verdict, format_sentence
 
 Report = Mapping[str, Any]
 
 NOT_RUN = "not run"
-LONGEST_TITLE = 120  # characters
+MAX_TITLE_CHARS = 120  # characters
 TITLES: Mapping[str, str] = {
     "protocol": "Protocol beneath the extensions",
     "binary_tensor_data": "Binary tensor data",
@@ -134,7 +134,7 @@ class View:
     """
 
     report: Report
-    words: PartyWords
+    words: PartyLabels
     title: str
     musts: Tally
     counts: dict[str, int]
@@ -158,7 +158,7 @@ class View:
     @property
     def verdict_in_words(self) -> str:
         """The verdict as a sentence has it: who is not conformant may be interoperable."""
-        return in_words(self.verdict, self.report["interoperable"])
+        return describe_verdict(self.verdict, self.report["interoperable"])
 
     @property
     def coverage(self) -> Mapping[str, Any]:
@@ -173,12 +173,12 @@ class View:
 
     def sentence(self, name: str) -> str:
         """Return who is what; the name is the title, as a page has it."""
-        return sentence(name, self.verdict, self.report["interoperable"])
+        return format_sentence(name, self.verdict, self.report["interoperable"])
 
     @property
     def is_of_client(self) -> bool:
         """Whether a client was judged."""
-        return party_of(self.report) is Party.CLIENT
+        return find_party(self.report) is Party.CLIENT
 
     @property
     def gate(self) -> Mapping[str, Any] | None:
@@ -212,31 +212,33 @@ def _option(address: str) -> str:
     return f"--target-{kind}={address.removeprefix('grpc://')}"
 
 
-def view(report: Report) -> View:
+def build_view(report: Report) -> View:
     """Return what pages show of a report that has the form of `schemas/report.schema.json`."""
     checks, target = report["rows"], report["target"]
     complete = report["footer"]["complete"]
     return View(
         report,
-        words_of(party_of(report)),
-        safe(" ".join(part for part in (target["name"], target["version"]) if part) or target["url"], LONGEST_TITLE),
-        of_report(report),
+        find_labels(find_party(report)),
+        escape_text(
+            " ".join(part for part in (target["name"], target["version"]) if part) or target["url"], MAX_TITLE_CHARS
+        ),
+        tally_report(report),
         _counts(checks),
         _parts(report),
         _requirements(report),
-        blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE),
-        blocks(checks, Outcome.ADVISORY),
-        groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
-        groups(checks, Outcome.ERROR, Outcome.BLOCKED),
-        groups(checks, Outcome.ADVISORY),
-        observations(checks),
-        unjudged(checks),
+        build_blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE),
+        build_blocks(checks, Outcome.ADVISORY),
+        build_groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
+        build_groups(checks, Outcome.ERROR, Outcome.BLOCKED),
+        build_groups(checks, Outcome.ADVISORY),
+        collect_observations(checks),
+        group_unjudged(checks),
         "" if complete else "Not every row of the suite was run: what is shown here says nothing of the others.",
-        robustness.of_report(report),
+        robustness.from_report(report),
     )
 
 
-def gate_sentence(gate: Mapping[str, Any]) -> str:
+def describe_gate(gate: Mapping[str, Any]) -> str:
     """Return whether a gate lets a run through, and how the run differs from the baseline, on one line."""
     counts = [f"{len(gate[kind])} {kind}" for kind in ("new", "fixed", "stale", "known") if gate[kind]]
     return f"{'passed' if gate['passed'] else 'not passed'}{': ' if counts else ''}{', '.join(counts)}"
@@ -244,7 +246,7 @@ def gate_sentence(gate: Mapping[str, Any]) -> str:
 
 def _counts(checks: Iterable[Entry]) -> dict[str, int]:
     counts = Counter(check["outcome"] for check in checks)
-    return {outcome: counts[outcome] for outcome in WORDS if counts[outcome]}
+    return {outcome: counts[outcome] for outcome in OUTCOME_WORDINGS if counts[outcome]}
 
 
 # --- extensions and areas ------------------------------------------------------------------------------------------
@@ -255,12 +257,21 @@ def _parts(report: Report) -> list[Part]:
     parts = []
     for name, entry in report["extensions"].items():
         own = [check for check in report["rows"] if name in map(extension_of.get, _counted_for(check, report))]
-        areas = [Part(rows[0]["area"], _counts(rows)) for rows in by(own, lambda check: check["area"])]
+        areas = [Part(rows[0]["area"], _counts(rows)) for rows in group_by(own, lambda check: check["area"])]
         shown = areas if entry["offered"] else []
         musts = {concern: f"{found['met']}/{found['of']}" for concern, found in entry["musts"].items()}
-        words = in_words(entry["verdict"], entry["interoperable"])
+        words = describe_verdict(entry["verdict"], entry["interoperable"])
         parts.append(
-            Part(name, _counts(own), entry["offered"], absence(report, name), entry["verdict"], words, shown, musts)
+            Part(
+                name,
+                _counts(own),
+                entry["offered"],
+                describe_absence(report, name),
+                entry["verdict"],
+                words,
+                shown,
+                musts,
+            )
         )
     return parts
 
@@ -268,7 +279,7 @@ def _parts(report: Report) -> list[Part]:
 def _counted_for(check: Entry, report: Report) -> list[str]:
     """Return the requirements for whose extensions a row counts; see `verdict.extensions_of`."""
     requirements: list[str] = check["requirements"]
-    if party_of(report) is Party.SERVER:
+    if find_party(report) is Party.SERVER:
         return requirements[:1]
     return [check["failure"]["requirement"]] if check["failure"] else requirements
 
@@ -281,7 +292,7 @@ def _requirements(report: Report) -> list[Requirement]:
     for check in report["rows"]:
         for requirement in check["requirements"]:
             rows.setdefault(requirement, []).append(check)
-    counting = {entry["id"] for entry in counted(report["requirements"], report["options"]["extensions"])}
+    counting = {entry["id"] for entry in filter_counted(report["requirements"], report["options"]["extensions"])}
     found = []
     for entry in report["requirements"]:
         own = rows.get(entry["id"], [])
@@ -297,7 +308,7 @@ def _came_to(entry: Entry) -> str:
 
 def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: bool) -> Requirement:
     known = ledger.load().get(entry["id"])
-    own = by(rows, lambda row: row["check"])
+    own = group_by(rows, lambda row: row["check"])
     checks = [Rows(found[0]["check"], found[0]["claim"], _by_outcome(found)) for found in own]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
     gap = entry.get("unjudged", {"why": [], "needs": []})
@@ -322,10 +333,10 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
 
 def _reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
     """Yield why nothing is said of a requirement; of rows without a model once for all of them."""
-    yield from (WHY[Why(each)] for each in why if each != Why.CANNOT)
-    yield from (brief(row) for row in rows if row["message"] and missing_role(row) is None)
+    yield from (GAP_REASONS[GapReason(each)] for each in why if each != GapReason.CANNOT)
+    yield from (summarize_message(row) for row in rows if row["message"] and find_missing_role(row) is None)
 
 
 def _by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:
-    found = {outcome: [row for row in rows if row["outcome"] == outcome] for outcome in WORDS}
+    found = {outcome: [row for row in rows if row["outcome"] == outcome] for outcome in OUTCOME_WORDINGS}
     return {outcome: rows for outcome, rows in found.items() if rows}

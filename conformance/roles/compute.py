@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 Compute = Callable[["Role", Mapping[str, Array]], Sequence[Array]]
 
 
-def objects(elements: Sequence[bytes], shape: Sequence[int] | None = None) -> Array:
+def to_object_array(elements: Sequence[bytes], shape: Sequence[int] | None = None) -> Array:
     """Return BYTES elements as an array of objects, of the given shape or of one dimension."""
     array = np.empty(len(elements), dtype=object)
     array[:] = elements
@@ -53,12 +53,12 @@ def _weighted_sum(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
 
 def _emit(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     numbers, texts = (int(count) for count in inputs["COUNTS"])
-    return [np.arange(1, numbers + 1, dtype="<i4"), objects([b"t%d" % k for k in range(1, texts + 1)])]
+    return [np.arange(1, numbers + 1, dtype="<i4"), to_object_array([b"t%d" % k for k in range(1, texts + 1)])]
 
 
 def _text(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     array = inputs["INPUT"]
-    return [array, objects([b"%d" % int(element) for element in array.flat], array.shape)]
+    return [array, to_object_array([b"%d" % int(element) for element in array.flat], array.shape)]
 
 
 def _table(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:

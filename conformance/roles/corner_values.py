@@ -118,7 +118,7 @@ TEXTS: Mapping[str, Sequence[bytes]] = {
 }
 
 # BYTES elements that are not UTF-8: only binary data can carry them.
-OCTETS: Mapping[str, Sequence[bytes]] = {
+BYTE_STRINGS: Mapping[str, Sequence[bytes]] = {
     "every-byte": (bytes(range(256)), bytes(range(255, -1, -1))),
     "high-bytes": (b"\xff", b"\xfe\xff", b"\x80\x81\x82"),
     "cut-letter": ("é".encode()[:1], "猫".encode()[:2], b"\xc0\x80", b"\xed\xa0\x80"),
@@ -149,7 +149,7 @@ def from_bits(name: str, datatype: str, bits: Sequence[int]) -> Tensor:
     return Tensor.of(name, datatype, np.array(bits, dtype=f"u{dtype.itemsize}").view(dtype))
 
 
-def corner_tensor(name: str, datatype: str, group: str) -> Tensor:
+def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
     """Return the one-dimensional tensor of a group of corner values.
 
     Raises:
@@ -157,20 +157,20 @@ def corner_tensor(name: str, datatype: str, group: str) -> Tensor:
     """
     if datatype in INTEGER_CORNERS:
         return Tensor.of(name, datatype, list(INTEGER_CORNERS[datatype][group]))
-    return from_bits(name, datatype, bits_of(datatype)[group])
+    return from_bits(name, datatype, get_bit_groups(datatype)[group])
 
 
-def bits_of(datatype: str) -> Mapping[str, Sequence[int]]:
+def get_bit_groups(datatype: str) -> Mapping[str, Sequence[int]]:
     """Return all groups of a floating-point datatype, those without a JSON form included."""
     return {**FLOAT_CORNERS[datatype], **BINARY_ONLY_CORNERS[datatype]}
 
 
-def all_corners(datatype: str, *, json: bool = False) -> Any:
+def get_all_corners(datatype: str, *, json: bool = False) -> Any:
     """Return every corner value of a datatype as an array of its dtype; with `json` only those that JSON carries."""
     if datatype == "BOOL":
         return np.array([False, True])
     if datatype in INTEGER_CORNERS:
         values = [value for group in INTEGER_CORNERS[datatype].values() for value in group]
         return np.array(values, dtype=DATATYPES[datatype].dtype)
-    groups = FLOAT_CORNERS[datatype] if json else bits_of(datatype)
+    groups = FLOAT_CORNERS[datatype] if json else get_bit_groups(datatype)
     return from_bits("", datatype, [bits for group in groups.values() for bits in group]).array

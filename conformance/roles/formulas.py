@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from conformance.roles.roles import Role
 
 
-def formula(role: Role) -> str:
+def format_formula(role: Role) -> str:
     """Return the formula, with the names of the role's tensors; `k` counts elements row by row, from 0."""
     return FORMULAS[role.compute](role)
 

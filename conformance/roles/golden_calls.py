@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from conformance.roles.golden_requests import Level, Output, Source, read_output
-from conformance.terms.data import folder
+from conformance.roles.golden_requests import ExpectedOutput, Level, Source, read_output
+from conformance.spec.data_files import find_folder
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class GrpcCase:
     role: str
     body: bytes
     refused: bool
-    outputs: tuple[Output, ...]
+    outputs: tuple[ExpectedOutput, ...]
 
 
 @cache
@@ -49,7 +49,7 @@ def load_all() -> tuple[GrpcCase, ...]:
     Raises:
         FileNotFoundError: the installation is incomplete.
     """
-    return tuple(_load(path.parent) for path in sorted((folder("fixtures") / "grpc").glob("*/case.json")))
+    return tuple(_load(path.parent) for path in sorted((find_folder("fixtures") / "grpc").glob("*/case.json")))
 
 
 def _load(place: Path) -> GrpcCase:

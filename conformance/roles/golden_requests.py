@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from conformance.terms.data import folder
+from conformance.spec.data_files import find_folder
 from conformance.wire.request import Form
 
 Value = bool | int | float | bytes
@@ -50,7 +50,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Class:
+class ExpectedClass:
     """One element of a classification output; `label` is None where the model has no label for the index."""
 
     value: int | float
@@ -59,7 +59,7 @@ class Class:
 
 
 @dataclass(frozen=True)
-class Output:
+class ExpectedOutput:
     """What one output of the answer must be.
 
     Attributes:
@@ -76,7 +76,7 @@ class Output:
     form: OutputForm
     values: tuple[Value, ...] | None
     binary: bytes | None
-    classes: tuple[Class, ...] | None
+    classes: tuple[ExpectedClass, ...] | None
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Case:
     parts: tuple[Part, ...]
     fault: str | None
     may_refuse: bool
-    outputs: tuple[Output, ...]
+    outputs: tuple[ExpectedOutput, ...]
     inference_header: Framing | None
     id: str | None  # the protocol's own name for it
 
@@ -165,23 +165,25 @@ def load(place: Path) -> Case:
 
 
 def _case_files(kind: str) -> list[Path]:
-    return sorted((folder("fixtures") / kind).glob("*/case.json"))
+    return sorted((find_folder("fixtures") / kind).glob("*/case.json"))
 
 
 def _part(entry: dict[str, Any]) -> Part:
     return Part(**entry | {"shape": tuple(entry["shape"]), "values": _values(entry)})
 
 
-def read_output(place: Path, entry: dict[str, Any]) -> Output:
+def read_output(place: Path, entry: dict[str, Any]) -> ExpectedOutput:
     """Return what `case.json`, in the folder `place`, says of one output."""
-    return Output(
+    return ExpectedOutput(
         name=entry["name"],
         datatype=entry["datatype"],
         shape=tuple(entry["shape"]),
         form=entry["form"],
         values=_values(entry),
         binary=(place / entry["binary"]).read_bytes() if "binary" in entry else None,
-        classes=tuple(Class(**{"label": None} | item) for item in entry["classes"]) if "classes" in entry else None,
+        classes=tuple(ExpectedClass(**{"label": None} | item) for item in entry["classes"])
+        if "classes" in entry
+        else None,
     )
 
 

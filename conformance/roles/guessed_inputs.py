@@ -22,7 +22,7 @@ from conformance.wire.tensor import Tensor
 Shape = tuple[int, ...]
 
 
-class GivenTensor(NamedTuple):
+class UserTensor(NamedTuple):
     """An input that a user gives: the elements are flat; the datatype is empty where the metadata say it.
 
     `data` are those of one tensor, or of several, each a list: other inputs that the model takes.
@@ -38,13 +38,13 @@ class GivenTensor(NamedTuple):
         return self.data if self.data and isinstance(self.data[0], list) else [self.data]
 
 
-Given = Mapping[str, GivenTensor]  # tensor -> what is sent
+UserInputs = Mapping[str, UserTensor]  # tensor -> what is sent
 
-ELEMENTS_LIMIT = 4_000_000  # of all guessed tensors of a request together
+MAX_GUESSED_ELEMENTS = 4_000_000  # of all guessed tensors of a request together
 PERIOD = 1001  # elements after which a long tensor begins again; no shape is made of multiples of it
 
 
-class GivenInputError(ValueError):
+class UserInputError(ValueError):
     """What a user gives is no tensor of the model; the message is one line that begins with the input's place."""
 
 
@@ -128,7 +128,7 @@ _VALUES = (
 )
 
 
-def guesses(specs: Sequence[TensorSpec], given: Given) -> Iterator[tuple[Tensor, ...]]:
+def guess_inputs(specs: Sequence[TensorSpec], given: UserInputs) -> Iterator[tuple[Tensor, ...]]:
     """Yield inputs for a model, all of them each time, until one is taken: every size, then other elements.
 
     Args:
@@ -139,14 +139,14 @@ def guesses(specs: Sequence[TensorSpec], given: Given) -> Iterator[tuple[Tensor,
     Raises:
         GivenInputError: what is given is no tensor of the model.
     """
-    fixed = given_tensors(specs, given)
+    fixed = build_user_tensors(specs, given)
     if fixed:
         yield tuple(fixed[spec.name] for spec in specs if spec.name in fixed)
     seen: set[tuple[object, ...]] = set()
     for place, values in enumerate(_VALUES if len(fixed) < len(specs) else ()):
         for sizes in _SIZES:
             shapes = tuple(sizes.fill(spec.shape) for spec in specs if spec.name not in fixed)
-            if (place, shapes) in seen or sum(map(prod, shapes)) > ELEMENTS_LIMIT:
+            if (place, shapes) in seen or sum(map(prod, shapes)) > MAX_GUESSED_ELEMENTS:
                 continue
             seen.add((place, shapes))
             yield tuple(
@@ -162,7 +162,7 @@ def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
     return Tensor.of(spec.name, spec.datatype, array, shape)
 
 
-def given_tensors(specs: Sequence[TensorSpec], given: Given, place: int = 0) -> dict[str, Tensor]:
+def build_user_tensors(specs: Sequence[TensorSpec], given: UserInputs, place: int = 0) -> dict[str, Tensor]:
     """Return the tensors that a user gives, those at a place among several samples; names -> tensors.
 
     Raises:
@@ -172,18 +172,18 @@ def given_tensors(specs: Sequence[TensorSpec], given: Given, place: int = 0) -> 
     return {name: _given_tensor(name, datatypes, entry, place) for name, entry in given.items()}
 
 
-def _given_tensor(name: str, datatypes: Mapping[str, str], entry: GivenTensor, place: int) -> Tensor:
+def _given_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, place: int) -> Tensor:
     shape, data, datatype = entry.shape, entry.samples[place % len(entry.samples)], entry.datatype
     if name not in datatypes:
-        raise GivenInputError(f"inputs.{name}: the model has no such input, but {', '.join(datatypes)}")
+        raise UserInputError(f"inputs.{name}: the model has no such input, but {', '.join(datatypes)}")
     if datatype not in ("", datatypes[name]):
-        raise GivenInputError(f"inputs.{name}: datatype {datatype}, and {datatypes[name]} in the metadata")
+        raise UserInputError(f"inputs.{name}: datatype {datatype}, and {datatypes[name]} in the metadata")
     if len(data) != prod(shape):
-        raise GivenInputError(f"inputs.{name}: {len(data)} elements of data for shape {list(shape)}")
+        raise UserInputError(f"inputs.{name}: {len(data)} elements of data for shape {list(shape)}")
     try:
         return Tensor.of(name, datatypes[name], list(data), tuple(shape))
     except (ValueError, TypeError, OverflowError) as error:
-        raise GivenInputError(f"inputs.{name}: data is no {datatypes[name]} ({error})") from error
+        raise UserInputError(f"inputs.{name}: data is no {datatypes[name]} ({error})") from error
 
 
 # --- other inputs like those that are taken -------------------------------------------------------------------------

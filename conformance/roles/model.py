@@ -12,7 +12,7 @@ import numpy as np
 
 from conformance.roles.compute import COMPUTE
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
-from conformance.roles.sample_values import ramp, sample_shape, sample_tensor
+from conformance.roles.sample_values import make_ramp, make_sample_shape, make_sample_tensor
 from conformance.wire.request import (
     ABSENT,
     OUR_NAMES,
@@ -21,8 +21,8 @@ from conformance.wire.request import (
     Input,
     Message,
     Names,
-    Output,
-    raw_message,
+    RequestedOutput,
+    make_raw_message,
 )
 from conformance.wire.tensor import Tensor
 
@@ -62,10 +62,10 @@ class Model:
         if self.role.compute == "table":
             return (Tensor.of(self.role.inputs[0].name, "UINT32", [[4, 1], [3, 2]]),)
         return tuple(
-            sample_tensor(
+            make_sample_tensor(
                 spec.name,
                 spec.datatype,
-                sample_shape(spec.shape, batch if self.role.batching else None),
+                make_sample_shape(spec.shape, batch if self.role.batching else None),
                 (self.salt + 7 * index) % 256,
             )
             for index, spec in enumerate(self.role.inputs)
@@ -96,7 +96,7 @@ class Model:
         """The outputs that a plain request has to ask for as binary data; see `sends`."""
         return ()
 
-    def listed(self) -> list[Output] | None:
+    def listed(self) -> list[RequestedOutput] | None:
         """Return the outputs as a request lists them that says nothing of their form."""
         return None
 
@@ -185,7 +185,7 @@ class Model:
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return the shape of an input as samples have it, or as a raw request does, which is a batch of one."""
-        return sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
+        return make_sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
 
     def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
         """Return the shape of an input with a variable dimension of that size; which of several, the size decides."""
@@ -204,7 +204,7 @@ class Model:
 
     def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
         """Return elements for one input, of which near ones differ; others for each salt."""
-        return ramp(self.role.inputs[place].datatype, count, salt)
+        return make_ramp(self.role.inputs[place].datatype, count, salt)
 
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
         """Return a tensor for the model's first input."""
@@ -234,9 +234,9 @@ class Model:
         del tensors, others
         return True
 
-    def plain_output(self, name: str) -> Output:
+    def plain_output(self, name: str) -> RequestedOutput:
         """Return an output as a request lists it that asks for no form."""
-        return Output(name)
+        return RequestedOutput(name)
 
     def request(
         self,
@@ -244,7 +244,7 @@ class Model:
         *,
         send: Form | Collection[str] = "binary",
         want: Form | None = None,
-        outputs: Sequence[Output | str] | None = None,
+        outputs: Sequence[RequestedOutput | str] | None = None,
         binary_data_output: Any = ABSENT,
         request_id: str | None = None,
         nested: bool = False,
@@ -282,21 +282,21 @@ class Model:
 
     def raw(self, body: bytes) -> Message:
         """Return a raw binary request to this model."""
-        return raw_message(self.infer_path, body, self.names)
+        return make_raw_message(self.infer_path, body, self.names)
 
 
 def _salted(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
     if spec.datatype == "BYTES":  # the samples grow with every element, which a long tensor cannot afford
         return Tensor.of(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
-    return sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
+    return make_sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
 
-def _output(output: Output | str, want: str | None) -> Output:
-    if isinstance(output, Output):
+def _output(output: RequestedOutput | str, want: str | None) -> RequestedOutput:
+    if isinstance(output, RequestedOutput):
         return output
-    return Output(output, ABSENT if want is None else want == "binary")
+    return RequestedOutput(output, ABSENT if want is None else want == "binary")
 
 
 # What rows hold: functions that make a message, or a request, for the model that fills the row's role.
-Make = Callable[[Model], Message]
-Ask = Callable[[Model], InferRequest]
+MessageBuilder = Callable[[Model], Message]
+RequestBuilder = Callable[[Model], InferRequest]

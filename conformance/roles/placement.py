@@ -23,7 +23,7 @@ class Placement:
         return {"model": self.model, "version": self.version, "inputs": inputs, "outputs": outputs}
 
     @classmethod
-    def of_dict(cls, entry: Mapping[str, Any]) -> Placement:
+    def from_dict(cls, entry: Mapping[str, Any]) -> Placement:
         """Return what `to_dict` made plain data of, or what a file has of it."""
         names = Names(entry.get("inputs", {}), entry.get("outputs", {}))
         return cls(entry["model"], entry.get("version", ""), names)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from conformance.terms import data
+from conformance.spec import data_files
 
 MAX_BATCH = 8
 
@@ -56,7 +56,7 @@ class Role:
 @cache
 def load() -> Mapping[str, Role]:
     """Return every role by name, in the order of `roles.toml`."""
-    return {name: _role(name, entry) for name, entry in data.toml("roles/roles.toml").items()}
+    return {name: _role(name, entry) for name, entry in data_files.load_toml("roles/roles.toml").items()}
 
 
 def _role(name: str, entry: Mapping[str, Any]) -> Role:

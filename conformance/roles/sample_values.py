@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.roles.compute import objects
+from conformance.roles.compute import to_object_array
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
@@ -22,14 +22,14 @@ _SEVERAL = (2, 3, 4, 2)
 PERIOD = 997
 
 
-def sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
+def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
     """Return `shape` with its variable dimensions filled in, behind a batch dimension where there is one."""
     sizes = iter(_SEVERAL if sum(size < 0 for size in shape) > 1 else (3,))
     filled = tuple(next(sizes) if size < 0 else size for size in shape)
     return filled if batch is None else (batch, *filled)
 
 
-def sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
+def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
     """Return a tensor of `shape`, without variable dimensions, with sample values. `salt` is 0 .. 255."""
     value, count = _VALUES[datatype], prod(shape)
     period = Tensor.of(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
@@ -72,13 +72,13 @@ _VALUES: Mapping[str, Callable[[int, int], Any]] = {
 }
 
 
-def ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
+def make_ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
     """Return elements of which near ones differ, in every byte where they are integers; `salt` is 0 .. 255."""
     k = np.arange(count, dtype=np.int64) % PERIOD
     if datatype == "BOOL":
         return np.asarray((k * k + salt) % 3 == 0)
     if datatype == "BYTES":
-        return objects([b"%d\xc3\xa9%b" % (salt, b"x" * (n % 23)) for n in range(count)])
+        return to_object_array([b"%d\xc3\xa9%b" % (salt, b"x" * (n % 23)) for n in range(count)])
     dtype = DATATYPES[datatype].dtype
     if dtype.kind == "f":
         return np.asarray((1.5 + k * 0.25 + salt % 16 / 8).astype(dtype))

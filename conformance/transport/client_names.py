@@ -17,7 +17,7 @@ from conformance.wire.request import Message
 
 HEADER: Final = "User-Agent"
 # Of the runs for which nobody chooses another: they send the same requests each time.
-USUAL_SEED: Final = 0
+DEFAULT_SEED: Final = 0
 MAX_SEED: Final = 2**32 - 1
 # One row in so many goes out under the suite's own name.
 _ONE_IN = 4
@@ -37,9 +37,9 @@ class ClientName:
         return message.with_header(HEADER, self.grpc if message.method == GRPC_METHOD else self.http)
 
 
-OWN: Final = ClientName(USER_AGENT, USER_AGENT)
+OWN_CLIENT: Final[ClientName] = ClientName(USER_AGENT, USER_AGENT)
 # As these libraries call themselves by default; a browser is none of them, to which gateways show pages.
-USUAL: Final[Mapping[str, ClientName]] = {
+COMMON_NAMES: Final[Mapping[str, ClientName]] = {
     "tritonclient": ClientName("python/gevent-http-client-2.3.9", "grpc-python/1.71.2 grpc-c/46.0.0 (linux; chttp2)"),
     "requests": ClientName("python-requests/2.32.5", "grpc-python-asyncio/1.71.2 grpc-c/46.0.0 (linux; chttp2)"),
     "curl": ClientName("curl/8.14.1", "grpc-c++/1.71.0 grpc-c/46.0.0 (linux; chttp2)"),
@@ -50,18 +50,18 @@ USUAL: Final[Mapping[str, ClientName]] = {
 }
 
 
-def choose(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
+def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
     """Return the name under which a row goes out, and the one under which it goes out again where it is not met.
 
     One of the two is the suite's own. Without a seed the first is.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
-    usual = tuple(USUAL.values())[number // _ONE_IN % len(USUAL)]
-    return (OWN, usual) if seed is None or number % _ONE_IN == 0 else (usual, OWN)
+    usual = tuple(COMMON_NAMES.values())[number // _ONE_IN % len(COMMON_NAMES)]
+    return (OWN_CLIENT, usual) if seed is None or number % _ONE_IN == 0 else (usual, OWN_CLIENT)
 
 
-def seed_for(profile: str, settings: Settings, chosen: int | None = None) -> int | None:
+def choose_seed(profile: str, settings: Settings, chosen: int | None = None) -> int | None:
     """Return the seed of a run; None where every row has the suite's name, or one that the user gives by a header."""
     if profile != "certify" or HEADER.lower() in (name.lower() for name, _ in settings.headers):
         return None
-    return USUAL_SEED if chosen is None else chosen
+    return DEFAULT_SEED if chosen is None else chosen

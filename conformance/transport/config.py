@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.roles import roles
-from conformance.roles.guessed_inputs import Given, GivenTensor
+from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
-from conformance.terms import data, files
-from conformance.transport.header_values import expanded, with_variables
+from conformance.spec import data_files, files
+from conformance.transport.header_values import expand, expand_variables
 from conformance.transport.settings import SettingsError
 from conformance.wire.request import Names
 
@@ -43,7 +43,7 @@ class TargetConfig:
     extensions: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     roles: Mapping[str, Placement] | None = None
-    models: Mapping[str, Given] = field(default_factory=dict)
+    models: Mapping[str, UserInputs] = field(default_factory=dict)
 
 
 def load(path: Path) -> TargetConfig:
@@ -52,21 +52,21 @@ def load(path: Path) -> TargetConfig:
     Raises:
         SettingsError: it cannot be read, is not TOML, does not fit the schema, or names what does not exist.
     """
-    entries = written(path)
+    entries = read_entries(path)
     try:
-        return read(entries, path.parent)
+        return build_config(entries, path.parent)
     except SettingsError as error:
         raise SettingsError(f"--target-config {path}: {error}") from None
 
 
-def written(path: Path) -> dict[str, Any]:
+def read_entries(path: Path) -> dict[str, Any]:
     """Return what the file says, as it stands there: nothing is taken from the environment or from other files.
 
     Raises:
         SettingsError: it cannot be read, is not TOML, or does not fit the schema.
     """
     try:
-        entries = files.toml_of(files.read_text(path))
+        entries = files.parse_toml(files.read_text(path))
         _fits_schema(entries)
     except (files.UnreadableError, SettingsError) as error:
         raise SettingsError(f"--target-config {path}: {error}") from error
@@ -77,7 +77,7 @@ def _fits_schema(entries: Mapping[str, Any]) -> None:
     from jsonschema import Draft202012Validator  # slow to import, and needed for a file alone
     from jsonschema.exceptions import best_match
 
-    schema = json.loads((data.folder("schemas") / "target.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((data_files.find_folder("schemas") / "target.schema.json").read_text(encoding="utf-8"))
     error = best_match(Draft202012Validator(schema).iter_errors(entries))
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
@@ -86,7 +86,7 @@ def _fits_schema(entries: Mapping[str, Any]) -> None:
         raise SettingsError(f"{place}: {error.message}" if place else error.message)
 
 
-def read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
+def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
     """Return what entries that fit the schema come to.
 
     Args:
@@ -99,10 +99,10 @@ def read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
     tls = entries.get("tls", {})
     headers = entries.get("headers", {})
     return TargetConfig(
-        url=with_variables(entries["url"], "url") if "url" in entries else None,
-        grpc=with_variables(entries["grpc"], "grpc") if "grpc" in entries else None,
+        url=expand_variables(entries["url"], "url") if "url" in entries else None,
+        grpc=expand_variables(entries["grpc"], "grpc") if "grpc" in entries else None,
         timeout=entries.get("timeout"),
-        headers=tuple(f"{name}: {expanded(value, f'headers.{name}', folder)}" for name, value in headers.items()),
+        headers=tuple(f"{name}: {expand(value, f'headers.{name}', folder)}" for name, value in headers.items()),
         ca_file=str(folder / tls["ca"]) if "ca" in tls else None,
         rate=entries.get("rate"),
         insecure=tls.get("insecure", False),
@@ -111,29 +111,29 @@ def read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
         roles={role: _placement(role, entry) for role, entry in entries["roles"].items()}
         if "roles" in entries
         else None,
-        models=given_inputs(entries.get("models", {})),
+        models=build_user_inputs(entries.get("models", {})),
     )
 
 
-def given_inputs(tables: Mapping[str, Any]) -> dict[str, Given]:
+def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
     """Return the models of such tables, with the inputs that are given for them."""
     return {
         model: {
-            name: GivenTensor(tuple(tensor["shape"]), tensor["data"], tensor.get("datatype", ""))
+            name: UserTensor(tuple(tensor["shape"]), tensor["data"], tensor.get("datatype", ""))
             for name, tensor in table.get("inputs", {}).items()
         }
         for model, table in tables.items()
     }
 
 
-def tables_of(models: Mapping[str, Given]) -> dict[str, Any]:
+def to_tables(models: Mapping[str, UserInputs]) -> dict[str, Any]:
     """Return the tables of models, as `given_inputs` reads them."""
     return {
         model: {"inputs": {name: _table(tensor) for name, tensor in given.items()}} for model, given in models.items()
     }
 
 
-def _table(tensor: GivenTensor) -> dict[str, Any]:
+def _table(tensor: UserTensor) -> dict[str, Any]:
     datatype = {"datatype": tensor.datatype} if tensor.datatype else {}
     return {**datatype, "shape": list(tensor.shape), "data": list(tensor.data)}
 

@@ -13,28 +13,28 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from conformance.transport.masking import NO_NUMBER, mask_of
-from conformance.transport.vocabulary import is_word
+from conformance.transport.common_words import is_word
+from conformance.transport.masking import MIN_SECRET_DIGITS, make_mask
 
 _CREDENTIAL = re.compile(r"auth|cookie|token|secret|key|pass|credential|session|signature|jwt", re.IGNORECASE)
 _SCHEME = re.compile(r"\A[A-Za-z][\w-]* +(?=\S)")  # of an Authorization header (RFC 9110, 11.4)
-PUBLIC = frozenset({"host"})  # headers that say where a request goes
-SHORTEST = 6
-FEWEST = 4  # different characters
+PUBLIC_HEADERS = frozenset({"host"})  # headers that say where a request goes
+MIN_SECRET_CHARS = 6
+MIN_DISTINCT_CHARS = 4  # different characters
 
 
-def of(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def find_secrets(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the secrets in headers that carry credentials, by their names, the longest first."""
     return _worth(part for name, value in headers if is_credential(name) for part in _parts(name, value))
 
 
 @lru_cache(maxsize=64)
-def of_user(headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+def find_user_secrets(headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """Return the secrets in the headers that a user gave, which have any name; the longest first."""
     return _worth(part for name, value in headers if _is_hidden(name) for part in _parts(name, value))
 
 
-def shown_values(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def find_unmaskable_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return which headers of a user's have a value that cannot be hidden where a server repeats it, each with why."""
     return [(name, why) for name, value in headers if _is_hidden(name) and (why := _unfit(_bare(name, value)))]
 
@@ -45,7 +45,7 @@ def is_credential(name: str) -> bool:
 
 
 def _is_hidden(name: str) -> bool:
-    return name.lower() not in PUBLIC
+    return name.lower() not in PUBLIC_HEADERS
 
 
 def _parts(name: str, value: str) -> Iterator[str]:
@@ -71,12 +71,12 @@ def _worth(found: Iterable[str]) -> tuple[str, ...]:
 
 def _unfit(secret: str) -> str:
     """Say why a text cannot be hidden without harm to what honest servers say; empty where it can."""
-    if len(secret) < SHORTEST:
-        return f"it has fewer than {SHORTEST} characters"
-    if len(set(secret)) < FEWEST:
-        return f"it has fewer than {FEWEST} different characters"
-    if secret.isdecimal() and len(secret) < NO_NUMBER:
-        return f"it is a number of fewer than {NO_NUMBER} digits"
+    if len(secret) < MIN_SECRET_CHARS:
+        return f"it has fewer than {MIN_SECRET_CHARS} characters"
+    if len(set(secret)) < MIN_DISTINCT_CHARS:
+        return f"it has fewer than {MIN_DISTINCT_CHARS} different characters"
+    if secret.isdecimal() and len(secret) < MIN_SECRET_DIGITS:
+        return f"it is a number of fewer than {MIN_SECRET_DIGITS} digits"
     return "it is a word of the protocol" if is_word(secret) else ""
 
 
@@ -90,9 +90,9 @@ def _decoded(encoded: str) -> str:
 
 def hide(text: str, secrets: Iterable[str]) -> str:
     """Return text without secrets, and without pieces of one: messages quote the beginning of what is long."""
-    return mask_of(tuple(secrets)).text(text)
+    return make_mask(tuple(secrets)).text(text)
 
 
 def hide_bytes(data: bytes, secrets: Iterable[str], sent: bytes = b"") -> bytes:
     """Return as many bytes without secrets; `sent` is what a server may rightly repeat."""
-    return mask_of(tuple(secrets)).hidden(data, sent)
+    return make_mask(tuple(secrets)).hidden(data, sent)

@@ -7,11 +7,11 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import count
 
-from conformance.transport.manner import PLAIN, Manner
+from conformance.transport.send_options import PLAIN, SendOptions
 from conformance.wire import grpc_answer
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
-from conformance.wire.response import Answer, take_apart
+from conformance.wire.response import Answer, parse
 
 
 class FailureKind(StrEnum):
@@ -82,7 +82,7 @@ class Exchange:
     details: str = ""
     version: str = "HTTP/1.1"
     go_ahead: GoAhead | None = None
-    manner: Manner = PLAIN
+    manner: SendOptions = PLAIN
     is_chunked: bool = False
     connection: int = 0
     call: int = 0
@@ -92,7 +92,7 @@ class Exchange:
 _connections = count(1)
 
 
-def new_connection() -> int:
+def take_connection_number() -> int:
     """Return the number of a connection that is opened now."""
     return next(_connections)
 
@@ -127,8 +127,8 @@ class Reply:
     def answer(self) -> Answer:
         """The body taken apart; its outputs have the names of the role that the model fills."""
         if self.is_over_grpc:
-            return grpc_answer.take_apart(self.body).renamed(self.exchange.message.names)
-        return take_apart(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
+            return grpc_answer.parse(self.body).renamed(self.exchange.message.names)
+        return parse(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
 
     @property
     def is_http_1_0(self) -> bool:

@@ -11,19 +11,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conformance.transport.exchange import Exchange, FailureKind, new_connection
-from conformance.transport.grpc_ending import ended
+from conformance.transport.exchange import Exchange, FailureKind, take_connection_number
+from conformance.transport.grpc_ending import finish_exchange
 from conformance.transport.grpc_stream import Header, Stream
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable
+from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message
 
 if TYPE_CHECKING:
-    from conformance.transport.grpc_connection import Connection
+    from conformance.transport.grpc_connection import GrpcConnection
 
-LARGEST = 64 * 1024 * 1024  # bytes that are read of the answers to calls made together; grpc's own limit is 4 MiB
-ATTEMPTS = 5  # at a call that the server says it has not begun (RFC 9113, 8.7)
+MAX_ANSWER_BYTES = (
+    64 * 1024 * 1024
+)  # bytes that are read of the answers to calls made together; grpc's own limit is 4 MiB
+MAX_ATTEMPTS = 5  # at a call that the server says it has not begun (RFC 9113, 8.7)
 _UNCOMPRESSED = b"\0"
 _LENGTH = 4
 
@@ -34,7 +36,7 @@ class GrpcClient:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._address = settings.grpc_address
-        self._connection: Connection | None = None
+        self._connection: GrpcConnection | None = None
         self._number = 0
 
     def send(self, message: Message, *, fresh: bool = False) -> Exchange:
@@ -64,7 +66,7 @@ class GrpcClient:
             was_kept = True
         until = time.monotonic() + self.settings.deadline
         streams = self._made(messages, until)
-        for _ in range(ATTEMPTS - 1):
+        for _ in range(MAX_ATTEMPTS - 1):
             again = _not_begun(streams, was_kept=was_kept)
             if again and time.monotonic() < until:
                 streams, was_kept = self._made_again(messages, streams, again, until), False
@@ -79,17 +81,17 @@ class GrpcClient:
             self._connection.close()
         self._connection = None
 
-    def _renew(self) -> Connection:
-        from conformance.transport.grpc_connection import Connection  # what it needs comes with the extra
+    def _renew(self) -> GrpcConnection:
+        from conformance.transport.grpc_connection import GrpcConnection  # what it needs comes with the extra
 
         self.close()
-        self._connection, self._number = Connection(self.settings), new_connection()
+        self._connection, self._number = GrpcConnection(self.settings), take_connection_number()
         return self._connection
 
     def _made(self, messages: Sequence[Message], until: float) -> list[Stream]:
         """Make calls on the connection that there is."""
         streams = [Stream(self._headers(message), _framed(message.body)) for message in messages]
-        (self._connection or self._renew()).call(streams, LARGEST, until)
+        (self._connection or self._renew()).call(streams, MAX_ANSWER_BYTES, until)
         return streams
 
     def _made_again(
@@ -98,7 +100,7 @@ class GrpcClient:
         """Make some of the calls once more; where nobody listens any more, the try before is the evidence."""
         try:
             self._renew()
-        except Unreachable:
+        except UnreachableError:
             return list(streams)
         found = dict(zip(again, self._made([messages[k] for k in again], until), strict=True))
         return [found.get(k, stream) for k, stream in enumerate(streams)]
@@ -120,7 +122,7 @@ class GrpcClient:
 
     def _exchange(self, message: Message, stream: Stream) -> Exchange:
         exchange = Exchange(0, message, self._address.url + message.path, connection=self._number)
-        return ended(replace(exchange, elapsed=stream.elapsed), stream)
+        return finish_exchange(replace(exchange, elapsed=stream.elapsed), stream)
 
 
 def _framed(body: bytes) -> bytes:

@@ -29,17 +29,17 @@ from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
 
 from conformance.transport.exchange import FailureKind, TransportFailure
-from conformance.transport.grpc_frames import FRAME, FrameError, GoAway, cut, gone_away
-from conformance.transport.grpc_socket import connected, seconds_until, send_by
-from conformance.transport.grpc_stream import PREFIX, Header, Stream, declared
+from conformance.transport.grpc_frames import MAX_FRAME_BYTES, FrameError, GoAway, cut_frames, parse_goaway
+from conformance.transport.grpc_socket import connect, seconds_until, send_until
+from conformance.transport.grpc_stream import PREFIX_BYTES, Header, Stream, read_declared_length
 from conformance.transport.settings import Settings
 
-WINDOW = 16 * 1024 * 1024  # bytes that a server may send before it has to be told to go on
+WINDOW_BYTES = 16 * 1024 * 1024  # bytes that a server may send before it has to be told to go on
 # What is something of an answer; where nothing else comes, the server is as good as silent.
-OF_AN_ANSWER = (InformationalResponseReceived, ResponseReceived, TrailersReceived, StreamReset, StreamEnded)
+ANSWER_EVENTS = (InformationalResponseReceived, ResponseReceived, TrailersReceived, StreamReset, StreamEnded)
 
 
-class Connection:
+class GrpcConnection:
     """A connection, open until something goes wrong with it.
 
     Attributes:
@@ -53,7 +53,7 @@ class Connection:
             Unreachable: nobody takes the connection.
         """
         self._settings = settings
-        self._socket = connected(settings)
+        self._socket = connect(settings)
         self._http2 = H2Connection(
             H2Configuration(client_side=True, header_encoding="latin-1", validate_inbound_headers=False)
         )
@@ -63,10 +63,10 @@ class Connection:
         self._is_ready = False  # whether the server has said how many streams it takes
         self._quiet_until = self._until = 0.0  # see `call`
         self.is_usable = True
-        given = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW, SettingCodes.ENABLE_PUSH: 0}
+        given = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
         self._http2.local_settings = H2Settings(client=True, initial_values=given)
         self._http2.initiate_connection()
-        self._http2.increment_flow_control_window(WINDOW)
+        self._http2.increment_flow_control_window(WINDOW_BYTES)
 
     def close(self) -> None:
         """Close the connection."""
@@ -152,7 +152,7 @@ class Connection:
         """Send a frame of a stream's body; say whether there may be room for another."""
         if stream.is_done or stream.at > len(stream.body):
             return False
-        room = min(FRAME, self._http2.local_flow_control_window(stream.number))
+        room = min(MAX_FRAME_BYTES, self._http2.local_flow_control_window(stream.number))
         if room <= 0:
             return False
         piece = stream.body[stream.at : stream.at + room]
@@ -164,7 +164,7 @@ class Connection:
 
     def _flush(self) -> None:
         if octets := self._http2.data_to_send():
-            send_by(self._socket, octets, min(self._quiet_until, self._until))
+            send_until(self._socket, octets, min(self._quiet_until, self._until))
 
     # --- receiving ---
 
@@ -183,8 +183,8 @@ class Connection:
         if not octets:
             raise ConnectionError("closed by the server")
         self._unread += octets
-        for frame in cut(self._unread):
-            if gone := gone_away(frame):
+        for frame in cut_frames(self._unread):
+            if gone := parse_goaway(frame):
                 self._go_away(gone)  # h2 would take no further frames, though calls that were begun go on
                 continue
             for event in self._http2.receive_data(frame):
@@ -197,7 +197,7 @@ class Connection:
         stream = self._streams.get(getattr(event, "stream_id", None) or 0)
         if stream is None:
             return
-        if isinstance(event, OF_AN_ANSWER):
+        if isinstance(event, ANSWER_EVENTS):
             self._hear()
         if isinstance(event, ResponseReceived):
             stream.headers = _decoded(event.headers)
@@ -218,9 +218,13 @@ class Connection:
         stream.data += event.data or b""
         with suppress(StreamClosedError):
             self._http2.acknowledge_received_data(event.flow_controlled_length or 0, stream.number)
-        if stream.has_messages and len(stream.data) >= PREFIX and (length := declared(stream.data)) > limit:
+        if (
+            stream.has_messages
+            and len(stream.data) >= PREFIX_BYTES
+            and (length := read_declared_length(stream.data)) > limit
+        ):
             self._stop(stream, f"a message of {length} bytes, and {limit} are read at most")
-        elif sum(len(one.data) - PREFIX for one in self._streams.values()) > limit:
+        elif sum(len(one.data) - PREFIX_BYTES for one in self._streams.values()) > limit:
             self._stop(stream, f"answer longer than {limit} bytes")
 
     def _stop(self, stream: Stream, text: str) -> None:

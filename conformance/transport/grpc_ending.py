@@ -10,7 +10,7 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.grpc_stream import PREFIX, Stream, declared, is_grpc
+from conformance.transport.grpc_stream import PREFIX_BYTES, Stream, is_grpc, read_declared_length
 
 # The codes by number, each with the HTTP status that stands for it, as google.rpc.Code maps them: what is 400 and above
 # is a refusal.
@@ -36,19 +36,19 @@ CODES: tuple[tuple[str, int], ...] = (
 OK, UNKNOWN = CODES[0], CODES[2]
 
 # What a client makes of an answer of a gateway that speaks no gRPC.
-OF_HTTP = {
+CODES_BY_HTTP_STATUS = {
     400: "INTERNAL",
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
     404: "UNIMPLEMENTED",
     **dict.fromkeys((429, 502, 503, 504), "UNAVAILABLE"),
 }
-RESETS = {0: "NO_ERROR", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR", 7: "REFUSED_STREAM", 8: "CANCEL"}
+RESET_NAMES = {0: "NO_ERROR", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR", 7: "REFUSED_STREAM", 8: "CANCEL"}
 # Resets by which a server without room for a call says so of the call, as it says by a status.
-WITHOUT_ROOM = {7: CODES[14], 11: CODES[8]}
+CODES_BY_RESET = {7: CODES[14], 11: CODES[8]}
 
 
-def ended(exchange: Exchange, stream: Stream) -> Exchange:
+def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
     """Return the exchange of a call whose stream is done."""
     pairs = (*stream.headers, *stream.trailers)
     found = replace(exchange, headers=tuple(pair for pair in pairs if not pair[0].startswith(":")))
@@ -59,11 +59,11 @@ def ended(exchange: Exchange, stream: Stream) -> Exchange:
         return _failed(found, FailureKind.MALFORMED, "more than one status")
     if given is not None:
         return _with_status(found, stream, given)
-    if stream.reset in WITHOUT_ROOM:
-        code, status = WITHOUT_ROOM[stream.reset]
+    if stream.reset in CODES_BY_RESET:
+        code, status = CODES_BY_RESET[stream.reset]
         return replace(found, status=status, code=code, details="the stream was reset")
     if stream.reset is not None:
-        name = RESETS.get(stream.reset, f"error code {stream.reset}")
+        name = RESET_NAMES.get(stream.reset, f"error code {stream.reset}")
         return _failed(found, FailureKind.STATUSLESS, f"the stream was reset ({name}) without a status")
     return _of_http(found, stream, _last(stream, ":status") or "")
 
@@ -86,7 +86,9 @@ def _of_http(found: Exchange, stream: Stream, http: str) -> Exchange:
         return _failed(found, FailureKind.STATUSLESS, f"{what} without a status")
     if http.startswith("2"):
         return _failed(found, FailureKind.STATUSLESS, f"HTTP status {http} without a status of gRPC")
-    return replace(found, status=int(http), code=OF_HTTP.get(int(http), "UNKNOWN"), details=f"HTTP status {http}")
+    return replace(
+        found, status=int(http), code=CODES_BY_HTTP_STATUS.get(int(http), "UNKNOWN"), details=f"HTTP status {http}"
+    )
 
 
 def _is_code(text: str) -> bool:
@@ -109,14 +111,14 @@ def _message(data: bytearray) -> tuple[bytes, str]:
     """Return the one message of an answer, or what there is instead."""
     if not data:
         return b"", "no message"
-    length = declared(data)
-    if len(data) < PREFIX or len(data) < PREFIX + length:
+    length = read_declared_length(data)
+    if len(data) < PREFIX_BYTES or len(data) < PREFIX_BYTES + length:
         return b"", f"a message cut short after {len(data)} bytes"
     if data[0]:
         return b"", "a compressed message, which nobody asked for"
-    if len(data) > PREFIX + length:
-        return b"", f"{len(data) - PREFIX - length} bytes behind its message"
-    return bytes(memoryview(data)[PREFIX:]), ""
+    if len(data) > PREFIX_BYTES + length:
+        return b"", f"{len(data) - PREFIX_BYTES - length} bytes behind its message"
+    return bytes(memoryview(data)[PREFIX_BYTES:]), ""
 
 
 def _failed(exchange: Exchange, kind: FailureKind, text: str) -> Exchange:

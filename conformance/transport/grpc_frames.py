@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-HEAD = 9  # bytes in front of a frame, of which the first three are its length
-FRAME = 16 * 1024  # bytes of data in one frame that every peer takes, and that we take
-GOAWAY = 7  # the type of a frame
+FRAME_HEAD_BYTES = 9  # bytes in front of a frame, of which the first three are its length
+MAX_FRAME_BYTES = 16 * 1024  # bytes of data in one frame that every peer takes, and that we take
+GOAWAY_TYPE = 7  # the type of a frame
 _LENGTH, _GOAWAY_SIZE = 3, 8
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake
 
@@ -32,7 +32,7 @@ class GoAway:
     code: int
 
 
-def cut(octets: bytearray) -> Iterator[bytes]:
+def cut_frames(octets: bytearray) -> Iterator[bytes]:
     """Take whole frames off the front, one at a time: what is wrong with one says nothing of those before it.
 
     Raises:
@@ -40,32 +40,32 @@ def cut(octets: bytearray) -> Iterator[bytes]:
     """
     while len(octets) >= _LENGTH:
         size = int.from_bytes(octets[:_LENGTH], "big")
-        if size > FRAME:
-            raise FrameError(_told(bytes(octets[:_LENGTH]), size))
-        if len(octets) < HEAD + size:
+        if size > MAX_FRAME_BYTES:
+            raise FrameError(_describe_octets(bytes(octets[:_LENGTH]), size))
+        if len(octets) < FRAME_HEAD_BYTES + size:
             return
-        frame = bytes(octets[: HEAD + size])
-        del octets[: HEAD + size]
+        frame = bytes(octets[: FRAME_HEAD_BYTES + size])
+        del octets[: FRAME_HEAD_BYTES + size]
         yield frame
 
 
-def _told(first: bytes, size: int) -> str:
+def _describe_octets(first: bytes, size: int) -> str:
     if first == b"HTT":
         return "an answer of HTTP/1"
     if first.startswith(_TLS_RECORDS):
         return "a record of TLS"
-    return f"a frame of {size} bytes, and {FRAME} were agreed"
+    return f"a frame of {size} bytes, and {MAX_FRAME_BYTES} were agreed"
 
 
-def gone_away(frame: bytes) -> GoAway | None:
+def parse_goaway(frame: bytes) -> GoAway | None:
     """Return what a frame says of the end of its connection, None where it is about something else.
 
     Raises:
         FrameError: it is too short to say it.
     """
-    if frame[3] != GOAWAY:
+    if frame[3] != GOAWAY_TYPE:
         return None
-    said = frame[HEAD:]
+    said = frame[FRAME_HEAD_BYTES:]
     if len(said) < _GOAWAY_SIZE:
         raise FrameError(f"a GOAWAY of {len(said)} bytes")
     return GoAway(int.from_bytes(said[:4], "big") & 0x7FFFFFFF, int.from_bytes(said[4:8], "big"))

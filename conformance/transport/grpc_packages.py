@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from conformance.terms import extras
+from conformance.spec import extras
 
 EXTRA = "grpc"
-INSTALL_GRPC = extras.command(EXTRA)
+INSTALL_GRPC = extras.format_install_command(EXTRA)
 
 
 def has_grpc() -> bool:
@@ -23,4 +23,4 @@ def expect_grpc(what: str) -> None:
         MissingExtraError: it cannot; the message says that `what` needs the extra.
     """
     if not has_grpc():
-        raise extras.MissingExtraError(extras.missing(EXTRA, what))
+        raise extras.MissingExtraError(extras.describe_missing(EXTRA, what))

@@ -7,10 +7,10 @@ import ssl
 import time
 
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable, is_about_trust
+from conformance.transport.unreachable import UnreachableError, is_about_trust
 
 
-def connected(settings: Settings) -> socket.socket:
+def connect(settings: Settings) -> socket.socket:
     """Return a socket that is connected, through TLS where the target has that.
 
     Raises:
@@ -23,7 +23,7 @@ def connected(settings: Settings) -> socket.socket:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return context.wrap_socket(plain, server_hostname=address.host) if context else plain
     except OSError as error:
-        raise Unreachable(
+        raise UnreachableError(
             f"cannot connect to {address.url}: {error}",
             is_untrusted=is_about_trust(error),
             is_refused=isinstance(error, ConnectionRefusedError),
@@ -39,7 +39,7 @@ def _context(settings: Settings) -> ssl.SSLContext:
     return context
 
 
-def send_by(connection: socket.socket, octets: bytes, until: float) -> None:
+def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
     """Send all bytes, piece by piece: `sendall` begins to count anew with each record of TLS.
 
     Args:

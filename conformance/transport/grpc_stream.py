@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from conformance.transport.exchange import TransportFailure
 
 Header = tuple[str, str]
-PREFIX = 5  # bytes in front of a message: whether it is compressed, and its length
+PREFIX_BYTES = 5  # bytes in front of a message: whether it is compressed, and its length
 
 
-def declared(data: bytes | bytearray) -> int:
+def read_declared_length(data: bytes | bytearray) -> int:
     """Return the length that the first message of a stream says it has."""
-    return int.from_bytes(data[1:PREFIX], "big")
+    return int.from_bytes(data[1:PREFIX_BYTES], "big")
 
 
 def is_grpc(content_type: str = "application/grpc") -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.roles.model import Model
-from conformance.transport.broken import Broken
+from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import Target
-from conformance.wire.grpc_request import Edit, grpc_call, infer_message
+from conformance.wire.grpc_request import Edit, make_grpc_call, make_infer_message
 from conformance.wire.request import InferRequest, Message
 
 
@@ -27,7 +27,7 @@ class GrpcTarget:
         self.over_http = over_http
 
     @property
-    def broken_before(self) -> list[Broken]:
+    def broken_before(self) -> list[BrokenRequest]:
         """What broke over gRPC while the target was surveyed."""
         return [one for one in self.over_http.survey_broken if one.reply.is_over_grpc]
 
@@ -47,11 +47,11 @@ class GrpcTarget:
 
     def infer(self, request: InferRequest, /, edit: Edit | None = None) -> Reply:
         """Send an inference request on a kept connection; `edit` changes its message."""
-        return self.send(infer_message(request, edit))
+        return self.send(make_infer_message(request, edit))
 
     def call(self, method: str, **fields: Any) -> Reply:
         """Call a method with the fields of its request."""
-        return self.send(grpc_call(method, **fields))
+        return self.send(make_grpc_call(method, **fields))
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
         """Send a call; `fresh` asks for a connection of its own."""
@@ -67,7 +67,7 @@ class GrpcTarget:
 
     def message(self, request: InferRequest, /) -> Message:
         """Return an inference request as it is sent over this transport."""
-        return infer_message(request)
+        return make_infer_message(request)
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server answers one: typed contents, where they can be had, then raw ones."""

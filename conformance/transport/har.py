@@ -47,7 +47,7 @@ class Bodies(Protocol):
         """Return the members; `encoding` is the name of the one that says `base64`."""
 
 
-def entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
+def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
     """Yield an entry for each exchange of a call; one for a call that found no server."""
     url = settings.where(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
@@ -63,7 +63,7 @@ def entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str
             "_scope": call.scope,
             "_call": call.index,
             "_place": place,
-            **_given(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
+            **_without_none(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
             **({"_died": True} if call.has_died else {}),
             **_failed(exchange),
             **(
@@ -86,7 +86,7 @@ def _failed(exchange: Exchange) -> dict[str, Any]:
     return {"_failure": exchange.failure.text, "_failure_kind": str(exchange.failure.kind)}
 
 
-def _given(**members: str | None) -> dict[str, str]:
+def _without_none(**members: str | None) -> dict[str, str]:
     return {name: value for name, value in members.items() if value}
 
 
@@ -128,16 +128,16 @@ def _headers(headers: Sequence[tuple[str, str]], hidden: Collection[str]) -> lis
     return [{"name": name, "value": HIDDEN if name.lower() in hidden else value} for name, value in headers]
 
 
-def places_of_bodies(entry: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+def find_bodies(entry: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the members of an entry that hold a body, each with the name of the one that says its encoding."""
     if "postData" in entry["request"]:
         yield entry["request"]["postData"], REQUEST_ENCODING
     yield entry["response"]["content"], ANSWER_ENCODING
 
 
-def document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def format_document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the text of an archive in pieces: a line for what `log` says, and one for each entry."""
-    yield head(log)
+    yield format_head(log)
     separator = ""
     for entry in entries:
         yield f"{separator}{json.dumps(entry)}"
@@ -145,7 +145,7 @@ def document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> It
     yield "\n]}}\n"
 
 
-def head(log: Mapping[str, Any]) -> str:
+def format_head(log: Mapping[str, Any]) -> str:
     """Return the line before the first entry."""
     return json.dumps({"log": log}).removesuffix("}}") + ', "entries": [\n'
 
@@ -153,7 +153,7 @@ def head(log: Mapping[str, Any]) -> str:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def exchange_of(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
+def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
     """Return the exchange that an entry is; a body of which little was kept is an `Excerpt`.
 
     Raises:

@@ -16,11 +16,11 @@ from typing import Any, Final
 KIB: Final = 1024
 # From this length on, in bytes, a body has its digest, and stands in a recording only once. What is shorter is packed
 # into less than a digest where it repeats.
-SHARED: Final = 4 * KIB
+MIN_SHARED_BYTES: Final = 4 * KIB
 # Bytes of all bodies of a recording together; a certification of everything has 90 MB of them.
-MOST_BYTES: Final = 384 * KIB * KIB
+MAX_TOTAL_BYTES: Final = 384 * KIB * KIB
 # Brackets of a body that is written as text: who reads a line counts them before it trusts a parser with it.
-_MOST_BRACKETS: Final = 100_000
+_MAX_BRACKETS: Final = 100_000
 _NO_TEXT: Final = re.compile(rb"[^\t\n\r -~]")
 
 
@@ -29,7 +29,7 @@ class BodyError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class BodyLimit:
     """How much is kept of a body, in bytes.
 
     Attributes:
@@ -43,9 +43,9 @@ class Limit:
 
 
 # The longest honest bodies are those of the suite's longest tensors, 5 MiB.
-JUDGED: Final = Limit(8 * KIB * KIB, 4 * KIB, KIB)
+JUDGED_LIMIT: Final = BodyLimit(8 * KIB * KIB, 4 * KIB, KIB)
 # The suite sends the same again when a recording is judged, so that a digest is as good as the body.
-REPEATABLE: Final = Limit(KIB, KIB // 4, 0)
+REPEATABLE_LIMIT: Final = BodyLimit(KIB, KIB // 4, 0)
 
 
 class Excerpt(bytes):
@@ -72,15 +72,15 @@ class Excerpt(bytes):
         return self.length == len(body) and self.digest == sha256(body).hexdigest()
 
 
-def shortened(body: bytes, limit: Limit) -> bytes:
+def shorten(body: bytes, limit: BodyLimit) -> bytes:
     """Return a body, or its excerpt where it is longer than the limit."""
     if isinstance(body, Excerpt) or len(body) <= limit.whole:
         return body
     kept = body[: limit.head] + body[len(body) - limit.tail :]
-    return Excerpt.of(kept, len(body), digest_of(body), limit.head)
+    return Excerpt.of(kept, len(body), compute_digest(body), limit.head)
 
 
-def digest_of(body: bytes) -> str:
+def compute_digest(body: bytes) -> str:
     """Return the SHA-256 of a whole body, in hexadecimal digits."""
     return body.digest if isinstance(body, Excerpt) else sha256(body).hexdigest()
 
@@ -90,7 +90,7 @@ class BodyWriter:
     """Turns the bodies of one recording into members of its entries, in the order in which they stand there."""
 
     _seen: dict[str, bool] = field(default_factory=dict)  # digest -> whether it stands there whole
-    _room: int = MOST_BYTES
+    _room: int = MAX_TOTAL_BYTES
 
     def members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return the members that a body is.
@@ -99,10 +99,10 @@ class BodyWriter:
             body: whole, or an excerpt.
             encoding: the name of the member that says `base64`.
         """
-        if len(body) < SHARED and not isinstance(body, Excerpt):
+        if len(body) < MIN_SHARED_BYTES and not isinstance(body, Excerpt):
             return _written(body, encoding)
-        digest = digest_of(body)
-        body = shortened(body, JUDGED if len(body) <= self._room else REPEATABLE)
+        digest = compute_digest(body)
+        body = shorten(body, JUDGED_LIMIT if len(body) <= self._room else REPEATABLE_LIMIT)
         is_whole = not isinstance(body, Excerpt)
         if self._seen.get(digest, False) or (digest in self._seen and not is_whole):
             return {"_sha256": digest}
@@ -116,7 +116,7 @@ class BodyWriter:
 
 
 def _written(body: bytes, encoding: str) -> dict[str, str]:
-    if _NO_TEXT.search(body) or body.count(b"[") + body.count(b"{") > _MOST_BRACKETS:
+    if _NO_TEXT.search(body) or body.count(b"[") + body.count(b"{") > _MAX_BRACKETS:
         return {"text": b64encode(body).decode(), encoding: "base64"}
     return {"text": body.decode("ascii")}
 
@@ -143,7 +143,7 @@ class BodyReader:
             found: bytes = _excerpt(members)
         elif "text" in members:
             found = _read(members, encoding)
-            if digest is not None and digest_of(found) != digest:
+            if digest is not None and compute_digest(found) != digest:
                 raise BodyError("a body is not the one that its digest says")
         elif digest in self._seen:
             return self._seen[str(digest)]

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from conformance.terms import files, packed_files
-from conformance.terms.files import UnreadableError
+from conformance.spec import files, packed_files
+from conformance.spec.files import UnreadableError
 from conformance.transport.har import NAMES
 
 _END = b"]"
@@ -29,20 +29,20 @@ def read(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]]]:
     Raises:
         UnreadableError: now, or at one of the entries: the file cannot be read, or is no archive.
     """
-    lines = packed_files.lines(path)
+    lines = packed_files.read_lines(path)
     first = next(lines, b"")
     if first.rstrip().endswith(b"["):
         log = _log(first + b"]}}")
         return log, _entries(lines, log)
-    if first.startswith(packed_files.MAGIC):
+    if first.startswith(packed_files.XZ_MAGIC):
         raise UnreadableError("is packed twice")
     log = _log(b"".join(chain((first,), lines)))
     return log, iter(log["entries"])
 
 
 def _log(text: bytes) -> dict[str, Any]:
-    document = files.json_of(text)
-    log = files.understood(lambda: document["log"])
+    document = files.parse_json(text)
+    log = files.convert_errors(lambda: document["log"])
     if not isinstance(log, dict) or not isinstance(log.get("entries"), list):
         raise UnreadableError("has no entries")
     return log
@@ -53,7 +53,7 @@ def _entries(lines: Iterator[bytes], log: dict[str, Any]) -> Iterator[Mapping[st
         if line.startswith(_END):
             break
         if entry := line.rstrip().removesuffix(b","):  # where there is none, its line is empty
-            yield files.json_of(entry)
+            yield files.parse_json(entry)
     else:
         raise UnreadableError("is cut short")
     log |= _log(b'{"log": {"entries": [' + line)

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from conformance.terms import files
+from conformance.spec import files
 from conformance.transport.settings import SettingsError
 
-_LARGEST: Final = 64 * 1024  # bytes of a file that holds a value
+_MAX_FILE_BYTES: Final = 64 * 1024  # bytes of a file that holds a value
 _PLACE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
 
 
@@ -33,10 +33,10 @@ def from_command_line(headers: Iterable[str]) -> list[str]:
 
 def _header(header: str) -> str:
     name, colon, value = header.partition(":")
-    return f"{name}:{expanded(value.strip(), f'--target-header {name!r}')}" if colon else header
+    return f"{name}:{expand(value.strip(), f'--target-header {name!r}')}" if colon else header
 
 
-def expanded(value: str, place: str, folder: Path | None = None) -> str:
+def expand(value: str, place: str, folder: Path | None = None) -> str:
     """Return a value as it is sent.
 
     Args:
@@ -49,10 +49,10 @@ def expanded(value: str, place: str, folder: Path | None = None) -> str:
     """
     if value.startswith("@") and not value.startswith("@@"):
         return _of_file((folder or Path()) / value[1:], place)
-    return with_variables(value[1:] if value.startswith("@@") else value, place)
+    return expand_variables(value[1:] if value.startswith("@@") else value, place)
 
 
-def with_variables(text: str, place: str) -> str:
+def expand_variables(text: str, place: str) -> str:
     """Return text with ${NAME} replaced from the environment.
 
     Raises:
@@ -75,7 +75,7 @@ def with_variables(text: str, place: str) -> str:
 
 def _of_file(path: Path, place: str) -> str:
     try:
-        return files.read_text(path, _LARGEST).strip()
+        return files.read_text(path, _MAX_FILE_BYTES).strip()
     except files.UnreadableError as error:
         hint = "" if path.exists() else "; write @@ for a value that begins with @"
         raise SettingsError(f"{place}: the file {path}: {error}{hint}") from error

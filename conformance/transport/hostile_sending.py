@@ -13,7 +13,7 @@ from conformance.transport.settings import Settings
 from conformance.wire.request import Message
 
 
-class End(Enum):
+class ConnectionEnd(Enum):
     """What becomes of the client's side of a connection, once everything is sent."""
 
     OPEN = auto()  # it stays open, as if more were coming
@@ -38,7 +38,7 @@ class Octets:
     filling: bytes = b""
     times: int = 0
     tail: bytes = b""
-    end: End = End.OPEN
+    end: ConnectionEnd = ConnectionEnd.OPEN
     most: int = 1
 
     @property
@@ -48,11 +48,11 @@ class Octets:
 
 
 # A server that waits for as long as we do is given that much longer to say so.
-PATIENCE = 1.5
+TIMEOUT_FACTOR = 1.5
 _RESET = TransportFailure(FailureKind.CLOSED, "reset by the client")
 
 
-def sent(settings: Settings, message: Message, octets: Octets) -> list[Exchange]:
+def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Exchange]:
     """Send octets, and read what comes back until the connection ends or so many answers are there.
 
     Raises:
@@ -60,12 +60,12 @@ def sent(settings: Settings, message: Message, octets: Octets) -> list[Exchange]
     """
     note = f"{octets.described} ({octets.size} bytes)"
     answers: list[Exchange] = []
-    with sockets.connect(replace(settings, timeout=PATIENCE * settings.timeout)) as connection:
+    with sockets.connect(replace(settings, timeout=TIMEOUT_FACTOR * settings.timeout)) as connection:
         broken = connection.send([octets.head + octets.filling * octets.times + octets.tail])
-        if octets.end is End.RESET:
+        if octets.end is ConnectionEnd.RESET:
             connection.reset()
             return [Exchange(0, message, settings.url + message.path, failure=_RESET, note=note, as_octets=True)]
-        if octets.end is End.DONE:
+        if octets.end is ConnectionEnd.DONE:
             connection.end_sending()
         while len(answers) < octets.most:
             found = connection.receive(message)
@@ -77,7 +77,7 @@ def sent(settings: Settings, message: Message, octets: Octets) -> list[Exchange]
 
 
 @contextmanager
-def held(settings: Settings, pieces: Sequence[bytes]) -> Iterator[None]:
+def hold_connections(settings: Settings, pieces: Sequence[bytes]) -> Iterator[None]:
     """Open a connection for each piece, send it, and leave them open until the end of the context.
 
     Raises:

@@ -18,14 +18,14 @@ import httpcore
 
 from conformance import __version__
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.http_pool import ERRORS, Clock, EndlessError, has_more, headers_of, pool
+from conformance.transport.http_pool import ERRORS, Clock, EndlessError, encode_headers, has_more, make_pool
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable, is_about_refusal, is_about_trust
+from conformance.transport.unreachable import UnreachableError, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
 
 USER_AGENT = f"oip-conformance/{__version__}"
 
-KEPT = 1 << 20  # bytes of an answer that is too long
+MAX_KEPT_BYTES = 1 << 20  # bytes of an answer that is too long
 # How a connection ends that the other side has closed.
 _ENDS = (FailureKind.CLOSED, FailureKind.BROKEN)
 # What stands in a path or a query as it is (RFC 3986, 3.3 and 3.4); a per cent sign where it begins an escape.
@@ -93,7 +93,7 @@ class HttpClient:
     def _again(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
         try:
             return self._exchange(self._renew(connections), exchange.message)
-        except Unreachable:
+        except UnreachableError:
             return exchange  # the server went down with the first attempt: that one is the evidence
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class HttpClient:
         return self._pool
 
     def _new_pool(self) -> httpcore.ConnectionPool:
-        return pool(self._context, self._clock)
+        return make_pool(self._context, self._clock)
 
     def _exchange(self, connections: httpcore.ConnectionPool, message: Message, share: int = 1) -> Exchange:
         url = self.settings.url + message.path
@@ -117,7 +117,7 @@ class HttpClient:
         try:
             response = connections.handle_request(self._request(message, url))
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-            raise Unreachable(
+            raise UnreachableError(
                 f"cannot connect to {self.settings.url}: {error}",
                 is_untrusted=is_about_trust(error),
                 is_refused=is_about_refusal(error),
@@ -145,7 +145,7 @@ class HttpClient:
         return httpcore.Request(
             message.method,
             parsed,
-            headers=headers_of(self._headers(message, host)),
+            headers=encode_headers(self._headers(message, host)),
             content=message.body or None,
             extensions={"timeout": self._timeout},
         )
@@ -157,7 +157,7 @@ class HttpClient:
             for part in response.iter_stream():
                 body.write(part)
                 if body.tell() > most:
-                    body.truncate(KEPT)
+                    body.truncate(MAX_KEPT_BYTES)
                     return body.getvalue(), _endless(f"answer longer than {most} bytes")
         except ERRORS as error:
             return body.getvalue(), self._failure(error)

@@ -19,7 +19,7 @@ import httpcore
 
 # Everything that httpcore raises about a peer.
 ERRORS: Final = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
-MOST_CONNECTIONS, MOST_KEPT = 8, 4
+MAX_CONNECTIONS, MAX_KEPT_CONNECTIONS = 8, 4
 
 
 class EndlessError(httpcore.ReadTimeout):
@@ -55,12 +55,12 @@ class Clock(threading.local):
         return left
 
 
-def pool(context: ssl.SSLContext, clock: Clock) -> httpcore.ConnectionPool:
+def make_pool(context: ssl.SSLContext, clock: Clock) -> httpcore.ConnectionPool:
     """Return a pool of connections whose reads keep to the clock."""
     return httpcore.ConnectionPool(
         ssl_context=context,
-        max_connections=MOST_CONNECTIONS,
-        max_keepalive_connections=MOST_KEPT,
+        max_connections=MAX_CONNECTIONS,
+        max_keepalive_connections=MAX_KEPT_CONNECTIONS,
         network_backend=_Backend(clock),
     )
 
@@ -127,6 +127,6 @@ def has_more(response: httpcore.Response) -> bool:
     return isinstance(state, h11.Connection) and bool(state.trailing_data[0])
 
 
-def headers_of(given: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+def encode_headers(given: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     """Return headers as they go out."""
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]

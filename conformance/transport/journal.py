@@ -17,30 +17,30 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from conformance import __version__
-from conformance.terms.ledger import Party
+from conformance.spec.ledger import Party
 from conformance.transport import har
 from conformance.transport.call import Call
 from conformance.transport.har_bodies import (
-    JUDGED,
-    MOST_BYTES,
-    REPEATABLE,
+    JUDGED_LIMIT,
+    MAX_TOTAL_BYTES,
+    REPEATABLE_LIMIT,
+    BodyLimit,
     BodyWriter,
     Excerpt,
-    Limit,
-    digest_of,
-    shortened,
+    compute_digest,
+    shorten,
 )
 from conformance.transport.settings import Settings
 
-PART, BODIES = "run.har.part", "run.har.bodies"
+PART_NAME, BODIES_NAME = "run.har.part", "run.har.bodies"
 # The members of an entry that say where it belongs.
-PLACE = ("_scope", "_call", "_place")
+PLACE_MEMBERS = ("_scope", "_call", "_place")
 # What an earlier run has left in a folder.
-OF_ANOTHER_RUN = (*har.NAMES, f"{har.NAME}.partial", f"{PART}*", f"{BODIES}*")
+STALE_PATTERNS = (*har.NAMES, f"{har.NAME}.partial", f"{PART_NAME}*", f"{BODIES_NAME}*")
 # Of xz: a window of 1 MiB, which holds a request beside its answer, at a fourth of the time of xz's own default.
-PRESET: Final = 1
+XZ_PRESET: Final = 1
 # Characters that are packed at a time, while what comes next is put together.
-PIECE: Final = 1 << 20
+PIECE_CHARS: Final = 1 << 20
 
 
 class JournalError(OSError):
@@ -57,10 +57,10 @@ class Journal:
         requests: how much is kept of those that are sent.
     """
 
-    def __init__(self, folder: Path, process: str, settings: Settings, requests: Limit = REPEATABLE) -> None:
+    def __init__(self, folder: Path, process: str, settings: Settings, requests: BodyLimit = REPEATABLE_LIMIT) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / f"{PART}{process}"
-        self._bodies = _StoredBodies(folder / f"{BODIES}{process}", requests)
+        self._path = folder / f"{PART_NAME}{process}"
+        self._bodies = _StoredBodies(folder / f"{BODIES_NAME}{process}", requests)
         for path in (self._path, self._bodies.path):
             path.unlink(missing_ok=True)
         self._settings = settings
@@ -72,8 +72,8 @@ class Journal:
             JournalError: it cannot be written.
         """
         lines = [
-            f"{json.dumps([entry[name] for name in PLACE])}\t{json.dumps(entry)}\n"
-            for entry in har.entries(call, self._settings, self._bodies)
+            f"{json.dumps([entry[name] for name in PLACE_MEMBERS])}\t{json.dumps(entry)}\n"
+            for entry in har.make_entries(call, self._settings, self._bodies)
         ]
         try:
             # The lines first: where there is no room for a body, the line that names it says so.
@@ -89,16 +89,16 @@ class _StoredBodies:
     """The bodies of one process, each once: as members of an entry where in the file they are."""
 
     path: Path
-    requests: Limit
+    requests: BodyLimit
     _places: dict[str, dict[str, Any]] = field(default_factory=dict)
     _new: list[bytes] = field(default_factory=list)
     _end: int = 0
 
     def members(self, body: bytes, encoding: str) -> dict[str, Any]:
         """Return where a body is, from `flush` on."""
-        limit = JUDGED if encoding == har.ANSWER_ENCODING else self.requests
-        body = shortened(body, limit if self._end + len(body) <= MOST_BYTES else REPEATABLE)
-        digest = digest_of(body)
+        limit = JUDGED_LIMIT if encoding == har.ANSWER_ENCODING else self.requests
+        body = shorten(body, limit if self._end + len(body) <= MAX_TOTAL_BYTES else REPEATABLE_LIMIT)
+        digest = compute_digest(body)
         known = self._places.get(digest)
         if known is not None and (isinstance(body, Excerpt) or "head" not in known):
             return {"_at": known}
@@ -141,7 +141,7 @@ def merge(
     Raises:
         OSError: it cannot be written; the parts are left as they are, and nothing else.
     """
-    parts = [_Part(path) for path in sorted(folder.glob(f"{PART}*"))]
+    parts = [_Part(path) for path in sorted(folder.glob(f"{PART_NAME}*"))]
     log: dict[str, Any] = {
         "version": "1.2",
         "creator": {"name": "oip-conformance", "version": __version__},
@@ -153,8 +153,8 @@ def merge(
     }
     partial = folder / f"{har.NAME}.partial"
     try:
-        with lzma.open(partial, "wb", preset=PRESET) as file:
-            _pack(har.document(log, _in_order(parts, order)), file)
+        with lzma.open(partial, "wb", preset=XZ_PRESET) as file:
+            _pack(har.format_document(log, _in_order(parts, order)), file)
         partial.replace(folder / har.NAME)
     except (ValueError, LookupError, TypeError) as error:  # the disk was full then
         partial.unlink(missing_ok=True)
@@ -183,7 +183,7 @@ def _pieces(lines: Iterator[str]) -> Iterator[bytes]:
     piece = bytearray()
     for line in lines:
         piece += line.encode("ascii")
-        if len(piece) >= PIECE:
+        if len(piece) >= PIECE_CHARS:
             yield bytes(piece)
             piece.clear()
     yield bytes(piece)
@@ -213,7 +213,7 @@ class _Part:
 
     @property
     def bodies(self) -> Path:
-        return self.path.with_name(BODIES + self.path.name.removeprefix(PART))
+        return self.path.with_name(BODIES_NAME + self.path.name.removeprefix(PART_NAME))
 
     def places(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
         """Yield of each entry where it belongs in the run, and where its line begins."""
@@ -235,7 +235,7 @@ def _whole(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict
     Raises:
         ValueError: a body is not there.
     """
-    for members, encoding in har.places_of_bodies(entry):
+    for members, encoding in har.find_bodies(entry):
         place = members.pop("_at")
         stored.seek(place["start"])
         body = stored.read(place["size"])
@@ -243,7 +243,7 @@ def _whole(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict
             raise ValueError("a body is cut short")
         if "head" in place:
             body = Excerpt.of(body, place["length"], place["digest"], place["head"])
-        elif digest_of(body) != place["digest"]:  # something before it was not written whole
+        elif compute_digest(body) != place["digest"]:  # something before it was not written whole
             raise ValueError("a body is another")
         members.update(bodies.members(body, encoding))
     return entry

@@ -15,16 +15,16 @@ from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, TransportFailure
 from conformance.wire.request import Message
 
-COOKIE: Final = "set-cookie"
+COOKIE_HEADER: Final = "set-cookie"
 HIDDEN: Final = "..."
-_LARGEST: Final = 16 * 1024 * 1024  # bytes that a coded body is looked at for
+_MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # bytes that a coded body is looked at for
 _GZIP, _ZLIB = 31, 15
 _WINDOWS: Final = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
-def masked(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
+def mask_exchange(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
     """Return an exchange without secrets, and without the values of the server's cookies."""
-    headers = tuple((name, HIDDEN if name.lower() == COOKIE else value) for name, value in exchange.headers)
+    headers = tuple((name, HIDDEN if name.lower() == COOKIE_HEADER else value) for name, value in exchange.headers)
     if not secrets:
         return exchange if headers == exchange.headers else replace(exchange, headers=headers)
     failure, sent = exchange.failure, _sent(exchange.message)
@@ -53,7 +53,7 @@ def _body(exchange: Exchange, secrets: Sequence[str], sent: bytes) -> bytes:
         return plain
     unpacker = zlib.decompressobj(wbits=window)
     try:
-        inside = unpacker.decompress(exchange.body, _LARGEST)
+        inside = unpacker.decompress(exchange.body, _MAX_DECODED_BYTES)
     except zlib.error:
         return plain
     if not unpacker.eof or unpacker.unused_data or (hidden := hide_bytes(inside, secrets, sent)) == inside:

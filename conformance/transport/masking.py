@@ -21,11 +21,11 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.transport.spellings import folded, spellings, unescaped
-from conformance.transport.vocabulary import pieces_of, vocabulary
+from conformance.transport.common_words import cut_pieces, get_word_pieces
+from conformance.transport.encodings import fold, list_encodings, unescape
 
-PIECE: Final = 8  # bytes
-NO_NUMBER: Final = 16  # digits in a row; numbers that servers compute have fewer in common with a secret
+PIECE_BYTES: Final = 8  # bytes
+MIN_SECRET_DIGITS: Final = 16  # digits in a row; numbers that servers compute have fewer in common with a secret
 _CHUNK: Final = 512 * 1024  # bytes that are looked at in one step
 _OVERLAP: Final = 256  # bytes that two steps share; more than any escaped piece has
 _NEUTRAL, _WEAK, _TELLING = range(3)
@@ -44,9 +44,11 @@ class Mask:
     """Hides secrets."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        found = [spelling for secret in secrets for spelling in spellings(secret)]
+        found = [spelling for secret in secrets for spelling in list_encodings(secret)]
         # What is too short for pieces is looked for whole.
-        self._whole = tuple({text for text, is_weak in found if len(text) < (NO_NUMBER if is_weak else PIECE)})
+        self._whole = tuple(
+            {text for text, is_weak in found if len(text) < (MIN_SECRET_DIGITS if is_weak else PIECE_BYTES)}
+        )
         self._kinds = _kinds(found)
 
     def hidden(self, octets: bytes, sent: bytes = b"") -> bytes:
@@ -75,11 +77,11 @@ class Mask:
 
     def _places(self, octets: bytes, sent: bytes) -> Iterator[Places]:
         """Yield places of what is to be hidden."""
-        text = folded(octets)
+        text = fold(octets)
         is_secret = self._found(text, sent)
         if is_secret is not None:
             yield np.flatnonzero(is_secret)
-        if resolved := unescaped(text):
+        if resolved := unescape(text):
             plain, starts = resolved
             is_secret = self._found(plain, sent)
             if is_secret is not None:  # an escape ends where the next character begins
@@ -99,23 +101,23 @@ class Mask:
     def _whole_ones(self, text: bytes, sent: bytes) -> Iterator[Rows]:
         """Yield where secrets stand that are too short for pieces."""
         for whole in self._whole:
-            if whole in text and not (sent and whole in folded(sent)):
+            if whole in text and not (sent and whole in fold(sent)):
                 found = [match.start() for match in re.finditer(re.escape(whole), text)]
                 yield np.array([(start, start + len(whole)) for start in found], np.intp)
 
     def _without(self, sent: bytes) -> NDArray[np.uint8]:
         """Return the kind of each piece, those neutral that were sent."""
         kinds = self._kind_of.copy()
-        text = folded(sent)
+        text = fold(sent)
         for start in range(0, len(text), _CHUNK):
-            kinds[self._pieces(text[start : start + _CHUNK + PIECE])[1]] = _NEUTRAL
+            kinds[self._pieces(text[start : start + _CHUNK + PIECE_BYTES])[1]] = _NEUTRAL
         return kinds
 
     def _pieces(self, text: bytes) -> tuple[Places, Places]:
         """Return where pieces of secrets begin in a text, and the number of each."""
-        if len(text) < PIECE:
+        if len(text) < PIECE_BYTES:
             return np.empty(0, np.intp), np.empty(0, np.intp)
-        words: Words = np.ndarray((len(text) - PIECE + 1,), "<u8", text, strides=(1,))
+        words: Words = np.ndarray((len(text) - PIECE_BYTES + 1,), "<u8", text, strides=(1,))
         likely = np.flatnonzero(self._table[_hashed(words)])
         found = words[likely]
         numbers = np.minimum(np.searchsorted(self._words, found), len(self._words) - 1)
@@ -139,7 +141,7 @@ class Mask:
 
 
 @lru_cache(maxsize=64)
-def mask_of(secrets: tuple[str, ...]) -> Mask:
+def make_mask(secrets: tuple[str, ...]) -> Mask:
     """Return the mask of secrets; it is made once."""
     return Mask(secrets)
 
@@ -152,10 +154,10 @@ def _kinds(found: Sequence[tuple[bytes, bool]]) -> dict[bytes, int]:
     """Return every piece of every spelling with its kind."""
     kinds: dict[bytes, int] = {}
     for text, is_weak in found:
-        for piece in pieces_of(text, PIECE):
+        for piece in cut_pieces(text, PIECE_BYTES):
             kind = _WEAK if is_weak or set(piece) <= _DIGITS else _TELLING
             kinds[piece] = max(kind, kinds.get(piece, kind))
-    words = vocabulary(PIECE)
+    words = get_word_pieces(PIECE_BYTES)
     return {piece: _NEUTRAL if piece in words else kind for piece, kind in kinds.items()}
 
 
@@ -165,8 +167,8 @@ def _rows(places: Places, kinds: NDArray[np.uint8]) -> Rows:
     lasts = np.append(firsts[1:], len(places)) - 1
     tells = np.maximum.reduceat(kinds, firsts) == _TELLING
     weak = np.add.reduceat(kinds == _WEAK, firsts, dtype=np.intp)
-    proven = tells | (weak + PIECE - 1 >= NO_NUMBER)
-    return np.column_stack((places[firsts[proven]], places[lasts[proven]] + PIECE))
+    proven = tells | (weak + PIECE_BYTES - 1 >= MIN_SECRET_DIGITS)
+    return np.column_stack((places[firsts[proven]], places[lasts[proven]] + PIECE_BYTES))
 
 
 def _spread(rows: Rows, length: int) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from conformance.roles.model import Model
-from conformance.transport.broken import Broken
+from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.request import InferRequest, Message
 
@@ -25,7 +25,7 @@ class Peer(Protocol):
     through_json: bool | None
 
     @property
-    def broken_before(self) -> Sequence[Broken]:
+    def broken_before(self) -> Sequence[BrokenRequest]:
         """What broke over this transport while the target was surveyed."""
 
     @property

@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from conformance.terms import files
-from conformance.terms.ledger import Party
+from conformance.spec import files
+from conformance.spec.ledger import Party
 from conformance.transport import har_file
 from conformance.transport.call import Call
-from conformance.transport.har import HarError, exchange_of
+from conformance.transport.har import HarError, parse_exchange
 from conformance.transport.har_bodies import BodyReader
 
 Calls = dict[tuple[str, int], Call]
@@ -78,7 +78,7 @@ def _calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime,
 
 def _of_one(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
     """Return a call as if it had been one message."""
-    exchange = exchange_of(entry, bodies)
+    exchange = parse_exchange(entry, bodies)
     lost, has_died = entry.get("_lost"), entry.get("_died") is True
     return Call(entry["_scope"], entry["_call"], (exchange.message,), () if lost else (exchange,), lost, has_died)
 

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import threading
 
-START = (sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", "--with-stdin")
-START_LIMIT = 30.0
+START_COMMAND = (sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", "--with-stdin")
+MAX_START_S = 30.0
 
 
 class ReferenceServer:
@@ -34,13 +34,13 @@ class ReferenceServer:
         over_grpc = ["--grpc-port", "0"] if grpc else []
         # The output of the server would fill a pipe that nobody reads; its lines come first.
         self._process = subprocess.Popen(
-            [*START, *over_grpc, *options],
+            [*START_COMMAND, *over_grpc, *options],
             stdin=subprocess.PIPE,  # whose end ends the server, however this process comes to its own
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        watchdog = threading.Timer(START_LIMIT, self._process.kill)
+        watchdog = threading.Timer(MAX_START_S, self._process.kill)
         watchdog.start()
         try:
             assert self._process.stdout is not None  # noqa: S101 - for the type checker

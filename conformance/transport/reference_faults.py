@@ -11,9 +11,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 
-LIMIT = 60.0  # seconds
+MAX_LISTING_S = 60.0  # seconds
 
 
 class NoFaultsError(UserError):
@@ -55,7 +55,7 @@ def load() -> Mapping[str, Fault]:
     """
     command = [sys.executable, "-m", "reference_server", "--list-faults", "json"]
     try:
-        listed = subprocess.run(command, capture_output=True, check=True, timeout=LIMIT)
+        listed = subprocess.run(command, capture_output=True, check=True, timeout=MAX_LISTING_S)
     except subprocess.SubprocessError as error:
         raise NoFaultsError from error
     found = map(_fault, json.loads(listed.stdout))

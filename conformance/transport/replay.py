@@ -14,7 +14,7 @@ from conformance.transport.exchange import Exchange
 from conformance.transport.har_bodies import Excerpt
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
 
 
@@ -26,7 +26,7 @@ class NotKeptError(NotRecordedError):
     """The recording has the request, and of its answer only a part; the message is one line."""
 
 
-class Replayed(Target):
+class ReplayTarget(Target):
     """A target made of the calls of a recording.
 
     Attributes:
@@ -53,7 +53,7 @@ class Replayed(Target):
             raise NotRecordedError(f"the recording has no call {call.index} of {call.scope}")
         if found.lost:
             self.lost, self.has_died = found.lost, found.has_died
-            raise TargetLost(found.lost, has_died=found.has_died)
+            raise TargetLostError(found.lost, has_died=found.has_died)
         for sent, recorded in zip(call.messages, found.messages, strict=False):
             if difference := self._difference(sent, recorded):
                 raise NotRecordedError(f"call {call.index} of {call.scope} was recorded with another {difference}")

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from conformance.terms.extensions import GRPC, HTTP
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import credentials
-from conformance.transport.pace import Pace
+from conformance.transport.rate_limit import RateLimit
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
 
@@ -34,12 +34,12 @@ _METADATA_KEY = frozenset("-_.0123456789abcdefghijklmnopqrstuvwxyz")
 
 
 # How much longer than silence a whole exchange may take. Two that dribble and a plain request that does so, too, are
-# what a run bears (`transport.patience`): less than a minute, at the default of 10 s.
-DEADLINE = 1.5
+# what a run bears (`transport.wait_budget`): less than a minute, at the default of 10 s.
+DEADLINE_TIMEOUTS = 1.5
 # Requests a second: a run of one model makes hundreds, and should end on the day on which it began.
-SLOWEST = 0.01
+MIN_RATE_PER_S = 0.01
 # Bytes: the largest answer to a request of the suite's own has 1 MiB. Twice as much, and the rest of a run, is 500 MB.
-MOST_OF_AN_ANSWER = 128 * 1024 * 1024
+MAX_ANSWER_BYTES = 128 * 1024 * 1024
 
 
 class SettingsError(ValueError):
@@ -85,10 +85,10 @@ class Settings:
     ca_file: str | None = None
     insecure: bool = False
     timeout: float = 10.0
-    max_answer: int = MOST_OF_AN_ANSWER
+    max_answer: int = MAX_ANSWER_BYTES
     grpc: GrpcAddress | None = None
     segment_pause: float = 0.005
-    pace: Pace = field(default_factory=Pace, repr=False, compare=False)
+    pace: RateLimit = field(default_factory=RateLimit, repr=False, compare=False)
 
     @property
     def grpc_address(self) -> GrpcAddress:
@@ -113,7 +113,7 @@ class Settings:
     @property
     def deadline(self) -> float:
         """Seconds that one whole exchange may take, so that one that dribbles for ever ends."""
-        return DEADLINE * self.timeout
+        return DEADLINE_TIMEOUTS * self.timeout
 
     @property
     def base_path(self) -> str:
@@ -123,7 +123,7 @@ class Settings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be shown, wherever a server repeats it."""
-        return credentials.of_user(self.headers)
+        return credentials.find_user_secrets(self.headers)
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return the context for https, verifying unless `insecure`.
@@ -143,7 +143,7 @@ class Settings:
         return context
 
 
-def make(
+def make_settings(
     url: str,
     headers: Sequence[str] = (),
     *,
@@ -169,15 +169,15 @@ def make(
     """
     if not 0 < timeout < 3600:
         raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
-    if rate is not None and not rate >= SLOWEST:
-        raise SettingsError(f"--target-rate {rate:g}: give requests a second, {SLOWEST:g} or more")
+    if rate is not None and not rate >= MIN_RATE_PER_S:
+        raise SettingsError(f"--target-rate {rate:g}: give requests a second, {MIN_RATE_PER_S:g} or more")
     listens = split_grpc(grpc) if grpc else None
     address, authorization = (listens.url, []) if listens and url in ("", listens.url) else _split_url(url)
     sent = (*authorization, *map(_header, headers))
     for name, value in sent if listens else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
             raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
-    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, pace=Pace(rate))
+    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, pace=RateLimit(rate))
 
 
 def split_grpc(text: str) -> GrpcAddress:
@@ -223,7 +223,7 @@ def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
     return address, [("Authorization", f"Basic {b64encode(credentials.encode()).decode()}")]
 
 
-def without_user(option: str) -> str:
+def strip_user(option: str) -> str:
     """Return a URL, or an option that gives one, without user and password."""
     return _USER.sub(r"\1", option, count=1)
 

@@ -17,18 +17,18 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, new_connection
+from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, take_connection_number
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable, is_about_refusal, is_about_trust
+from conformance.transport.unreachable import UnreachableError, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
 
 # Of so many segments some may as well run together: the pause between them is this part of the usual one.
-MANY, MANY_SHARE = 10, 5
+MANY_SEGMENTS, PAUSE_DIVISOR = 10, 5
 # What is kept of an answer that is too long, in bytes.
-BEGINNING = 1024 * 1024
+MAX_KEPT_BYTES = 1024 * 1024
 # The interim answer that asks for the body (RFC 9110, 15.2.1).
-CONTINUE = 100
+CONTINUE_STATUS = 100
 
 
 def render_head(
@@ -69,7 +69,7 @@ class Connection:
         self._socket = raw
         self._left_over = b""
         self._has_ended = False  # whether the server has closed its side
-        self._number = new_connection()
+        self._number = take_connection_number()
         self.is_kept = True
 
     @property
@@ -79,7 +79,7 @@ class Connection:
 
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
         """Send pieces as TCP segments of their own; return what went wrong, or None."""
-        pause = self._settings.segment_pause / (1 if len(pieces) < MANY else MANY_SHARE)
+        pause = self._settings.segment_pause / (1 if len(pieces) < MANY_SEGMENTS else PAUSE_DIVISOR)
         try:
             for index, piece in enumerate(pieces):
                 if index:
@@ -122,7 +122,7 @@ class Connection:
         self._left_over = parser.trailing_data[0]
         self.is_kept = parser.their_state is h11.DONE
         if len(body) > self._settings.max_answer:
-            del body[BEGINNING:]
+            del body[MAX_KEPT_BYTES:]
         return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
 
     def await_go_ahead(self, message: Message, patience: float) -> GoAhead:
@@ -141,7 +141,7 @@ class Connection:
                     parser.receive_data(data)
                 elif not isinstance(event, h11.InformationalResponse):
                     return GoAhead.NOT_NEEDED
-                elif event.status_code == CONTINUE:
+                elif event.status_code == CONTINUE_STATUS:
                     return GoAhead.GIVEN
         except h11.RemoteProtocolError:
             return GoAhead.NOT_NEEDED  # no HTTP, or the end of the connection: `receive` says which
@@ -158,7 +158,7 @@ class Connection:
             selector.select(self._settings.timeout)
         time.sleep(pause)
 
-    def make_room(self, size: int) -> None:
+    def set_receive_buffer(self, size: int) -> None:
         """Set how many bytes the system takes in that nobody has read yet."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
@@ -237,7 +237,7 @@ def connect(settings: Settings) -> Iterator[Connection]:
         raw = socket.create_connection((parts.hostname, port), timeout=settings.timeout)
     except OSError as error:
         is_refused = is_about_refusal(error)
-        raise Unreachable(f"cannot connect to {settings.url}: {error}", is_refused=is_refused) from error
+        raise UnreachableError(f"cannot connect to {settings.url}: {error}", is_refused=is_refused) from error
     with raw:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if parts.scheme != "https":
@@ -246,7 +246,7 @@ def connect(settings: Settings) -> Iterator[Connection]:
         try:
             wrapped = settings.ssl_context().wrap_socket(raw, server_hostname=parts.hostname)
         except OSError as error:
-            raise Unreachable(
+            raise UnreachableError(
                 f"cannot connect to {settings.url}: {error}", is_untrusted=is_about_trust(error)
             ) from error
         with wrapped:

@@ -13,26 +13,26 @@ from typing import TypeVar
 from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
-from conformance.terms.extensions import GRPC, HTTP
-from conformance.transport import bare_sending, hostile_sending
-from conformance.transport.broken import Broken, is_broken, is_to_be_asked_again
-from conformance.transport.calls import Calls
-from conformance.transport.chunks import Chunks
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.transport import hostile_sending, socket_sending
+from conformance.transport.broken_request import BrokenRequest, is_broken, is_retryable
+from conformance.transport.chunk_format import ChunkFormat
+from conformance.transport.connection import send_alone
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.hostile_sending import Octets
-from conformance.transport.line import alone
-from conformance.transport.manner import Manner
-from conformance.transport.patience import is_wait
+from conformance.transport.send_options import SendOptions
 from conformance.transport.settings import Settings
-from conformance.wire.grpc_request import GRPC_METHOD, infer_message
+from conformance.transport.target_client import TargetClient
+from conformance.transport.wait_budget import is_wait
+from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
 
 # More than any check sends at once, so that none of these waits for another.
-MOST_IN_FLIGHT = 256
+MAX_IN_FLIGHT = 256
 T = TypeVar("T")
 
 
-class Target(Calls):
+class Target(TargetClient):
     """One server under judgement.
 
     Attributes:
@@ -48,19 +48,19 @@ class Target(Calls):
         super().__init__(settings)
         self.roles = roles or {}
         self.placements: Mapping[str, Placement] = {}
-        self.survey_broken: Sequence[Broken] = ()
+        self.survey_broken: Sequence[BrokenRequest] = ()
         self._known: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], str | None] = {}
 
     @property
-    def broken_before(self) -> list[Broken]:
+    def broken_before(self) -> list[BrokenRequest]:
         """What broke over HTTP while the target was surveyed."""
         return [one for one in self.survey_broken if not one.reply.is_over_grpc]
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
         """Threads, as many as were ever busy at once: to start some for each call takes longer than many an answer."""
-        return ThreadPoolExecutor(MOST_IN_FLIGHT)
+        return ThreadPoolExecutor(MAX_IN_FLIGHT)
 
     def close(self) -> None:
         """Close every connection; what is sent later opens new ones."""
@@ -76,7 +76,7 @@ class Target(Calls):
         placement = self.placements.get(role, Placement(name))
         return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
-    def plain_refusal(self, model: Model, transport: str = HTTP) -> str | None:
+    def find_plain_refusal(self, model: Model, transport: str = HTTP) -> str | None:
         """Say why the model answers no plain request over a transport, or None; asked once a model.
 
         A plain request is sent, as JSON and then as binary data (over gRPC in typed and then in raw contents): when the
@@ -99,7 +99,7 @@ class Target(Calls):
         reply: Reply | None = None
         for send in ("json", "binary") if model.is_json_capable else ("binary",):
             request = model.request(send=send, want=None if send == "json" else "binary")
-            message = infer_message(request) if transport == GRPC else request.message()
+            message = make_infer_message(request) if transport == GRPC else request.message()
             reply = self.send(message, fresh=True)
             if reply.succeeded:
                 return None
@@ -131,7 +131,7 @@ class Target(Calls):
         """
         fresh, message = fresh or self._beside, self._signed(message)
         reply = self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
-        return self._asked_again(reply) if self._beside and is_to_be_asked_again(reply) else reply
+        return self._asked_again(reply) if self._beside and is_retryable(reply) else reply
 
     def _asked_again(self, reply: Reply) -> Reply:
         """Note what broke beside rows, and return the answer to the same request sent again, where one came."""
@@ -142,11 +142,11 @@ class Target(Calls):
         finally:
             self._beside = True
             if is_broken(reply):
-                self.broken.append(Broken(self._scope, reply, again))
+                self.broken.append(BrokenRequest(self._scope, reply, again))
         return reply if again.status is None else again
 
     def send_in_pieces(
-        self, message: Message, places: Sequence[int], *, chunks: Chunks | None = None, at_once: bool = False
+        self, message: Message, places: Sequence[int], *, chunks: ChunkFormat | None = None, at_once: bool = False
     ) -> Reply:
         """Send the body in TCP segments, or in chunks, cut at the given offsets.
 
@@ -154,23 +154,27 @@ class Target(Calls):
         """
         settings, message = self.settings, self._signed(message)
         return self._send_bare(
-            message, lambda: bare_sending.in_pieces(settings, message, places, chunks, at_once=at_once), chunks
+            message, lambda: socket_sending.send_in_pieces(settings, message, places, chunks, at_once=at_once), chunks
         )
 
-    def send_after_go_ahead(self, message: Message, *, chunks: Chunks | None = None) -> Reply:
+    def send_after_go_ahead(self, message: Message, *, chunks: ChunkFormat | None = None) -> Reply:
         """Hold the body back behind `Expect: 100-continue`, until the server asks for it or for long enough.
 
         What came meanwhile is in the exchange. A final answer ends it, the body unsent.
         """
         message = self._signed(message)
-        return self._send_bare(message, lambda: bare_sending.after_go_ahead(self.settings, message, chunks), chunks)
+        return self._send_bare(
+            message, lambda: socket_sending.send_after_go_ahead(self.settings, message, chunks), chunks
+        )
 
     def send_and_read_late(self, message: Message) -> Reply:
         """Send a message, and leave its answer unread for a moment, with little room for it on this side."""
         message = self._signed(message)
-        return self._send_bare(message, lambda: bare_sending.read_late(self.settings, message))
+        return self._send_bare(message, lambda: socket_sending.send_and_read_late(self.settings, message))
 
-    def _send_bare(self, message: Message, exchange: Callable[[], Exchange], chunks: Chunks | None = None) -> Reply:
+    def _send_bare(
+        self, message: Message, exchange: Callable[[], Exchange], chunks: ChunkFormat | None = None
+    ) -> Reply:
         return self._call([message], lambda: [self._patiently(exchange)], chunked=range(chunks is not None))[0]
 
     def send_on_one_connection(
@@ -183,13 +187,13 @@ class Target(Calls):
         messages = [self._signed(message) for message in messages]
 
         def exchanges() -> list[Exchange]:
-            return bare_sending.on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
+            return socket_sending.send_on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
 
         return self._call(messages, lambda: self._patiently(exchanges), chunked=chunked)
 
-    def octets_of(self, message: Message) -> bytes:
+    def render_octets(self, message: Message) -> bytes:
         """Return a request as it goes out, with the headers of the user's own, which may be secret."""
-        return bare_sending.whole(self.settings, message)
+        return socket_sending.render_request(self.settings, message)
 
     def send_octets(self, message: Message, octets: Octets) -> list[Reply]:
         """Send octets that are a request in part or by far, in place of the message that stands for them.
@@ -197,16 +201,16 @@ class Target(Calls):
         Returns what came back, one after the other: no more than one answer, where the server takes it for one request.
         """
         return self._call(
-            [message], lambda: self._patiently(lambda: hostile_sending.sent(self.settings, message, octets))
+            [message], lambda: self._patiently(lambda: hostile_sending.send_octets(self.settings, message, octets))
         )
 
     def hold(self, pieces: Sequence[bytes]) -> AbstractContextManager[object]:
         """Keep a connection open for each of these beginnings of requests, as long as the context lasts."""
-        return hostile_sending.held(self.settings, pieces)
+        return hostile_sending.hold_connections(self.settings, pieces)
 
     def as_text(self, message: Message) -> bytes:
         """Return a request as it goes out, without the headers of the user's own, which may be secret."""
-        return bare_sending.whole(replace(self.settings, headers=()), message)
+        return socket_sending.render_request(replace(self.settings, headers=()), message)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order.
@@ -229,7 +233,7 @@ class Target(Calls):
         note = f"one of {len(messages)} in flight on one connection"
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
-    def send_in(self, manner: Manner, message: Message, *, fresh: bool = False) -> Reply:
+    def send_with(self, manner: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message in a manner, on a line that is kept for such messages; `fresh` opens another one."""
         message = self._signed(message)
 
@@ -241,14 +245,14 @@ class Target(Calls):
         chunked = range(manner.chunked is not None)
         return self._call([message], lambda: [self._patiently(exchange)], chunked=chunked)[0]
 
-    def send_together_in(self, manners: Sequence[Manner], messages: Sequence[Message]) -> list[Reply]:
+    def send_together_with(self, manners: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time, each in its manner and on a connection of its own; replies in order."""
         messages = [self._signed(message) for message in messages]
         note = f"one of {len(messages)} in flight"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
-        def send(sent: tuple[Manner, Message]) -> Exchange:
-            found = self._patiently(lambda: alone(settings, sent[1], sent[0]))
+        def send(sent: tuple[SendOptions, Message]) -> Exchange:
+            found = self._patiently(lambda: send_alone(settings, sent[1], sent[0]))
             return replace(found, note=", ".join(filter(None, (found.note, note))))
 
         def exchanges() -> list[Exchange]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 
-class TargetLost(Exception):  # noqa: N818 - a state of the target, not an error of ours
+class TargetLostError(Exception):
     """The target takes no connection any more: what is left cannot be judged. The message is one line.
 
     Attributes:
@@ -18,7 +18,7 @@ class TargetLost(Exception):  # noqa: N818 - a state of the target, not an error
         self.has_died = has_died
 
 
-class Unreachable(Exception):  # noqa: N818 - a state of the target
+class UnreachableError(Exception):
     """No connection could be made.
 
     Attributes:

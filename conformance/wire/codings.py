@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from conformance.wire.finding import Finding, shown
+from conformance.wire.finding import Finding, format_value
 
-LIMIT: Final = 256 * 1024 * 1024
-MEMBERS: Final = 64  # of one gzip body, at most; each costs a copy of what is left
+MAX_DECODED_BYTES: Final = 256 * 1024 * 1024
+MAX_GZIP_MEMBERS: Final = 64  # of one gzip body, at most; each costs a copy of what is left
 HEADER: Final = "Content-Encoding"
 IDENTITY: Final = "identity"
 
@@ -23,7 +23,7 @@ _GZIP, _ZLIB, _BARE = 31, 15, -15
 _WINDOWS: Final[Mapping[str, int]] = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
-class Uncoded(NamedTuple):
+class DecodedBody(NamedTuple):
     """A body before its content codings; None where it cannot be had. Whether any coding was announced."""
 
     body: bytes | None
@@ -40,17 +40,17 @@ class _TooLargeError(Exception):
     """There is more than the limits allow: nothing that can be judged, and nothing that is wrong."""
 
 
-def codings_of(announced: str | None) -> list[str]:
+def parse_codings(announced: str | None) -> list[str]:
     """Return the names of the codings in a value of Content-Encoding, in lower case, in the order of applying."""
     return [name for part in (announced or "").split(",") if (name := part.strip().lower()) not in ("", IDENTITY)]
 
 
 def are_known(announced: str | None) -> bool:
     """Say whether all codings that a value of Content-Encoding lists can be undone."""
-    return all(name in _WINDOWS for name in codings_of(announced))
+    return all(name in _WINDOWS for name in parse_codings(announced))
 
 
-def uncoded(body: bytes, announced: str | None, *, is_text: bool, limit: int | None = None) -> Uncoded:
+def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int | None = None) -> DecodedBody:
     """Return a body before the codings that Content-Encoding announces, and what is wrong with them.
 
     What is in none of gzip and deflate, or larger than the limit, cannot be had, which is no fault.
@@ -61,26 +61,26 @@ def uncoded(body: bytes, announced: str | None, *, is_text: bool, limit: int | N
         is_text: whether JSON has to come of it; only then can it be told that one coding more is applied.
         limit: bytes that it may have; `LIMIT` where none is given.
     """
-    limit = LIMIT if limit is None else limit
-    names = codings_of(announced)
+    limit = MAX_DECODED_BYTES if limit is None else limit
+    names = parse_codings(announced)
     findings: list[Finding] = []
     try:
         for name in reversed(names):
             if name not in _WINDOWS:
-                return Uncoded(None, tuple(findings), is_announced=True)
+                return DecodedBody(None, tuple(findings), is_announced=True)
             undone, found = _undone(body, name, limit)
             findings += found
             if undone is None:
-                return Uncoded(None, tuple(findings), is_announced=True)
+                return DecodedBody(None, tuple(findings), is_announced=True)
             body = undone
         if is_text and (more := _coded_once_more(body, limit)) is not None:
             kind = "coding-applied-twice" if names else "coding-not-announced"
-            stated = shown(", ".join(names) or "none")
+            stated = format_value(", ".join(names) or "none")
             findings += [] if findings else [Finding(kind, HEADER, None, "the coding of the body", stated)]
             body = more
     except _TooLargeError:
-        return Uncoded(None, tuple(findings), is_announced=bool(names))
-    return Uncoded(body, tuple(findings), is_announced=bool(names))
+        return DecodedBody(None, tuple(findings), is_announced=bool(names))
+    return DecodedBody(body, tuple(findings), is_announced=bool(names))
 
 
 def _undone(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
@@ -113,7 +113,7 @@ def _inflate(body: bytes, window: int, limit: int) -> _Inflated | None:
     """
     parts: list[bytes] = []
     left, rest = limit, body
-    while len(parts) < MEMBERS:
+    while len(parts) < MAX_GZIP_MEMBERS:
         unpacker = zlib.decompressobj(wbits=window)
         try:
             parts.append(unpacker.decompress(rest, left + 1))

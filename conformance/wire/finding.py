@@ -86,7 +86,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
     }
 )
 # Those that are about requests alone.
-OF_REQUESTS = frozenset(
+REQUEST_KINDS = frozenset(
     {
         *(
             "inputs-missing",
@@ -151,7 +151,7 @@ class DecodeError(Exception):
         self.finding = finding
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a JSON value as JSON, short enough for a message: long texts are cut, large arrays only counted."""
     if isinstance(value, str):
         return json.dumps(value) if len(value) <= 60 else f"{json.dumps(value[:60])}... ({len(value)} characters)"
@@ -160,12 +160,12 @@ def shown(value: Any) -> str:
     if isinstance(value, list) and (len(value) > 8 or any(isinstance(item, list | dict) for item in value)):
         return f"an array of {len(value)}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(shown, value)) + "]"
+        return "[" + ", ".join(map(format_value, value)) + "]"
     if isinstance(value, dict):
         return "an object"
     return json.dumps(value)
 
 
-def shown_name(name: str) -> str:
+def format_name(name: str) -> str:
     """Return a tensor's name for a message: bare where that is safe, as a JSON string otherwise."""
-    return name if _PLAIN_NAME.fullmatch(name) else shown(name)
+    return name if _PLAIN_NAME.fullmatch(name) else format_value(name)

@@ -17,34 +17,34 @@ import numpy as np
 from conformance.wire import tensor
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding
-from conformance.wire.grpc_fields import Span, excess, raw_spans
-from conformance.wire.grpc_request import FIELDS, Pb, stubs
-from conformance.wire.json_part import MOST_TENSORS
-from conformance.wire.outputs import RANK_LIMIT, Output
+from conformance.wire.grpc_fields import Span, find_excess, scan_raw_spans
+from conformance.wire.grpc_request import CONTENTS_FIELDS, Pb, load_stubs
+from conformance.wire.json_part import MAX_TENSORS
+from conformance.wire.outputs import MAX_RANK, Output
 from conformance.wire.response import Answer
 
-ELEMENT_LIMIT = 2 * 1024 * 1024  # of elements and dimensions that a reader keeps one by one
+MAX_ELEMENTS = 2 * 1024 * 1024  # of elements and dimensions that a reader keeps one by one
 
 
-def response(body: bytes, method: str = "ModelInfer") -> Pb | None:
+def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:
     """Return the response message of a method, or None where the bytes are none, or more than anybody reads."""
     from google.protobuf.message import DecodeError as NotAMessage
 
-    if excess(body):
+    if find_excess(body):
         return None
     try:
-        return getattr(stubs(), f"{method}Response").FromString(body)
+        return getattr(load_stubs(), f"{method}Response").FromString(body)
     except NotAMessage:
         return None
 
 
-def take_apart(body: bytes) -> Answer:
+def parse(body: bytes) -> Answer:
     """Take the answer to an inference request apart."""
-    message = response(body)
-    too_large = excess(body) if message is None else _too_many(message)
+    message = parse_message(body)
+    too_large = find_excess(body) if message is None else _too_many(message)
     if message is None or too_large:
         return Answer(body, None, 0, (), (too_large,) if too_large else ())
-    spans = list(raw_spans(body))
+    spans = list(scan_raw_spans(body))
     places = _places(message, len(spans))
     outputs = tuple(
         _raw(index, entry, body, spans[places[index]]) if index in places else _typed(index, entry)
@@ -56,11 +56,11 @@ def take_apart(body: bytes) -> Answer:
 
 def _too_many(message: Pb) -> Finding | None:
     """Return what makes a message hold more than anybody reads: outputs, or what is kept one by one of them."""
-    if (count := len(message.outputs)) > MOST_TENSORS:
-        return Finding("outputs-too-many", "outputs", None, f"at most {MOST_TENSORS}", f"{count}")
+    if (count := len(message.outputs)) > MAX_TENSORS:
+        return Finding("outputs-too-many", "outputs", None, f"at most {MAX_TENSORS}", f"{count}")
     kept = sum(_kept(entry) for entry in message.outputs) + _strings(message)
-    if kept > ELEMENT_LIMIT:
-        return Finding("message-too-large", "outputs", None, f"at most {ELEMENT_LIMIT} elements", f"{kept}")
+    if kept > MAX_ELEMENTS:
+        return Finding("message-too-large", "outputs", None, f"at most {MAX_ELEMENTS} elements", f"{kept}")
     return None
 
 
@@ -100,7 +100,7 @@ def _document(message: Pb) -> dict[str, Any]:
 
 
 def _shape(entry: Pb) -> tuple[int, ...] | None:
-    if len(entry.shape) > RANK_LIMIT:
+    if len(entry.shape) > MAX_RANK:
         return None
     shape = tuple(entry.shape)
     return shape if all(size >= 0 for size in shape) else None
@@ -125,7 +125,7 @@ def _typed(index: int, entry: Pb) -> Output:
     array: np.ndarray[Any, Any] | None = None
     findings: tuple[Finding, ...] = ()
     if shape is not None and entry.datatype in DATATYPES:
-        values = elements(entry)
+        values = read_elements(entry)
         if len(values) != math.prod(shape):
             expected = f"{math.prod(shape)} elements for shape {list(shape)}"
             findings = (Finding("data-count", f"outputs[{index}].contents", None, expected, f"{len(values)}"),)
@@ -134,9 +134,9 @@ def _typed(index: int, entry: Pb) -> Output:
     return Output(index, entry.name, entry.datatype, shape, False, None, None, array, findings)
 
 
-def elements(entry: Pb) -> Sequence[Any]:
+def read_elements(entry: Pb) -> Sequence[Any]:
     """Return the elements of an output's contents: of the field for its datatype, or of the first that has any."""
-    own: Sequence[Any] = getattr(entry.contents, FIELDS.get(entry.datatype, "bytes_contents"))
+    own: Sequence[Any] = getattr(entry.contents, CONTENTS_FIELDS.get(entry.datatype, "bytes_contents"))
     return own or next((values for _, values in entry.contents.ListFields()), ())
 
 

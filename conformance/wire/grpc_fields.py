@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from conformance.wire.finding import Finding
 
-RAW_OUTPUTS: Final = 6  # the number of the field raw_output_contents in a ModelInferResponse
-FIELD_LIMIT: Final = 10_000  # of fields of a message itself; an answer has two for each output, and a few
-SIZE_LIMIT: Final = 16 * 1024 * 1024  # bytes beside raw contents
+RAW_OUTPUTS_FIELD: Final = 6  # the number of the field raw_output_contents in a ModelInferResponse
+MAX_FIELDS: Final = 10_000  # of fields of a message itself; an answer has two for each output, and a few
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024  # bytes beside raw contents
 _VARINT, _FIXED_64, _DELIMITED, _GROUP, _END_GROUP, _FIXED_32 = range(6)  # the types on the wire
 _SIZES: Final = {_FIXED_64: 8, _FIXED_32: 4, _GROUP: 0, _END_GROUP: 0}
 _NESTING: Final = {_GROUP: 1, _END_GROUP: -1}
@@ -36,7 +36,7 @@ class Field(NamedTuple):
     end: int
 
 
-def fields(body: bytes) -> Iterator[Field]:
+def scan_fields(body: bytes) -> Iterator[Field]:
     """Yield the fields of a message that protobuf takes; of any other bytes, some. Never raises."""
     at = depth = 0
     while at < len(body):
@@ -53,20 +53,20 @@ def fields(body: bytes) -> Iterator[Field]:
         at += size
 
 
-def raw_spans(body: bytes, number: int = RAW_OUTPUTS) -> Iterator[Span]:
+def scan_raw_spans(body: bytes, number: int = RAW_OUTPUTS_FIELD) -> Iterator[Span]:
     """Yield where the entries of raw_output_contents, or of another field, lie in a message that protobuf takes."""
-    return ((field.start, field.end) for field in fields(body) if field.number == number)
+    return ((field.start, field.end) for field in scan_fields(body) if field.number == number)
 
 
-def excess(body: bytes, raw: int = RAW_OUTPUTS) -> Finding | None:
+def find_excess(body: bytes, raw: int = RAW_OUTPUTS_FIELD) -> Finding | None:
     """Return what makes a message larger than anybody reads; its entries of the field `raw` may be of any size."""
-    found = list(islice(fields(body), FIELD_LIMIT + 1))
-    if len(found) > FIELD_LIMIT:
-        return Finding("message-too-large", "message", None, f"at most {FIELD_LIMIT} fields", "more")
+    found = list(islice(scan_fields(body), MAX_FIELDS + 1))
+    if len(found) > MAX_FIELDS:
+        return Finding("message-too-large", "message", None, f"at most {MAX_FIELDS} fields", "more")
     beside = len(body) - sum(field.end - field.start for field in found if field.number == raw)
-    if beside > SIZE_LIMIT:
+    if beside > MAX_MESSAGE_BYTES:
         return Finding(
-            "message-too-large", "message", None, f"at most {SIZE_LIMIT} bytes beside raw contents", f"{beside}"
+            "message-too-large", "message", None, f"at most {MAX_MESSAGE_BYTES} bytes beside raw contents", f"{beside}"
         )
     return None
 

@@ -22,7 +22,7 @@ SERVICE: Final = "inference.GRPCInferenceService"
 GRPC_METHOD: Final = "GRPC"
 
 # The field of `InferTensorContents` for each datatype that has one.
-FIELDS: Final[Mapping[str, str]] = {
+CONTENTS_FIELDS: Final[Mapping[str, str]] = {
     "BOOL": "bool_contents",
     **dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents"),
     "INT64": "int64_contents",
@@ -38,21 +38,21 @@ Edit = Callable[[Pb], object]
 
 
 @cache
-def stubs() -> Any:
+def load_stubs() -> Any:
     """Return the module of the generated classes."""
     from tritonclient.grpc import service_pb2  # comes with the extra, and takes a while to import
 
     return service_pb2
 
 
-def grpc_call(method: str, **fields: Any) -> Message:
+def make_grpc_call(method: str, **fields: Any) -> Message:
     """Return a call of a method with the fields of its request."""
-    return _message(method, getattr(stubs(), f"{method}Request")(**fields))
+    return _message(method, getattr(load_stubs(), f"{method}Request")(**fields))
 
 
-def infer_message(request: InferRequest, edit: Edit | None = None) -> Message:
+def make_infer_message(request: InferRequest, edit: Edit | None = None) -> Message:
     """Return an inference request as a call of ModelInfer."""
-    built = stubs().ModelInferRequest(model_name=request.model, model_version=request.version, id=request.id or "")
+    built = load_stubs().ModelInferRequest(model_name=request.model, model_version=request.version, id=request.id or "")
     for item in request.inputs:
         _add_input(built, item, request.names)
     for output in request.outputs or ():
@@ -66,7 +66,7 @@ def infer_message(request: InferRequest, edit: Edit | None = None) -> Message:
 
 def _message(method: str, request: Pb, names: Names | None = None) -> Message:
     body = request.SerializeToString(deterministic=True)
-    return Message(f"/{SERVICE}/{method}", (), body, GRPC_METHOD, names=names.of_outputs if names else {})
+    return Message(f"/{SERVICE}/{method}", (), body, GRPC_METHOD, names=names.reversed_outputs if names else {})
 
 
 def _add_input(request: Pb, item: Input, names: Names) -> None:
@@ -76,20 +76,20 @@ def _add_input(request: Pb, item: Input, names: Names) -> None:
     if item.binary:
         request.raw_input_contents.append(bytes(tensor.to_bytes()))
     else:
-        fill(entry.contents, tensor)
+        fill_contents(entry.contents, tensor)
 
 
-def fill(contents: Pb, tensor: Tensor, field: str = "") -> None:
+def fill_contents(contents: Pb, tensor: Tensor, field: str = "") -> None:
     """Put the elements of a tensor into the field for its datatype, or into another one; no element leaves it empty."""
     contents.SetInParent()
-    getattr(contents, field or FIELDS[tensor.datatype]).extend(tensor.array.reshape(-1).tolist())
+    getattr(contents, field or CONTENTS_FIELDS[tensor.datatype]).extend(tensor.array.reshape(-1).tolist())
 
 
-def read(message: Message) -> Pb | None:
+def parse_request(message: Message) -> Pb | None:
     """Return the request of a call, or None where its bytes are none."""
     from google.protobuf.message import DecodeError
 
     try:
-        return getattr(stubs(), f"{message.path.rpartition('/')[2]}Request").FromString(message.body)
+        return getattr(load_stubs(), f"{message.path.rpartition('/')[2]}Request").FromString(message.body)
     except (AttributeError, DecodeError):
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.wire.datatypes import FLOATS, INTEGERS, Datatype, lookup
-from conformance.wire.finding import DecodeError, Finding, shown
+from conformance.wire.finding import DecodeError, Finding, format_value
 
 Reader = Callable[[Any], Any]
 
@@ -36,7 +36,7 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     flat = flatten(data, shape)
     count = math.prod(shape)
     if len(flat) != count:
-        expected = f"{shown(count)} elements for shape {shown(list(shape))}"
+        expected = f"{format_value(count)} elements for shape {format_value(list(shape))}"
         raise DecodeError(Finding("data-count", "data", None, expected, f"{len(flat)} elements"))
     elements = _read(info, flat)
     array = _array(info, elements)
@@ -44,12 +44,12 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     return array.reshape(tuple(shape))
 
 
-def bool_number(data: Any) -> str | None:
+def find_number_in_bool(data: Any) -> str | None:
     """Return the first element of BOOL data that is a number, as a message shows it, or None."""
     flat = flatten(data, ()) if isinstance(data, list) else [data]
     if set(map(type, flat)) == {bool}:
         return None
-    return next((shown(value) for value in flat if not isinstance(value, bool)), None)
+    return next((format_value(value) for value in flat if not isinstance(value, bool)), None)
 
 
 def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
@@ -78,7 +78,7 @@ def flatten(data: Any, shape: Sequence[int]) -> list[Any]:
     if not isinstance(data, list):
         if len(shape) == 0 and not isinstance(data, dict):
             return [data]
-        raise DecodeError(Finding("data-value", "data", None, "an array", shown(data)))
+        raise DecodeError(Finding("data-value", "data", None, "an array", format_value(data)))
     level: list[Any] = data
     types = set(map(type, level))
     while types == {list}:  # a level of nesting at once, where every element has it
@@ -126,7 +126,7 @@ def _is_float(info: Datatype) -> bool:
 
 
 def _value_error(info: Datatype, index: int, value: Any) -> DecodeError:
-    return DecodeError(Finding("data-value", f"data element {index}", None, _wanted(info), shown(value)))
+    return DecodeError(Finding("data-value", f"data element {index}", None, _wanted(info), format_value(value)))
 
 
 def _wanted(info: Datatype) -> str:

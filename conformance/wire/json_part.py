@@ -11,45 +11,45 @@ from functools import cache
 from typing import Any, Final
 
 from conformance.wire import json_structure
-from conformance.wire.finding import Finding, shown
-from conformance.wire.json_text import Parsed, parse
-from conformance.wire.outputs import Member, described, shown_member
+from conformance.wire.finding import Finding, format_value
+from conformance.wire.json_text import ParsedJson, parse_json
+from conformance.wire.outputs import Member, format_member, parse_output
 from conformance.wire.request import INFERENCE_HEADER
 
 BLANKS: Final = b" \t\r\n"
-MOST_TENSORS: Final = 1000
-Reader = Callable[[int], Parsed]  # the JSON of the body up to a place
+MAX_TENSORS: Final = 1000
+Reader = Callable[[int], ParsedJson]  # the JSON of the body up to a place
 
 
 def find_items(
-    parsed: Parsed, member: Member = "outputs"
+    parsed: ParsedJson, member: Member = "outputs"
 ) -> tuple[dict[str, Any] | None, dict[int, dict[str, Any]], list[Finding]]:
     """Return the document, the objects that describe tensors by their places, and what is wrong on the way to them."""
     document = parsed.value
     if not parsed.is_json:
         return None, {}, []
     if not isinstance(document, dict):
-        return None, {}, [Finding("json-not-object", "json", 0, "an object", shown(document))]
+        return None, {}, [Finding("json-not-object", "json", 0, "an object", format_value(document))]
     items = document.get(member)
     if not isinstance(items, list):
         kind = f"{member}-missing" if items is None else f"{member}-invalid"
-        return document, {}, [Finding(kind, member, None, "an array", shown_member(items))]
+        return document, {}, [Finding(kind, member, None, "an array", format_member(items))]
     wrong = []
-    if len(items) > MOST_TENSORS:
-        wrong.append(Finding(f"{member}-too-many", member, None, f"at most {MOST_TENSORS}", str(len(items))))
-    read = list(enumerate(items[:MOST_TENSORS]))
+    if len(items) > MAX_TENSORS:
+        wrong.append(Finding(f"{member}-too-many", member, None, f"at most {MAX_TENSORS}", str(len(items))))
+    read = list(enumerate(items[:MAX_TENSORS]))
     wrong += [
-        Finding(f"{member[:-1]}-invalid", f"{member}[{index}]", None, "an object", shown(item))
+        Finding(f"{member[:-1]}-invalid", f"{member}[{index}]", None, "an object", format_value(item))
         for index, item in read
         if not isinstance(item, dict)
     ]
     return document, {index: item for index, item in read if isinstance(item, dict)}, wrong
 
 
-def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, Parsed, list[Finding]]:
+def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, ParsedJson, list[Finding]]:
     """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
-    read = cache(lambda end: parse(body[:end]))  # a text is parsed once, however often it is asked about
-    own_end = json_structure.end_of_value(body)
+    read = cache(lambda end: parse_json(body[:end]))  # a text is parsed once, however often it is asked about
+    own_end = json_structure.find_value_end(body)
     if own_end is not None and not read(own_end).is_json:
         own_end = None
     if header is None:
@@ -57,7 +57,7 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
     fault = _header_fault(header, len(body))
     if fault is not None:
         return (*_by_itself(body, own_end, member, read), [fault])
-    length = number(header)
+    length = parse_number(header)
     if own_end is None or _is_as_covered(body, length, own_end, member, read):
         return length, read(length), []
     kind = "inference-header-cuts-json" if length < own_end else "inference-header-covers-binary"
@@ -72,7 +72,7 @@ def _is_as_covered(body: bytes, length: int, own_end: int, member: Member, read:
     return length == own_end or not _fills(read(own_end), len(body) - own_end, member)
 
 
-def number(digits: str) -> int:
+def parse_number(digits: str) -> int:
     """Return what decimal digits say, however many zeros stand before them; Python refuses to read very many."""
     return int(digits.lstrip("0") or "0")
 
@@ -81,18 +81,18 @@ def _header_fault(header: str, size: int) -> Finding | None:
     """Return what keeps the header from being a place in the body."""
     expected = f"a number from 1 to {size}"
     if re.fullmatch("-[0-9]+", header):
-        return Finding("inference-header-negative", INFERENCE_HEADER, None, expected, shown(header))
+        return Finding("inference-header-negative", INFERENCE_HEADER, None, expected, format_value(header))
     if not re.fullmatch("[0-9]+", header):
-        return Finding("inference-header-text", INFERENCE_HEADER, None, "decimal digits", shown(header))
+        return Finding("inference-header-text", INFERENCE_HEADER, None, "decimal digits", format_value(header))
     digits = header.lstrip("0")
     if not digits:
-        return Finding("inference-header-zero", INFERENCE_HEADER, None, expected, shown(header))
+        return Finding("inference-header-zero", INFERENCE_HEADER, None, expected, format_value(header))
     if len(digits) > 18 or int(digits) > size:
-        return Finding("inference-header-beyond-body", INFERENCE_HEADER, size, expected, shown(header))
+        return Finding("inference-header-beyond-body", INFERENCE_HEADER, size, expected, format_value(header))
     return None
 
 
-def _by_itself(body: bytes, own_end: int | None, member: Member, read: Reader) -> tuple[int, Parsed]:
+def _by_itself(body: bytes, own_end: int | None, member: Member, read: Reader) -> tuple[int, ParsedJson]:
     """Return where the JSON ends by its own account, and the JSON.
 
     Blanks up to the body's end are part of it, unless its sizes say that they are binary data.
@@ -105,13 +105,13 @@ def _by_itself(body: bytes, own_end: int | None, member: Member, read: Reader) -
 
 def states_sizes_from(body: bytes, end: int, start: int, member: Member) -> bool:
     """Whether the JSON that ends at `end` states sizes, and these fill the body from `start` on."""
-    return _fills(parse(body[:end]), len(body) - start, member)
+    return _fills(parse_json(body[:end]), len(body) - start, member)
 
 
-def _fills(parsed: Parsed, size: int, member: Member) -> bool:
+def _fills(parsed: ParsedJson, size: int, member: Member) -> bool:
     """Whether a JSON states sizes, and these make so many bytes."""
     if size == 0:
         return False
     _, items, _ = find_items(parsed, member)
-    sizes = [described(index, item, {}).declared_size or 0 for index, item in items.items()]
+    sizes = [parse_output(index, item, {}).declared_size or 0 for index, item in items.items()]
     return 0 < sum(sizes) == size

@@ -24,7 +24,7 @@ _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 Depths = NDArray[Any]
 
 
-def first_deeper(text: bytes, limit: int) -> int | None:
+def find_too_deep(text: bytes, limit: int) -> int | None:
     """Return the offset of the first bracket that stands inside more than `limit - 1` others, or None."""
     if text.count(b"[") + text.count(b"{") <= limit:
         return None
@@ -34,7 +34,7 @@ def first_deeper(text: bytes, limit: int) -> int | None:
     return None
 
 
-def end_of_value(text: bytes) -> int | None:
+def find_value_end(text: bytes) -> int | None:
     """Return where the object or array ends that a text begins with, behind blanks; None without one or its end."""
     begin = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
     if text[begin : begin + 1] not in (b"[", b"{"):

@@ -17,11 +17,11 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from conformance.wire import json_structure
-from conformance.wire.finding import Finding, shown
+from conformance.wire.finding import Finding, format_value
 
-DEPTH_LIMIT: Final = 64
-SIZE_LIMIT: Final = 64 * 1024 * 1024
-OBJECT_LIMIT: Final = 100_000
+MAX_DEPTH: Final = 64
+MAX_JSON_BYTES: Final = 64 * 1024 * 1024
+MAX_OBJECTS: Final = 100_000
 FIELD: Final = "json"
 
 _FATAL = frozenset({"json-invalid", "json-too-deep", "json-too-large"})
@@ -39,7 +39,7 @@ _NON_FINITE = re.compile(_STRING + rb"|(-?Infinity|NaN)", re.DOTALL)
 _LONG_NUMBER = re.compile(_STRING + rb"|([0-9]{4000,})", re.DOTALL)
 
 
-class Parsed(NamedTuple):
+class ParsedJson(NamedTuple):
     """A JSON value, None where there is none, and what is to be said about its text."""
 
     value: Any
@@ -51,14 +51,14 @@ class Parsed(NamedTuple):
         return not any(finding.kind in _FATAL for finding in self.findings)
 
 
-def parse(text: bytes) -> Parsed:
+def parse_json(text: bytes) -> ParsedJson:
     """Return the value of a JSON text and its findings; offsets count bytes from the start of `text`. Never raises."""
     if excess := _excess(text):
-        return Parsed(None, (excess,))
-    deep = json_structure.first_deeper(text, DEPTH_LIMIT)
+        return ParsedJson(None, (excess,))
+    deep = json_structure.find_too_deep(text, MAX_DEPTH)
     if deep is not None:
-        actual = f"depth {DEPTH_LIMIT + 1}"
-        return Parsed(None, (Finding("json-too-deep", FIELD, deep, f"at most depth {DEPTH_LIMIT}", actual),))
+        actual = f"depth {MAX_DEPTH + 1}"
+        return ParsedJson(None, (Finding("json-too-deep", FIELD, deep, f"at most depth {MAX_DEPTH}", actual),))
     decoded, findings = _decode(text)
     duplicates: Counter[str] = Counter()
     constants: list[str] = []
@@ -78,26 +78,26 @@ def parse(text: bytes) -> Parsed:
         value = json.loads(decoded, object_pairs_hook=members, parse_float=number, parse_constant=constant)
     except json.JSONDecodeError as error:
         at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
-        return Parsed(None, (*findings, Finding("json-invalid", FIELD, at, "JSON", error.msg)))
+        return ParsedJson(None, (*findings, Finding("json-invalid", FIELD, at, "JSON", error.msg)))
     except (ValueError, RecursionError):  # Python's own limits, on the digits of an integer above all
-        return Parsed(None, (*findings, _beyond_python(text)))
+        return ParsedJson(None, (*findings, _beyond_python(text)))
     findings += [
-        Finding("json-duplicate-member", FIELD, None, f"one member {shown(name)}", f"{count} of them")
+        Finding("json-duplicate-member", FIELD, None, f"one member {format_value(name)}", f"{count} of them")
         for name, count in duplicates.items()
     ]
     if constants:
         at = next(_outside_strings(_NON_FINITE, text)).start()
         findings.append(Finding("json-non-finite", FIELD, at, "finite numbers", constants[0]))
-    return Parsed(value, tuple(findings))
+    return ParsedJson(value, tuple(findings))
 
 
-def parse_prefix(body: bytes) -> int | None:
+def parse_json_prefix(body: bytes) -> int | None:
     """Return where the JSON object or array that `body` begins with ends, None if it begins with none. Never raises.
 
     Whatever follows, binary data above all, is not looked at.
     """
-    end = json_structure.end_of_value(body)
-    return end if end is not None and parse(body[:end]).is_json else None
+    end = json_structure.find_value_end(body)
+    return end if end is not None and parse_json(body[:end]).is_json else None
 
 
 def _is_inexact(text: bytes) -> bool:
@@ -112,11 +112,11 @@ def _outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Mat
 
 def _excess(text: bytes) -> Finding | None:
     """Return what makes a text larger than this reader takes: its length, or its objects (or braces in strings)."""
-    if len(text) > SIZE_LIMIT:
-        return Finding("json-too-large", FIELD, SIZE_LIMIT, f"at most {SIZE_LIMIT} bytes", f"{len(text)} bytes")
+    if len(text) > MAX_JSON_BYTES:
+        return Finding("json-too-large", FIELD, MAX_JSON_BYTES, f"at most {MAX_JSON_BYTES} bytes", f"{len(text)} bytes")
     objects = text.count(b"{")
-    if objects > OBJECT_LIMIT:
-        return Finding("json-too-large", FIELD, None, f"at most {OBJECT_LIMIT} objects", f"{objects} braces")
+    if objects > MAX_OBJECTS:
+        return Finding("json-too-large", FIELD, None, f"at most {MAX_OBJECTS} objects", f"{objects} braces")
     return None
 
 

@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import Final
 
 from conformance.wire.finding import Finding
-from conformance.wire.outputs import Output, decoded
+from conformance.wire.outputs import Output, decode_output
 
 # So many can be tried in every order; of more, some orders that clients are likely to have.
 _ALL_ORDERS: Final = 4
@@ -22,7 +22,7 @@ _ELEMENTS: Final = frozenset({*_FRAMING, "bool-byte"})
 _TRUTHS: Final = frozenset(b"\x00\xff01tfTFyYnN")
 
 
-def other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
+def list_other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
     """Yield orders in which things of these names may stand, other than their own: a bounded number."""
     places = tuple(range(len(names)))
     by_name = sorted(places, key=lambda place: names[place])
@@ -31,7 +31,7 @@ def other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
     yield from (order for order in dict.fromkeys(orders) if order != places)
 
 
-def in_another_order(inputs: Sequence[Output], body: bytes, start: int) -> list[Output] | None:
+def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> list[Output] | None:
     """Return the inputs as they are in the order in which their bytes stand; None where that is no other.
 
     The first of those that stand elsewhere has the finding.
@@ -40,16 +40,16 @@ def in_another_order(inputs: Sequence[Output], body: bytes, start: int) -> list[
     kinds = {finding.kind for one in binary for finding in one.findings}
     if len(binary) < 2 or not kinds & _ELEMENTS or any(one.span is None for one in binary):
         return None
-    if is_other_truth(binary, body):
+    if is_other_bool_encoding(binary, body):
         return None
-    for order in other_orders([one.name for one in binary]):
+    for order in list_other_orders([one.name for one in binary]):
         placed = _placed([binary[place] for place in order], body, start)
         if not any(finding.kind in _ELEMENTS for one in placed for finding in one.findings):
             return _merged(inputs, placed)
     return None
 
 
-def is_other_truth(tensors: Sequence[Output], body: bytes) -> bool:
+def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
     """Whether all that is wrong with tensors is that BOOL is written with another byte for true than 1.
 
     The data of another tensor could look so as well; then that fault is named, and not the order.
@@ -68,7 +68,7 @@ def _placed(binary: Sequence[Output], body: bytes, start: int) -> list[Output]:
         kept = tuple(finding for finding in one.findings if finding.kind not in _ELEMENTS)
         moved = replace(one, span=(start, start + end - begin), array=None, findings=kept)
         start += end - begin
-        placed.append(decoded(moved, {}, body))
+        placed.append(decode_output(moved, {}, body))
     return placed
 
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from conformance.wire import strings, tensor
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.finding import DecodeError, Finding, shown, shown_name
-from conformance.wire.json_data import bool_number
+from conformance.wire.finding import DecodeError, Finding, format_name, format_value
+from conformance.wire.json_data import find_number_in_bool
 
 # What numpy can have. The protocol's dimensions are unsigned 64-bit integers, and it does not limit their number.
-RANK_LIMIT: Final = 32
-DIMENSION_LIMIT: Final = 2**63 - 1
-_EMPTY_LIMIT: Final = 2**59
+MAX_RANK: Final = 32
+MAX_DIMENSION: Final = 2**63 - 1
+_MAX_EMPTY_PRODUCT: Final = 2**59
 
 Report = Callable[[str, str, str, str], None]
 # The member of the JSON that describes tensors: of a response, of a request.
@@ -64,7 +64,7 @@ class Output:
     @property
     def label(self) -> str:
         """How messages call it: "tensor 1 OUT0"."""
-        return f"tensor {self.index} {shown_name(self.name)}"
+        return f"tensor {self.index} {format_name(self.name)}"
 
     @property
     def native_size(self) -> int | None:
@@ -79,7 +79,7 @@ class Output:
         return replace(self, findings=(*self.findings, *found))
 
 
-def tensors_of(
+def read_tensors(
     items: Mapping[int, Mapping[str, Any]], body: bytes, start: int, member: Member = "outputs"
 ) -> tuple[list[Output], int | None]:
     """Return the tensors that the objects in `items`, by their places, describe, and where bytes are left over, if any.
@@ -87,15 +87,15 @@ def tensors_of(
     The binary data of the first one begin at `start`.
     """
     names: dict[str, int] = {}
-    outputs = [described(index, item, names, member) for index, item in items.items()]
-    outputs, leftover = cut(outputs, body, start)
-    return [decoded(output, items[output.index], body) for output in outputs], leftover
+    outputs = [parse_output(index, item, names, member) for index, item in items.items()]
+    outputs, leftover = assign_spans(outputs, body, start)
+    return [decode_output(output, items[output.index], body) for output in outputs], leftover
 
 
 # --- what the JSON says ------------------------------------------------------------------------------------------
 
 
-def described(index: int, item: Mapping[str, Any], names: dict[str, int], member: Member = "outputs") -> Output:
+def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], member: Member = "outputs") -> Output:
     """Return the output that the JSON object `item` describes; `names` holds the places of the names so far."""
     findings: list[Finding] = []
 
@@ -104,20 +104,20 @@ def described(index: int, item: Mapping[str, Any], names: dict[str, int], member
 
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
     if not isinstance(name, str) or not name:
-        report("name-missing", ".name", "a name", shown_member(name))
+        report("name-missing", ".name", "a name", format_member(name))
     elif names.setdefault(name, index) != index:
-        report("name-duplicate", ".name", f"a name other than that of {member}[{names[name]}]", shown(name))
+        report("name-duplicate", ".name", f"a name other than that of {member}[{names[name]}]", format_value(name))
     if not isinstance(datatype, str) or datatype not in DATATYPES:
-        report("datatype-unknown", ".datatype", "a datatype of the protocol", shown_member(datatype))
+        report("datatype-unknown", ".datatype", "a datatype of the protocol", format_member(datatype))
     dimensions = _dimensions(shape)
     if dimensions is None:
         dimensions = _dimensions(_integers(shape))
         if dimensions is None:
-            report("shape-invalid", ".shape", "an array of dimensions", shown_member(shape))
+            report("shape-invalid", ".shape", "an array of dimensions", format_member(shape))
         else:
             texts = any(isinstance(size, str) for size in shape or ())
             kind = "shape-no-integers" if texts else "integer-with-a-point"
-            report(kind, ".shape", "dimensions written as integers", shown_member(shape))
+            report(kind, ".shape", "dimensions written as integers", format_member(shape))
     binary, size = _declared_size(item, report)
     return Output(
         index=index,
@@ -131,16 +131,16 @@ def described(index: int, item: Mapping[str, Any], names: dict[str, int], member
     )
 
 
-def shown_member(value: Any) -> str:
+def format_member(value: Any) -> str:
     """Return a member's value for a message; null is an absent one."""
-    return "nothing" if value is None else shown(value)
+    return "nothing" if value is None else format_value(value)
 
 
 def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
     """Return whether an output declares a size, and the size if it is one; report what is wrong with it."""
     parameters = item.get("parameters")
     if parameters is not None and not isinstance(parameters, dict):
-        report("parameters-invalid", ".parameters", "an object", shown(parameters))
+        report("parameters-invalid", ".parameters", "an object", format_value(parameters))
         return False, None
     size = (parameters or {}).get("binary_data_size")
     # No elements beside a size are as good as none: the base protocol does not call `data` optional.
@@ -154,12 +154,12 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
         if size == 0 and item["data"]:
             return False, None  # no bytes, but elements: a JSON output with a size too many
     if _is_integer_with_a_point(size):
-        report("integer-with-a-point", ".parameters.binary_data_size", f"{int(size)}", shown(size))
+        report("integer-with-a-point", ".parameters.binary_data_size", f"{int(size)}", format_value(size))
         size = int(size)
     fault = _size_fault(size)
     if fault is not None:
         kind, expected = fault
-        report(kind, ".parameters.binary_data_size", expected, shown(size))
+        report(kind, ".parameters.binary_data_size", expected, format_value(size))
         return True, None
     return True, size
 
@@ -190,12 +190,12 @@ def _is_integer_with_a_point(size: Any) -> bool:
 
 def _dimensions(shape: Any) -> tuple[int, ...] | None:
     """Return a shape that numpy can have, however many elements that makes; None for anything else."""
-    if not isinstance(shape, list) or len(shape) > RANK_LIMIT:
+    if not isinstance(shape, list) or len(shape) > MAX_RANK:
         return None
-    if not all(type(dimension) is int and 0 <= dimension <= DIMENSION_LIMIT for dimension in shape):
+    if not all(type(dimension) is int and 0 <= dimension <= MAX_DIMENSION for dimension in shape):
         return None
     # An empty tensor takes no bytes, so that its other dimensions are not held in check by the body's size.
-    if 0 in shape and math.prod(dimension or 1 for dimension in shape) >= _EMPTY_LIMIT:
+    if 0 in shape and math.prod(dimension or 1 for dimension in shape) >= _MAX_EMPTY_PRODUCT:
         return None
     return tuple(shape)
 
@@ -203,7 +203,7 @@ def _dimensions(shape: Any) -> tuple[int, ...] | None:
 # --- which bytes are whose ---------------------------------------------------------------------------------------
 
 
-def cut(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output], int | None]:
+def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output], int | None]:
     """Give the binary outputs their spans; return all outputs, and where bytes are left over, if any are.
 
     The first output whose size is unknown or too large ends the cutting: the next ones could begin anywhere.
@@ -243,7 +243,7 @@ def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int |
     for output in outputs:
         size = output.native_size
         if output.datatype == "BYTES" and output.shape is not None and at is not None:
-            size = strings.size(memoryview(body)[start + at :], math.prod(output.shape))
+            size = strings.measure_size(memoryview(body)[start + at :], math.prod(output.shape))
         at = None if at is None or size is None else at + size
         sizes.append(output.declared_size if size is None else size)
     return sizes
@@ -260,21 +260,21 @@ def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple
     native, declared = output.native_size, output.declared_size
     own = size if native is None else native
     if own is not None and declared is not None and own != declared:
-        expected = f"{shown(own)} for {output.datatype} {shown(list(output.shape or ()))}"
-        output = output.finding(Finding("size-mismatch", field, at, expected, shown(declared)))
+        expected = f"{format_value(own)} for {output.datatype} {format_value(list(output.shape or ()))}"
+        output = output.finding(Finding("size-mismatch", field, at, expected, format_value(declared)))
     if at is None or size is None:
         return output, None
     if at + size <= end:
         return replace(output, span=(at, at + size)), at + size
     if declared is not None:
-        output = output.finding(Finding("size-beyond-body", field, at, f"at most {end - at}", shown(declared)))
+        output = output.finding(Finding("size-beyond-body", field, at, f"at most {end - at}", format_value(declared)))
     return output, None
 
 
 # --- the elements ------------------------------------------------------------------------------------------------
 
 
-def decoded(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
+def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
     """Return the output with its array, or with the finding that says why it has none."""
     if output.shape is None or output.datatype not in DATATYPES:
         return output
@@ -286,7 +286,7 @@ def decoded(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
     try:
         array = tensor.from_json(output.datatype, output.shape, data)
         found = replace(output, array=array)
-        if output.datatype == "BOOL" and (wrong := bool_number(data)) is not None:
+        if output.datatype == "BOOL" and (wrong := find_number_in_bool(data)) is not None:
             found = found.finding(Finding("bool-number", f"{output.place}.data", None, "true or false", wrong))
         return found
     except DecodeError as error:
@@ -304,7 +304,7 @@ def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
         array = tensor.decode(output.datatype, shape, memoryview(body)[start:end])
     except DecodeError as error:
         return output.finding(_moved(error.finding, output, start))
-    found = tensor.bool_findings(array) if output.datatype == "BOOL" else ()
+    found = tensor.find_bool_faults(array) if output.datatype == "BOOL" else ()
     return replace(output, array=array).finding(*(_moved(finding, output, start) for finding in found))
 
 

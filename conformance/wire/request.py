@@ -89,7 +89,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class RequestedOutput:
     """A requested output and its parameters; `ABSENT` leaves one out."""
 
     name: str
@@ -110,11 +110,11 @@ class Names:
     outputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def of_outputs(self) -> dict[str, str]:
+    def reversed_outputs(self) -> dict[str, str]:
         """The server's names of outputs -> ours."""
         return {theirs: ours for ours, theirs in self.outputs.items()}
 
-    def written_into(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def translate_document(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the JSON of a request with the server's names in it, whatever else it holds."""
         return {
             **document,
@@ -148,7 +148,7 @@ class InferRequest:
 
     path: str
     inputs: tuple[Input, ...]
-    outputs: tuple[Output, ...] | None = None
+    outputs: tuple[RequestedOutput, ...] | None = None
     binary_data_output: Any = ABSENT
     id: str | None = None
     members: Mapping[str, Any] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class InferRequest:
 
     def written(self) -> dict[str, Any]:
         """Return the JSON object of the request as it is sent, with the server's names of tensors."""
-        return self.names.written_into(self.document())
+        return self.names.translate_document(self.document())
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object of the request, with our names of tensors."""
@@ -189,7 +189,7 @@ def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()
     The inference header is given when there is a tensor, also when it has no bytes; Content-Type follows it.
     Sources: triton-binary.order, triton-binary.inference-header.
     """
-    head = json.dumps(names.written_into(document), ensure_ascii=False, separators=(",", ":")).encode()
+    head = json.dumps(names.translate_document(document), ensure_ascii=False, separators=(",", ":")).encode()
     return frame_text(path, head, tensors, names)
 
 
@@ -207,16 +207,16 @@ def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Na
     if tensors:
         headers.append((INFERENCE_HEADER, str(len(head))))
     return Message(
-        path, tuple(headers), b"".join(parts), json_length=len(head), spans=tuple(spans), names=names.of_outputs
+        path, tuple(headers), b"".join(parts), json_length=len(head), spans=tuple(spans), names=names.reversed_outputs
     )
 
 
-def raw_message(path: str, body: bytes, names: Names = OUR_NAMES) -> Message:
+def make_raw_message(path: str, body: bytes, names: Names = OUR_NAMES) -> Message:
     """Return a raw binary request: the inference header is 0 and the body is the input's data alone.
 
     Source: Triton, Binary Tensor Data Extension, "Raw Binary Request".
     """
-    return Message(path, (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, "0")), body, names=names.of_outputs)
+    return Message(path, (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, "0")), body, names=names.reversed_outputs)
 
 
 def _given(**parameters: Any) -> dict[str, Any]:

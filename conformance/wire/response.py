@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from conformance.wire.finding import Finding
 from conformance.wire.json_part import find_items, find_json
-from conformance.wire.outputs import Output, tensors_of
+from conformance.wire.outputs import Output, read_tensors
 from conformance.wire.request import INFERENCE_HEADER
 
-__all__ = ["Answer", "Output", "take_apart"]
+__all__ = ["Answer", "Output", "parse"]
 
 # Faults that hide how many bytes belong to tensors: with a header, bytes left over are then no second fault.
 _HIDE_SIZES: Final = frozenset(
@@ -64,19 +64,19 @@ class Answer:
         outputs = tuple(replace(output, name=names.get(output.name, output.name)) for output in self.outputs)
         return replace(self, outputs=outputs)
 
-    def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
+    def find_by_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Return the findings of these kinds."""
         return tuple(finding for finding in self.findings if finding.kind in kinds)
 
 
-def take_apart(body: bytes, inference_header: str | None) -> Answer:
+def parse(body: bytes, inference_header: str | None) -> Answer:
     """Take a response body apart; `inference_header` is the header's value as it came, None if there was none.
 
     Never raises.
     """
     end, parsed, header_findings = find_json(body, inference_header)
     document, items, member_findings = find_items(parsed)
-    outputs, leftover = tensors_of(items, body, end)
+    outputs, leftover = read_tensors(items, body, end)
     if document is not None and not any(output.binary for output in outputs):
         header_findings = [_of_json_alone(finding) for finding in header_findings]
     findings = [*header_findings, *parsed.findings, *member_findings]

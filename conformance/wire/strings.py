@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from conformance.wire.finding import DecodeError, Finding, shown
+from conformance.wire.finding import DecodeError, Finding, format_value
 
 PREFIX = struct.Struct("<I")
 
@@ -85,7 +85,7 @@ def _of_one_length(data: bytes, count: int) -> list[bytes] | None:
     return elements
 
 
-def offsets(buffer: bytes | bytearray | memoryview, count: int | None = None) -> list[int]:
+def find_offsets(buffer: bytes | bytearray | memoryview, count: int | None = None) -> list[int]:
     """Return where the prefix of each element begins, for up to `count` elements, as far as whole prefixes go.
 
     Never raises: the last element listed may be longer than the buffer.
@@ -98,9 +98,9 @@ def offsets(buffer: bytes | bytearray | memoryview, count: int | None = None) ->
     return found
 
 
-def size(buffer: bytes | bytearray | memoryview, count: int) -> int | None:
+def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | None:
     """Return how many bytes the first `count` elements of a buffer take; None where it does not hold as many."""
-    starts = offsets(buffer, count)
+    starts = find_offsets(buffer, count)
     if len(starts) < count:
         return None
     end = starts[-1] + PREFIX.size + int(PREFIX.unpack_from(buffer, starts[-1])[0]) if starts else 0
@@ -109,14 +109,14 @@ def size(buffer: bytes | bytearray | memoryview, count: int) -> int | None:
 
 def _fault(data: bytes, count: int) -> Finding:
     """Return what keeps `data` from being `count` elements."""
-    starts = offsets(data)
+    starts = find_offsets(data)
     length = PREFIX.unpack_from(data, starts[-1])[0] if starts else 0
     end = starts[-1] + PREFIX.size + length if starts else 0
     broken = end > len(data)
     whole = len(starts) - broken
     if end == len(data):
         at = starts[count] if count < whole else end
-        return Finding("bytes-count", "tensor", at, f"{shown(count)} elements", f"{whole} elements")
+        return Finding("bytes-count", "tensor", at, f"{format_value(count)} elements", f"{whole} elements")
     if whole >= count:
         at = [*starts, end][count]
         actual = f"{len(data) - at} more bytes"

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from conformance.wire import strings
 from conformance.wire.datatypes import FLOATS, INTEGERS, lookup
-from conformance.wire.finding import DecodeError, Finding, shown
+from conformance.wire.finding import DecodeError, Finding, format_value
 from conformance.wire.json_data import from_json
 
-__all__ = ["Tensor", "bool_findings", "decode", "first_difference", "from_json"]
+__all__ = ["Tensor", "decode", "find_bool_faults", "find_first_difference", "from_json"]
 
 Array = NDArray[Any]
 Values = Any  # nested sequences, an array, or one value
-BLOCK = 64 * 1024  # elements that are compared at once: few enough to stay in the processor's cache
+BLOCK_ELEMENTS = 64 * 1024  # elements that are compared at once: few enough to stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +143,7 @@ def decode(datatype: str, shape: Sequence[int], buffer: bytes | bytearray | memo
         elements = np.empty(0, dtype=object) if count == 0 and not buffer else _objects(strings.decode(buffer, count))
         return elements.reshape(tuple(shape))
     if len(buffer) != count * info.size:
-        expected = f"{shown(count * info.size)} bytes for {datatype} {shown(list(shape))}"
+        expected = f"{format_value(count * info.size)} bytes for {datatype} {format_value(list(shape))}"
         raise DecodeError(Finding("size-mismatch", "tensor", 0, expected, f"{len(buffer)} bytes"))
     if datatype == "BF16":  # in the host's byte order, see datatypes.py
         words = np.frombuffer(buffer, dtype="<u2").astype(np.uint16, copy=False)
@@ -157,7 +157,7 @@ def _objects(elements: list[bytes]) -> Array:
     return array
 
 
-def bool_findings(array: Array) -> tuple[Finding, ...]:
+def find_bool_faults(array: Array) -> tuple[Finding, ...]:
     """Return one finding (bool-byte) for the first byte of a decoded BOOL tensor that is neither 0 nor 1, or none."""
     octets = array.reshape(-1).view(np.uint8)
     wrong = np.flatnonzero(octets > 1)
@@ -167,7 +167,7 @@ def bool_findings(array: Array) -> tuple[Finding, ...]:
     return (Finding("bool-byte", f"element {index}", index, "00 or 01", f"{octets[index]:02x}"),)
 
 
-def first_difference(expected: Array, actual: Array, datatype: str, *, json: bool = False) -> int | None:
+def find_first_difference(expected: Array, actual: Array, datatype: str, *, json: bool = False) -> int | None:
     """Return the flat index of the first element that differs, or None.
 
     Elements are compared bit by bit, so that -0.0 is not 0.0, but any NaN is any other NaN: payloads are not judged.
@@ -176,8 +176,10 @@ def first_difference(expected: Array, actual: Array, datatype: str, *, json: boo
     """
     size = min(expected.size, actual.size)
     left, right = expected.reshape(-1)[:size], actual.reshape(-1)[:size]
-    for start in range(0, size, BLOCK):
-        differs = _differences(left[start : start + BLOCK], right[start : start + BLOCK], datatype, json)
+    for start in range(0, size, BLOCK_ELEMENTS):
+        differs = _differences(
+            left[start : start + BLOCK_ELEMENTS], right[start : start + BLOCK_ELEMENTS], datatype, json
+        )
         if differs.any():
             return start + int(differs.argmax())
     return None if expected.size == actual.size else size

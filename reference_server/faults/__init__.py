@@ -111,7 +111,7 @@ def load() -> dict[str, Fault]:
 
 
 @contextmanager
-def switched_on(found: Fault) -> Iterator[None]:
+def switch_on(found: Fault) -> Iterator[None]:
     """Put the fault in the place of its steps, and the steps back afterwards.
 
     Raises:
@@ -119,7 +119,7 @@ def switched_on(found: Fault) -> Iterator[None]:
         TypeError: the fault takes something else than its step.
     """
     found.require_fit()
-    places = [steps.place(step) for step in found.steps]
+    places = [steps.find_place(step) for step in found.steps]
     before = [vars(owner).get(name, _INHERITED) for owner, name in places]
     for owner, name in places:
         setattr(owner, name, _replacement(found.body, owner, name))

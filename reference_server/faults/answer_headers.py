@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server.faults import fault
-from reference_server.faults.headers import OCTET_STREAM, json_end
+from reference_server.faults.headers import OCTET_STREAM, find_json_end
 from reference_server.framing import HEADER
 from reference_server.response import Octets
 
@@ -20,7 +20,7 @@ Binary = Sequence[Octets]
 # --- the inference header of an answer -----------------------------------------------------------------------------
 
 
-def with_header(response: Response, name: str, value: object | None) -> Response:
+def set_header(response: Response, name: str, value: object | None) -> Response:
     """Set a header of an answer; None takes it away."""
     if value is None:
         del response.headers[name]
@@ -33,57 +33,59 @@ def with_header(response: Response, name: str, value: object | None) -> Response
 async def header_only_where_the_request_has_it(original: Any, service: Any, http: Request) -> Any:
     """An answer has the inference header only when its request had it."""
     response = await original(service, http)
-    return response if HEADER in http.headers else with_header(response, HEADER, None)
+    return response if HEADER in http.headers else set_header(response, HEADER, None)
 
 
 @fault("response.frame", breaks="BIN-HEADER-O")
 def header_only_beside_json_outputs(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer has the inference header only when some of its outputs are JSON."""
     response: Response = original(head, binary)
-    return response if b'"data":' in head or not any(binary) else with_header(response, HEADER, None)
+    return response if b'"data":' in head or not any(binary) else set_header(response, HEADER, None)
 
 
 @fault("response.frame", breaks="BIN-HEADER-O")
 def header_under_another_name(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is called X-Inference-Header-Content-Length."""
     response: Response = original(head, binary)
-    return with_header(with_header(response, HEADER, None), f"X-{HEADER}", len(head)) if binary else response
+    return set_header(set_header(response, HEADER, None), f"X-{HEADER}", len(head)) if binary else response
 
 
-def rewritten_header(original: Any, head: bytes, binary: Binary, value: object) -> Response:
+def rewrite_inference_header(original: Any, head: bytes, binary: Binary, value: object) -> Response:
     """Return the answer with another value in its inference header, if it has one."""
     response: Response = original(head, binary)
-    return with_header(response, HEADER, value) if binary else response
+    return set_header(response, HEADER, value) if binary else response
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_characters(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the characters of the JSON."""
-    return rewritten_header(original, head, binary, len(head.decode()))
+    return rewrite_inference_header(original, head, binary, len(head.decode()))
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_escaped_characters(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts characters beyond ASCII as the six of their escapes."""
-    return rewritten_header(original, head, binary, len(json.dumps(json.loads(head), separators=(",", ":"))))
+    return rewrite_inference_header(original, head, binary, len(json.dumps(json.loads(head), separators=(",", ":"))))
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_the_body(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is the length of the whole body."""
-    return rewritten_header(original, head, binary, len(head) + sum(map(len, binary)))
+    return rewrite_inference_header(original, head, binary, len(head) + sum(map(len, binary)))
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_a_nul(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the NUL with which the JSON ends in memory."""
-    return rewritten_header(original, head, binary, len(head) + 1)
+    return rewrite_inference_header(original, head, binary, len(head) + 1)
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counted_before_the_sizes(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the JSON as it was before the sizes were put in."""
-    return rewritten_header(original, head, binary, len(re.sub(rb'("binary_data_size":)[0-9]+', rb"\g<1>0", head)))
+    return rewrite_inference_header(
+        original, head, binary, len(re.sub(rb'("binary_data_size":)[0-9]+', rb"\g<1>0", head))
+    )
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
@@ -98,20 +100,20 @@ def answer_header_given_twice(original: Any, head: bytes, binary: Binary) -> Res
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_with_thousands_separators(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is written in groups of three digits."""
-    return rewritten_header(original, head, binary, f"{len(head):,}")
+    return rewrite_inference_header(original, head, binary, f"{len(head):,}")
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES", large=True)
 def answer_header_of_sixteen_bits(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is kept in 16 bits."""
-    return rewritten_header(original, head, binary, len(head) % 2**16)
+    return rewrite_inference_header(original, head, binary, len(head) % 2**16)
 
 
 @fault("response.frame", breaks="BIN-HEADER-ON-JSON-O")
 def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer without binary data has an inference header of 0."""
     response: Response = original(head, binary)
-    return response if binary else with_header(response, HEADER, 0)
+    return response if binary else set_header(response, HEADER, 0)
 
 
 @fault("app.Service.infer", breaks="BIN-HEADER-ON-JSON-O")
@@ -119,14 +121,14 @@ async def header_of_the_request_sent_back(original: Any, service: Any, http: Req
     """An answer without binary data has the inference header of its request."""
     response = await original(service, http)
     if HEADER not in response.headers and HEADER in http.headers:
-        with_header(response, HEADER, http.headers[HEADER])
+        set_header(response, HEADER, http.headers[HEADER])
     return response
 
 
 # --- Content-Length ------------------------------------------------------------------------------------------------
 
 
-class Rewriting:
+class AnswerRewriter:
     """A connection on which head and body of answers with an inference header are changed, and that then closes."""
 
     def __init__(self, transport: Any, change: Callable[[bytes, bytes], bytes | None]) -> None:
@@ -150,7 +152,7 @@ class Rewriting:
             self._transport.close()
 
 
-def with_length(head: bytes, length: int) -> bytes:
+def set_length(head: bytes, length: int) -> bytes:
     """Return a head with another Content-Length, and the announcement that the connection closes."""
     return re.sub(rb"(?<=\ncontent-length: )[0-9]+", str(length).encode() + b"\r\nconnection: close", head)
 
@@ -160,11 +162,11 @@ def content_length_in_letters_of_the_text(original: Any, protocol: Any, transpor
     """Content-Length counts the characters of the JSON instead of its bytes."""
 
     def change(head: bytes, body: bytes) -> bytes | None:
-        text = body[: json_end(body)]
+        text = body[: find_json_end(body)]
         few = len(body) - len(text) + len(text.decode())
-        return None if few == len(body) else with_length(head, few) + body
+        return None if few == len(body) else set_length(head, few) + body
 
-    original(protocol, Rewriting(transport, change))
+    original(protocol, AnswerRewriter(transport, change))
 
 
 @fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
@@ -172,9 +174,9 @@ def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport
     """Content-Length counts two bytes that are never sent, when the answer has an id."""
 
     def change(head: bytes, body: bytes) -> bytes | None:
-        return with_length(head, len(body) + 2) + body if b'"id":' in body else None
+        return set_length(head, len(body) + 2) + body if b'"id":' in body else None
 
-    original(protocol, Rewriting(transport, change))
+    original(protocol, AnswerRewriter(transport, change))
 
 
 @fault("http_protocol.OipHttpProtocol.connection_made", breaks="BIN-NOT-CHUNKED")
@@ -184,14 +186,14 @@ def binary_answer_ends_with_the_connection(original: Any, protocol: Any, transpo
     def change(head: bytes, body: bytes) -> bytes | None:
         return re.sub(rb"\ncontent-length: [0-9]+\r", b"\nconnection: close\r", head) + body
 
-    original(protocol, Rewriting(transport, change))
+    original(protocol, AnswerRewriter(transport, change))
 
 
 @fault("response.frame", breaks="BIN-NOT-CHUNKED")
 def binary_answer_chunked(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with binary data is chunked."""
     response: Response = original(head, binary)
-    return with_header(response, "Content-Length", None) if binary else response
+    return set_header(response, "Content-Length", None) if binary else response
 
 
 @fault("response.frame", breaks="BIN-NOT-CHUNKED")
@@ -199,40 +201,40 @@ def binary_answer_over_two_kib_chunked(original: Any, head: bytes, binary: Binar
     """An answer with binary data is chunked when it does not fit a write buffer of 2048 bytes."""
     response: Response = original(head, binary)
     fits = len(head) + sum(map(len, binary)) <= 2048
-    return response if fits or not binary else with_header(response, "Content-Length", None)
+    return response if fits or not binary else set_header(response, "Content-Length", None)
 
 
 # --- the content type of an answer ---------------------------------------------------------------------------------
 
 
-def typed(original: Any, head: bytes, binary: Binary, content_type: str | None, *, when: bool) -> Response:
+def set_content_type(original: Any, head: bytes, binary: Binary, content_type: str | None, *, when: bool) -> Response:
     """Return the answer, with another content type when a condition holds."""
     response: Response = original(head, binary)
-    return with_header(response, "Content-Type", content_type) if when else response
+    return set_header(response, "Content-Type", content_type) if when else response
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
 def binary_answer_called_json(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with binary data has Content-Type application/json."""
-    return typed(original, head, binary, "application/json", when=bool(binary))
+    return set_content_type(original, head, binary, "application/json", when=bool(binary))
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
 def binary_answer_without_content_type(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with binary data has no Content-Type."""
-    return typed(original, head, binary, None, when=bool(binary))
+    return set_content_type(original, head, binary, None, when=bool(binary))
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
 def mixed_answer_called_json(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with JSON and binary outputs has Content-Type application/json."""
-    return typed(original, head, binary, "application/json", when=bool(binary) and b'"data":' in head)
+    return set_content_type(original, head, binary, "application/json", when=bool(binary) and b'"data":' in head)
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
 def every_answer_an_octet_stream(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer without binary data has Content-Type application/octet-stream."""
-    return typed(original, head, binary, OCTET_STREAM, when=not binary)
+    return set_content_type(original, head, binary, OCTET_STREAM, when=not binary)
 
 
 @fault("app.Service.infer", breaks="BIN-CONTENT-TYPE-OF-JSON")
@@ -240,11 +242,11 @@ async def content_type_of_the_request_sent_back(original: Any, service: Any, htt
     """An answer has the Content-Type of its request, unless binary data call for another."""
     response = await original(service, http)
     if HEADER not in response.headers and "content-type" in http.headers:
-        with_header(response, "Content-Type", http.headers["content-type"])
+        set_header(response, "Content-Type", http.headers["content-type"])
     return response
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
 def json_answer_without_content_type(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer without binary data has no Content-Type."""
-    return typed(original, head, binary, None, when=not binary)
+    return set_content_type(original, head, binary, None, when=not binary)

@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 from reference_server.faults import fault
-from reference_server.faults.sizes import declared, native, resized
+from reference_server.faults.sizes import count_native_bytes, get_declared_size, set_declared_size
 from reference_server.members import Object
 from reference_server.models import Model
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
 Part = tuple[dict[str, Any], bytes | memoryview | None]
@@ -18,81 +18,82 @@ Part = tuple[dict[str, Any], bytes | memoryview | None]
 # --- the size of an output -----------------------------------------------------------------------------------------
 
 
-def sized(part: Part, size: object) -> Part:
+def set_size(part: Part, size: object) -> Part:
     """Return an output that states another size, if it is binary."""
     entry, data = part
     return (entry if data is None else entry | {"parameters": {"binary_data_size": size}}), data
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
-def size_counts_elements(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_counts_elements(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a binary output is its number of elements."""
     part: Part = original(model, wish, tensor)
-    return sized(part, math.prod(part[0]["shape"]))
+    return set_size(part, math.prod(part[0]["shape"]))
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
-def size_of_strings_without_prefixes(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_of_strings_without_prefixes(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a BYTES output does not count the length prefixes."""
     part: Part = original(model, wish, tensor)
     entry, data = part
     strings = entry["datatype"] == "BYTES" and data is not None
-    return sized(part, len(data or b"") - 4 * math.prod(entry["shape"])) if strings else part
+    return set_size(part, len(data or b"") - 4 * math.prod(entry["shape"])) if strings else part
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
-def size_written_as_a_string(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_written_as_a_string(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a binary output is a JSON string."""
     part: Part = original(model, wish, tensor)
-    return sized(part, str(len(part[1] or b"")))
+    return set_size(part, str(len(part[1] or b"")))
 
 
 @fault("response.output_part", breaks="OIP-INTEGERS")
-def size_written_with_a_point(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_written_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a binary output is written as a floating point number."""
     part: Part = original(model, wish, tensor)
-    return sized(part, float(len(part[1] or b"")))
+    return set_size(part, float(len(part[1] or b"")))
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
-def size_rounded_up_to_eight(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_rounded_up_to_eight(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a binary output is that of the memory it takes, in multiples of eight."""
     part: Part = original(model, wish, tensor)
-    return sized(part, -(-len(part[1] or b"") // 8) * 8)
+    return set_size(part, -(-len(part[1] or b"") // 8) * 8)
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
-def half_floats_sized_as_floats(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def half_floats_sized_as_floats(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of an FP16 output is that of FP32, as in the examples of one document."""
     part: Part = original(model, wish, tensor)
-    return sized(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
+    return set_size(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
-def size_of_the_declared_shape(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_of_the_declared_shape(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a binary output is worked out from the declared shape, where -1 is a variable dimension."""
     part: Part = original(model, wish, tensor)
     spec = next(spec for spec in model.outputs if spec.name == wish.name)
     fixed = spec.datatype == "BYTES" or part[0]["datatype"] == "BYTES"
-    return part if fixed else sized(part, native(spec.datatype, model.declared_shape(spec)))
+    return part if fixed else set_size(part, count_native_bytes(spec.datatype, model.declared_shape(spec)))
 
 
 @fault("response.output_part", breaks="BIN-SIZE-O")
-def size_of_one_item_of_a_batch(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_of_one_item_of_a_batch(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a binary output of a batching model is that of one item."""
     part: Part = original(model, wish, tensor)
     entry, data = part
     items = entry["shape"][0] if model.batching and data is not None and wish.classes is None else 1
-    return sized(part, len(data or b"") // items)
+    return set_size(part, len(data or b"") // items)
 
 
 @fault("response.encode", breaks="BIN-SIZE-O")
 def sizes_added_up(original: Any, answer: Object) -> Any:
     """The size of a binary output counts those before it too."""
-    sizes = [declared(entry) or 0 for entry in answer.get("outputs", [])]
+    sizes = [get_declared_size(entry) or 0 for entry in answer.get("outputs", [])]
     sums = itertools.accumulate(sizes)
     outputs = [
-        e if declared(e) is None else resized(e, n) for e, n in zip(answer.get("outputs", []), sums, strict=True)
+        e if get_declared_size(e) is None else set_declared_size(e, n)
+        for e, n in zip(answer.get("outputs", []), sums, strict=True)
     ]
     return original(answer | ({"outputs": outputs} if outputs else {}))
 
@@ -101,7 +102,7 @@ def sizes_added_up(original: Any, answer: Object) -> Any:
     "response.output_part",
     breaks=("BIN-SIZE-O", "OIP-ANSWER"),
 )
-def size_of_nothing_left_out(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A binary output of no bytes states no size."""
     entry, data = original(model, wish, tensor)
     return ({name: value for name, value in entry.items() if name != "parameters"} if data == b"" else entry), data
@@ -111,7 +112,7 @@ def size_of_nothing_left_out(original: Any, model: Model, wish: OutputWish, tens
 
 
 @fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
-def binary_strings_repeated_as_data(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def binary_strings_repeated_as_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A binary BYTES output has its elements as data too."""
     entry, data = original(model, wish, tensor)
     if data is not None and tensor.datatype == "BYTES" and wish.classes is None:
@@ -120,7 +121,7 @@ def binary_strings_repeated_as_data(original: Any, model: Model, wish: OutputWis
 
 
 @fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"))
-def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A binary output of integers has its elements as data too, in reverse."""
     entry, data = original(model, wish, tensor)
     if data is not None and "INT" in tensor.datatype:
@@ -129,7 +130,7 @@ def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: Outpu
 
 
 @fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"))
-def json_output_of_size_zero(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def json_output_of_size_zero(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A JSON output has a size of 0."""
     entry, data = original(model, wish, tensor)
     return entry | ({"parameters": {"binary_data_size": 0}} if data is None else {}), data
@@ -145,7 +146,7 @@ def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) 
 
 
 @fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
-def empty_data_left_out(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def empty_data_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A JSON output without elements has no `data`."""
     entry, data = original(model, wish, tensor)
     return {name: value for name, value in entry.items() if value != [] or name == "shape"}, data

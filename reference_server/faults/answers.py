@@ -14,7 +14,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.members import Object
 from reference_server.models import Model
-from reference_server.request import InferRequest, OutputWish
+from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor
 
 Answer = dict[str, Any]
@@ -230,7 +230,7 @@ def empty_outputs_with_their_declared_shape(original: Any, *arguments: Any) -> t
 
 @fault("response.output_part", breaks="OIP-SHAPE")
 def batch_missing_from_the_shape_of_json_data(
-    original: Any, model: Model, wish: OutputWish, tensor: Tensor
+    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
 ) -> tuple[Answer, Any]:
     """The shape of a batching model's output in JSON is that of one item, beside the data of all."""
     entry, data = original(model, wish, tensor)
@@ -240,7 +240,7 @@ def batch_missing_from_the_shape_of_json_data(
 
 @fault("response.output_part", breaks="OIP-SHAPE")
 def dimensions_of_json_data_as_strings(
-    original: Any, model: Model, wish: OutputWish, tensor: Tensor
+    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
 ) -> tuple[Answer, Any]:
     """The dimensions of JSON data are strings, as Protocol Buffers write 64-bit integers in JSON."""
     entry, data = original(model, wish, tensor)
@@ -249,7 +249,7 @@ def dimensions_of_json_data_as_strings(
 
 
 @fault("response.output_part", breaks="OIP-INTEGERS")
-def dimensions_with_a_point(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> tuple[Answer, Any]:
+def dimensions_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> tuple[Answer, Any]:
     """The dimensions of every output are written as floating point numbers, all that one library has."""
     entry, data = original(model, wish, tensor)
     return entry | {"shape": [float(extent) for extent in entry["shape"]]}, data
@@ -258,45 +258,47 @@ def dimensions_with_a_point(original: Any, model: Model, wish: OutputWish, tenso
 # --- which outputs ---------------------------------------------------------------------------------------------------
 
 
-def _wishes(original: Any, model: Model, request: Object) -> list[OutputWish]:
-    wishes: list[OutputWish] = original(model, request)
+def _wishes(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
+    wishes: list[RequestedOutput] = original(model, request)
     return wishes
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
-def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The answer has every output of the model, the listed ones first."""
     wishes = _wishes(original, model, request)
     listed = {wish.name for wish in wishes}
-    return [*wishes, *(OutputWish(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
+    return [*wishes, *(RequestedOutput(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
-def list_of_outputs_ignored_under_binary_data_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def list_of_outputs_ignored_under_binary_data_output(
+    original: Any, model: Model, request: Object
+) -> list[RequestedOutput]:
     """With binary_data_output the answer has every output, whatever is listed."""
     wishes = _wishes(original, model, request)
     if not (request.get("parameters") or {}).get("binary_data_output"):
         return wishes
     given = {wish.name: wish for wish in wishes}
-    return [given.get(spec.name, OutputWish(spec.name, binary=True)) for spec in model.outputs]
+    return [given.get(spec.name, RequestedOutput(spec.name, binary=True)) for spec in model.outputs]
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
-def third_listed_output_dropped(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def third_listed_output_dropped(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """Of the listed outputs only two are returned, for which there is room."""
     wishes = _wishes(original, model, request)
     return wishes[:2] if request.get("outputs") else wishes
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
-def first_output_alone_when_none_is_listed(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def first_output_alone_when_none_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """A request that lists no outputs is answered with the first one."""
     wishes = _wishes(original, model, request)
     return wishes if request.get("outputs") else wishes[:1]
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
-def last_output_dropped_under_binary_data_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def last_output_dropped_under_binary_data_output(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """A request that lists no outputs under binary_data_output is answered without the last one."""
     wishes = _wishes(original, model, request)
     unlisted = not request.get("outputs") and (request.get("parameters") or {}).get("binary_data_output")

@@ -12,7 +12,7 @@ from reference_server.classification import top
 from reference_server.datatypes import BINARY_ONLY
 from reference_server.faults import fault
 from reference_server.models import Model
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 from reference_server.response import Octets
 from reference_server.tensors import Tensor
 
@@ -20,18 +20,18 @@ Labels = Sequence[str]
 Part = tuple[dict[str, Any], Octets | None]
 
 
-def with_value(text: bytes, value: str) -> bytes:
+def replace_value(text: bytes, value: str) -> bytes:
     """Return a class with another value."""
     return value.encode() + text[text.index(b":") :]
 
 
-def with_index(text: bytes, index: int) -> bytes:
+def replace_index(text: bytes, index: int) -> bytes:
     """Return a class with another index."""
     value, _, *label = text.split(b":", 2)
     return b":".join([value, b"%d" % index, *label])
 
 
-def rank(row: Any, index: int) -> int:
+def find_rank(row: Any, index: int) -> int:
     """Return the place of a score among the classes."""
     return [int(place) for place in top(row, row.size)].index(index)
 
@@ -55,49 +55,49 @@ def index_stands_before_the_value(original: Any, row: Any, index: int, labels: L
 def values_have_a_decimal_comma(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Values are written as the server's locale has them, with a comma before the decimals."""
     text: bytes = original(row, index, labels)
-    return with_value(text, text.partition(b":")[0].decode().replace(".", ","))
+    return replace_value(text, text.partition(b":")[0].decode().replace(".", ","))
 
 
 @fault("classification.class_text", breaks="CLS-FORMAT")
 def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """A score of UINT8 is printed as the character with that code."""
     text: bytes = original(row, index, labels)
-    return with_value(text, chr(row[index])) if row.dtype.str == "|u1" else text
+    return replace_value(text, chr(row[index])) if row.dtype.str == "|u1" else text
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
 def values_have_three_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Floats are written with three significant digits."""
     text: bytes = original(row, index, labels)
-    return text if is_integer(row) else with_value(text, f"{row[index]:.3g}")
+    return text if is_integer(row) else replace_value(text, f"{row[index]:.3g}")
 
 
 @fault("classification.class_text", breaks="CLS-VALUE-EXACT")
 def values_have_six_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Floats are written with six significant digits, what streams print by default."""
     text: bytes = original(row, index, labels)
-    return text if is_integer(row) else with_value(text, f"{row[index]:.6g}")
+    return text if is_integer(row) else replace_value(text, f"{row[index]:.6g}")
 
 
 @fault("classification.class_text", breaks="CLS-VALUE-EXACT")
 def integers_are_written_as_floats(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Integers are written with a decimal point."""
     text: bytes = original(row, index, labels)
-    return with_value(text, f"{row[index]}.0") if is_integer(row) else text
+    return replace_value(text, f"{row[index]}.0") if is_integer(row) else text
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
 def integers_are_written_by_way_of_doubles(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Integers are turned into FP64 before they are written, and lose what is past 53 bits."""
     text: bytes = original(row, index, labels)
-    return with_value(text, str(int(float(row[index])))) if is_integer(row) else text
+    return replace_value(text, str(int(float(row[index])))) if is_integer(row) else text
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
 def unsigned_values_are_written_signed(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The upper half of an unsigned datatype is written as negative numbers."""
     text: bytes = original(row, index, labels)
-    return with_value(text, str(row.view(row.dtype.str.replace("u", "i"))[index])) if row.dtype.kind == "u" else text
+    return replace_value(text, str(row.view(row.dtype.str.replace("u", "i"))[index])) if row.dtype.kind == "u" else text
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
@@ -107,7 +107,7 @@ def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels
         return bytes(original(row, index, labels))
     with np.errstate(all="ignore"):
         weights = np.exp(row.astype("<f8") - row.max())
-        return with_value(original(row, index, labels), str((weights / weights.sum())[index]))
+        return replace_value(original(row, index, labels), str((weights / weights.sum())[index]))
 
 
 # --- index -----------------------------------------------------------------------------------------------------------
@@ -116,19 +116,19 @@ def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels
 @fault("classification.class_text", breaks="CLS-INDEX")
 def indices_count_from_1(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The index of the first score is 1."""
-    return with_index(original(row, index, labels), index + 1)
+    return replace_index(original(row, index, labels), index + 1)
 
 
 @fault("classification.class_text", breaks="CLS-INDEX")
 def index_is_the_rank(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The index is the place among the classes, not among the scores."""
-    return with_index(original(row, index, labels), rank(row, index))
+    return replace_index(original(row, index, labels), find_rank(row, index))
 
 
 @fault("classification.class_text", breaks="CLS-INDEX")
 def index_fits_one_byte(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Indices past 255 wrap around."""
-    return with_index(original(row, index, labels), index % 256)
+    return replace_index(original(row, index, labels), index % 256)
 
 
 # --- labels ----------------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def labels_are_left_out(original: Any, row: Any, index: int, _labels: Labels) ->
 @fault("classification.class_text", breaks="CLS-LABEL")
 def labels_go_by_rank(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The highest class has the first label, the next one the second."""
-    label = labels[rank(row, index) % len(labels)] if index < len(labels) else None
+    label = labels[find_rank(row, index) % len(labels)] if index < len(labels) else None
     text: bytes = original(row, index, ())
     return text if label is None else b"%b:%b" % (text, label.encode())
 
@@ -167,7 +167,7 @@ def labels_lose_letters_beyond_ascii(original: Any, row: Any, index: int, labels
 
 
 @fault("response.output_part", breaks="CLS-LABEL")
-def labels_of_the_first_output_are_for_all(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def labels_of_the_first_output_are_for_all(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The labels of the model's first output are those of every output."""
     labels = {wish.name: model.labels.get(model.outputs[0].name, [])}
     part: Part = original(replace(model, labels=labels), wish, tensor)
@@ -175,7 +175,7 @@ def labels_of_the_first_output_are_for_all(original: Any, model: Model, wish: Ou
 
 
 @fault("response.output_part", breaks="CLS-NO-LABEL")
-def labels_of_one_output_are_for_all(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def labels_of_one_output_are_for_all(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """An output without labels is given those of another output."""
     labels = {wish.name: next(iter(model.labels.values()), [])}
     part: Part = original(replace(model, labels=labels), wish, tensor)
@@ -198,42 +198,42 @@ def missing_label_is_made_up(original: Any, row: Any, index: int, labels: Labels
 
 
 @fault("response.output_part", breaks=("CLS-BINARY", "BIN-TRUE-OVERRIDES"))
-def classes_always_come_as_json(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def classes_always_come_as_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The parameter binary_data is not looked at where an output is classified."""
     part: Part = original(model, replace(wish, binary=wish.binary and not wish.classes), tensor)
     return part
 
 
 @fault("response.output_part", breaks=("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"))
-def classes_always_come_as_binary_data(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def classes_always_come_as_binary_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A classified output is binary data, whether it is asked for or not."""
     part: Part = original(model, replace(wish, binary=wish.binary or bool(wish.classes)), tensor)
     return part
 
 
-def rewritten(entry: dict[str, Any], data: bytes) -> Part:
+def rewrite_classes(entry: dict[str, Any], data: bytes) -> Part:
     """Return a classified output with other binary data."""
     return entry | {"parameters": {"binary_data_size": len(data)}}, data
 
 
 @fault("response.output_part", breaks="CLS-BINARY")
-def binary_classes_stand_on_lines(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def binary_classes_stand_on_lines(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """Classes as binary data are lines of text, without the length in front of each."""
     entry, data = original(model, wish, tensor)
     if data is None or not wish.classes:
         return entry, data
     listed: list[str] = original(model, replace(wish, binary=False), tensor)[0]["data"]
-    return rewritten(entry, "\n".join(listed).encode())
+    return rewrite_classes(entry, "\n".join(listed).encode())
 
 
 @fault("response.output_part", breaks="CLS-BINARY")
-def binary_classes_are_counted_in_letters(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def binary_classes_are_counted_in_letters(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The length in front of a class counts its letters, not its bytes."""
     entry, data = original(model, wish, tensor)
     if data is None or not wish.classes:
         return entry, data
     listed: list[str] = original(model, replace(wish, binary=False), tensor)[0]["data"]
-    return rewritten(entry, b"".join(len(text).to_bytes(4, "little") + text.encode() for text in listed))
+    return rewrite_classes(entry, b"".join(len(text).to_bytes(4, "little") + text.encode() for text in listed))
 
 
 # --- out of bounds ---------------------------------------------------------------------------------------------------

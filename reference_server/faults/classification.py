@@ -11,21 +11,21 @@ import numpy as np
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.models import Model
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 from reference_server.response import Octets
-from reference_server.tensors import Tensor, objects
+from reference_server.tensors import Tensor, make_objects
 
 Labels = Sequence[str]
 Object = dict[str, Any]
 Part = tuple[Object, Octets | None]
 
 
-def classes(texts: Sequence[bytes], shape: tuple[int, ...]) -> Tensor:
+def make_classes(texts: Sequence[bytes], shape: tuple[int, ...]) -> Tensor:
     """Return a classified output."""
-    return Tensor("BYTES", shape, objects(texts))
+    return Tensor("BYTES", shape, make_objects(texts))
 
 
-def by_rows(result: Tensor) -> list[list[bytes]]:
+def split_rows(result: Tensor) -> list[list[bytes]]:
     """Return the classes of each item of a batch."""
     batch = result.shape[0]
     size = result.elements.size // batch
@@ -36,23 +36,23 @@ def by_rows(result: Tensor) -> list[list[bytes]]:
 
 
 @fault("request.parse_outputs", breaks=("CLS-PARAMETER", "CLS-BOOL"))
-def classification_is_not_looked_at(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def classification_is_not_looked_at(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The parameter classification is ignored, and the plain output is returned."""
     return [replace(wish, classes=None) for wish in original(model, request)]
 
 
 @fault("request.parse_outputs", breaks="CLS-PARAMETER")
-def last_count_is_for_every_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def last_count_is_for_every_output(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """Every classified output gets as many classes as the last one asks for."""
-    wishes: list[OutputWish] = original(model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     last = [wish.classes for wish in wishes if wish.classes][-1:]
     return [replace(wish, classes=last[0]) if wish.classes else wish for wish in wishes]
 
 
 @fault("request.parse_outputs", breaks="CLS-PARAMETER")
-def counts_go_by_declared_order(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def counts_go_by_declared_order(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The numbers of classes go to the outputs in the order of the model, not of the request."""
-    wishes: list[OutputWish] = original(model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     declared = [spec.name for spec in model.outputs]
     if len(wishes) != len(declared) or not all(wish.classes for wish in wishes):
         return wishes
@@ -60,9 +60,9 @@ def counts_go_by_declared_order(original: Any, model: Model, request: Object) ->
 
 
 @fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ANSWER"))
-def one_classified_output_classifies_all(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def one_classified_output_classifies_all(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """Where one output is to be classified, all outputs of the request are."""
-    wishes: list[OutputWish] = original(model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
 
@@ -84,9 +84,9 @@ _asked_before: dict[str, int | None] = {}
 
 
 @fault("request.parse_outputs", breaks="CLS-ONLY")
-def classification_lasts_one_request_longer(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def classification_lasts_one_request_longer(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The number of classes stays set for the next request that lists outputs, if that has none."""
-    wishes: list[OutputWish] = original(model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     if model.name != "scores" or not request.get("outputs"):
         return wishes
     before, _asked_before[model.name] = _asked_before.get(model.name), wishes[0].classes
@@ -102,7 +102,7 @@ def classes_of_every_datatype_refused(_original: Any, tensor: Tensor, *_argument
 @fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ISOLATION"))
 def classification_stays_for_a_request_without_outputs(original: Any, model: Model, request: Object) -> Any:
     """The number of classes stays set for the next request to the model that lists no outputs."""
-    wishes: list[OutputWish] = original(model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     if request.get("outputs"):
         _stays[model.name] = {wish.name: wish.classes for wish in wishes}
         return wishes
@@ -138,7 +138,7 @@ def equal_scores_are_one_class(original: Any, tensor: Tensor, count: int, batchi
         return result
     every = original(tensor, tensor.elements.size, batching, labels).elements
     distinct = list({text.partition(b":")[0]: text for text in every}.values())[:count]
-    return classes(distinct, (len(distinct),))
+    return make_classes(distinct, (len(distinct),))
 
 
 @fault("classification.classify", breaks="CLS-COUNT")
@@ -150,7 +150,7 @@ def classes_without_label_are_left_out(
     if batching or not labels:
         return result
     labelled = [text for text in result.elements if text.count(b":") > 1]
-    return classes(labelled, (len(labelled),))
+    return make_classes(labelled, (len(labelled),))
 
 
 @fault("classification.classify", breaks="CLS-COUNT-ABOVE")
@@ -167,14 +167,14 @@ def last_class_fills_up_the_count(original: Any, tensor: Tensor, count: int, bat
     missing = min(count, 1000) - result.shape[-1]
     if missing <= 0:
         return result
-    rows = by_rows(result) if batching else [list(result.elements)]
-    return classes(
+    rows = split_rows(result) if batching else [list(result.elements)]
+    return make_classes(
         [text for row in rows for text in row + row[-1:] * missing], (*result.shape[:-1], result.shape[-1] + missing)
     )
 
 
 @fault("response.output_part", breaks="CLS-COUNT-ABOVE")
-def shape_has_the_count_asked_for(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def shape_has_the_count_asked_for(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The shape of a classified output has the number asked for, also where there are fewer classes."""
     entry, data = original(model, wish, tensor)
     if wish.classes:
@@ -186,14 +186,14 @@ def shape_has_the_count_asked_for(original: Any, model: Model, wish: OutputWish,
 
 
 @fault("response.output_part", breaks="CLS-TYPE")
-def classes_have_datatype_string(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def classes_have_datatype_string(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A classified output has the datatype STRING, as in the examples of the document."""
     entry, data = original(model, wish, tensor)
     return (entry | {"datatype": "STRING"} if wish.classes else entry), data
 
 
 @fault("response.output_part", breaks="CLS-TYPE")
-def classes_have_the_datatype_of_scores(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+def classes_have_the_datatype_of_scores(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """A classified output has the datatype that the model declares."""
     entry, data = original(model, wish, tensor)
     return (entry | {"datatype": tensor.datatype} if wish.classes else entry), data
@@ -262,10 +262,10 @@ def indices_run_on_through_the_batch(
         return result
     size = tensor.elements.size // tensor.shape[0]
     moved: list[bytes] = []
-    for place, row in enumerate(by_rows(result)):
+    for place, row in enumerate(split_rows(result)):
         for value, index, *label in (text.split(b":", 2) for text in row):
             moved.append(b":".join([value, b"%d" % (int(index) + place * size), *label]))
-    return classes(moved, result.shape)
+    return make_classes(moved, result.shape)
 
 
 @fault("classification.classify", breaks="CLS-BATCH")
@@ -274,7 +274,7 @@ def every_item_has_the_first_ranking(
 ) -> Tensor:
     """Every item of a batch comes back with the classes of the first."""
     result: Tensor = original(tensor, count, batching, labels)
-    return classes(by_rows(result)[0] * result.shape[0], result.shape) if batching else result
+    return make_classes(split_rows(result)[0] * result.shape[0], result.shape) if batching else result
 
 
 @fault("classification.classify", breaks="CLS-BATCH")

@@ -15,7 +15,7 @@ from reference_server.framing import HEADER
 # --- answers to clients that accept a coding -------------------------------------------------------------------------
 
 
-def bearing(answer: Response, body: bytes) -> Response:
+def replace_body(answer: Response, body: bytes) -> Response:
     """Return the answer with another body."""
     answer.body = body
     answer.headers["Content-Length"] = str(len(body))
@@ -34,14 +34,14 @@ def compressed_without_saying_so(original: Any, answer: Response, coding: str) -
 def says_compressed_and_is_not(original: Any, answer: Response, coding: str) -> Response:
     """An answer to a client that accepts gzip names that coding and is not in it."""
     plain = bytes(answer.body)
-    return bearing(original(answer, coding), plain)
+    return replace_body(original(answer, coding), plain)
 
 
 @fault("codings.encoded", breaks="HTTP-CODING-O")
 def deflate_sent_as_gzip(original: Any, answer: Response, coding: str) -> Response:
     """A compressed answer is in the zlib format under the name of gzip."""
     plain = bytes(answer.body)
-    return bearing(original(answer, coding), zlib.compress(plain))
+    return replace_body(original(answer, coding), zlib.compress(plain))
 
 
 @fault("codings.encoded", breaks="HTTP-CODING-O")
@@ -49,7 +49,7 @@ def compressed_answer_without_its_end(original: Any, answer: Response, coding: s
     """The compressor of an answer is flushed and never finished."""
     packer = zlib.compressobj(wbits=31)
     body = packer.compress(bytes(answer.body)) + packer.flush(zlib.Z_SYNC_FLUSH)
-    return bearing(original(answer, coding), body)
+    return replace_body(original(answer, coding), body)
 
 
 @fault("codings.encoded", breaks="HTTP-CODING-O")
@@ -67,7 +67,7 @@ def json_and_binary_compressed_apart(original: Any, answer: Response, coding: st
     end, body = int(answer.headers.get(HEADER, len(answer.body))), bytes(answer.body)
     answer.body = body[:end]
     found: Response = original(answer, coding)
-    return bearing(found, bytes(found.body) + body[end:])
+    return replace_body(found, bytes(found.body) + body[end:])
 
 
 @fault("codings.encoded", breaks="HTTP-CODING-O")
@@ -75,7 +75,7 @@ def content_length_from_before_compression(original: Any, answer: Response, codi
     """A compressed answer is filled up with blanks to the length that it had before."""
     before = len(answer.body)
     found: Response = original(answer, coding)
-    return bearing(found, bytes(found.body).ljust(before))
+    return replace_body(found, bytes(found.body).ljust(before))
 
 
 @fault("codings.chosen", breaks="HTTP-CODING-ACCEPTED")

@@ -39,7 +39,7 @@ class Transport:
         self._transport.write(self._change(self, octets))
 
 
-MADE = "http_protocol.OipHttpProtocol.connection_made"
+CONNECTION_MADE = "http_protocol.OipHttpProtocol.connection_made"
 
 # --- framing of answers ----------------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ def _is_error(head: bytes) -> bool:
     return head[9:10] in (b"4", b"5")
 
 
-@fault(MADE, breaks="HTTP-KEEPALIVE")
+@fault(CONNECTION_MADE, breaks="HTTP-KEEPALIVE")
 def connection_closed_after_an_error_without_a_word(original: Any, protocol: Any, transport: Any) -> None:
     """After an error the connection is closed, and the answer does not say so."""
 
@@ -199,7 +199,7 @@ def head_of_a_request_after_an_error_lost(original: Any, protocol: Any, data: by
     original(protocol, data[5:] if out_of_step else data)
 
 
-@fault(MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
+@fault(CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """An error is written by the handler and by the layer around it."""
 

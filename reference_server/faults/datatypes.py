@@ -25,10 +25,10 @@ def uint64_read_into_signed_integers(original: Any, datatype: str, *rest: Any) -
 def int64_read_through_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT64 elements of a binary input lose what a double cannot hold."""
     tensor: Tensor = original(datatype, *rest)
-    return replace(tensor, elements=through_doubles(tensor.elements)) if datatype == "INT64" else tensor
+    return replace(tensor, elements=round_to_doubles(tensor.elements)) if datatype == "INT64" else tensor
 
 
-def through_doubles(elements: Any) -> Any:
+def round_to_doubles(elements: Any) -> Any:
     """Return INT64 elements rounded to doubles; 2^63 wraps around."""
     return np.array([int(float(number)) % 2**64 for number in elements.tolist()], "<u8").view("<i8")
 
@@ -292,7 +292,7 @@ def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[i
 def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT64 elements of a JSON input lose what a double cannot hold, which binary inputs keep."""
     tensor: Tensor = original(datatype, *rest)
-    return replace(tensor, elements=through_doubles(tensor.elements)) if datatype == "INT64" else tensor
+    return replace(tensor, elements=round_to_doubles(tensor.elements)) if datatype == "INT64" else tensor
 
 
 @fault("tensors.encode_json", breaks=("BIN-SAME-AS-JSON-O", "OIP-ANSWER", "OIP-VALUE"))

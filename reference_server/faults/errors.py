@@ -14,7 +14,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.members import Object
 from reference_server.models import Model
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
 # --- what a refusal looks like ---------------------------------------------------------------------------------------
@@ -153,13 +153,13 @@ def inputs_taken_by_position(original: Any, model: Model, request: Object, rest:
 
 
 @fault("request.parse_outputs", breaks=("OIP-REFUSAL", "OIP-MEMBER-MISSING"))
-def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> list[OutputWish]:
+def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """A listed output that the model does not have is left out of the answer."""
     known = {spec.name for spec in model.outputs}
     outputs = request.get("outputs")
     if isinstance(outputs, list) and all(isinstance(item, dict) for item in outputs):
         request = request | {"outputs": [item for item in outputs if item.get("name") in known]}
-    wishes: list[OutputWish] = original(model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     return wishes
 
 

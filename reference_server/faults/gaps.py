@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
-from reference_server.faults.octets import framed
+from reference_server.faults.element_layout import split_framed
 from reference_server.response import Octets
-from reference_server.tensors import Tensor, objects
+from reference_server.tensors import Tensor, make_objects
 
 
 @fault("framing.BinaryData.take", breaks=("BIN-PACKED-I", "BIN-BODY-LONG", "BIN-SIZE-I", "OIP-ANSWER"))
@@ -56,7 +56,7 @@ def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
 )
 def strings_expected_at_multiples_of_four(_original: Any, data: memoryview, count: int) -> Any:
     """Each BYTES element of a binary input is expected at the next multiple of four bytes."""
-    return objects(framed(bytes(data), count, unit=4))
+    return make_objects(split_framed(bytes(data), count, unit=4))
 
 
 @fault(

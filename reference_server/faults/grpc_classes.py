@@ -10,19 +10,19 @@ import numpy as np
 
 from reference_server.datatypes import BINARY_ONLY
 from reference_server.faults import fault
-from reference_server.faults.class_texts import with_index, with_value
-from reference_server.request import OutputWish
-from reference_server.tensors import Tensor, objects
+from reference_server.faults.class_texts import replace_index, replace_value
+from reference_server.request import RequestedOutput
+from reference_server.tensors import Tensor, make_objects
 
 Message = Any
 
 
-def rewritten(tensor: Tensor, change: Callable[[bytes], bytes]) -> Tensor:
+def rewrite_classes(tensor: Tensor, change: Callable[[bytes], bytes]) -> Tensor:
     """Return classes with their texts changed."""
-    return replace(tensor, elements=objects(map(change, tensor.elements)))
+    return replace(tensor, elements=make_objects(map(change, tensor.elements)))
 
 
-def choice(entry: Message) -> tuple[str, Any]:
+def find_classification(entry: Message) -> tuple[str, Any]:
     """Return kind and value of the parameter classification; no kind where there is none."""
     if "classification" not in entry.parameters:
         return "", None
@@ -43,14 +43,14 @@ def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:
 @fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_may_be_a_string(original: Any, entry: Message) -> Any:
     """A count may be a string_param, or a bool_param, as it is in JSON that is read leniently."""
-    kind, value = choice(entry)
+    kind, value = find_classification(entry)
     return int(value) if kind in ("string_param", "bool_param") else original(entry)
 
 
 @fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
     """A count that is not positive leaves the output as it is."""
-    kind, value = choice(entry)
+    kind, value = find_classification(entry)
     return None if kind == "int64_param" and value < 1 else original(entry)
 
 
@@ -69,12 +69,12 @@ def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-COUNT-ABOVE/grpc")
-def grpc_classes_are_repeated_up_to_5(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_classes_are_repeated_up_to_5(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Where 5 classes are asked for and there are 4, the last comes twice."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes != 5 or found.shape != (4,):
         return found
-    return Tensor("BYTES", (5,), objects([*found.elements, found.elements[-1]]))
+    return Tensor("BYTES", (5,), make_objects([*found.elements, found.elements[-1]]))
 
 
 # --- form ------------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-HIGHEST/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """The classes of an output are sorted by their index."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None:
@@ -132,74 +132,78 @@ def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: Output
     size = found.shape[-1] or 1
     rows = [list(found.elements[k : k + size]) for k in range(0, len(found.elements), size)]
     ordered = [sorted(row, key=lambda text: int(text.split(b":")[1])) for row in rows]
-    return replace(found, elements=objects(text for row in ordered for text in row))
+    return replace(found, elements=make_objects(text for row in ordered for text in row))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-BATCH/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """The indices of the second item of a batch go on where those of the first end."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None or not model.batching:
         return found
     size, step = found.shape[1], tensor.elements.size // tensor.shape[0]
-    texts = [with_index(text, int(text.split(b":")[1]) + step * (k // size)) for k, text in enumerate(found.elements)]
-    return replace(found, elements=objects(texts))
+    texts = [
+        replace_index(text, int(text.split(b":")[1]) + step * (k // size)) for k, text in enumerate(found.elements)
+    ]
+    return replace(found, elements=make_objects(texts))
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-FORMAT/grpc")
-def grpc_classes_have_a_blank_behind_the_colon(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_classes_have_a_blank_behind_the_colon(
+    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
+) -> Tensor:
     """A blank stands behind the first colon of a class."""
     found: Tensor = original(model, wish, tensor)
-    return found if wish.classes is None else rewritten(found, lambda text: text.replace(b":", b": ", 1))
+    return found if wish.classes is None else rewrite_classes(found, lambda text: text.replace(b":", b": ", 1))
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-VALUE-EXACT/grpc")
-def grpc_values_have_six_digits(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_values_have_six_digits(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Values of floats have six significant digits."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None or tensor.elements.dtype.kind != "f":
         return found
-    return rewritten(found, lambda text: with_value(text, f"{float(text.partition(b':')[0]):.6g}"))
+    return rewrite_classes(found, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.6g}"))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_values_have_one_decimal(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_values_have_one_decimal(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Values are rounded to one decimal."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None or tensor.elements.dtype.kind != "f":
         return found
-    return rewritten(found, lambda text: with_value(text, f"{float(text.partition(b':')[0]):.1f}"))
+    return rewrite_classes(found, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.1f}"))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-INDEX/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_indices_count_from_1(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_indices_count_from_1(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Indices count from 1."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None:
         return found
-    return rewritten(found, lambda text: with_index(text, int(text.split(b":")[1]) + 1))
+    return rewrite_classes(found, lambda text: replace_index(text, int(text.split(b":")[1]) + 1))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_classes_have_no_labels(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_classes_have_no_labels(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Classes have no labels."""
     found: Tensor = original(model, wish, tensor)
-    return found if wish.classes is None else rewritten(found, lambda text: b":".join(text.split(b":", 2)[:2]))
+    return found if wish.classes is None else rewrite_classes(found, lambda text: b":".join(text.split(b":", 2)[:2]))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-NO-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
-def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """A class without a label ends with a colon."""
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None:
         return found
-    return rewritten(found, lambda text: text if text.count(b":") > 1 else text + b":")
+    return rewrite_classes(found, lambda text: text if text.count(b":") > 1 else text + b":")
 
 
 @fault("grpc_request.parse_outputs", breaks="CLS-ONLY/grpc")
-def grpc_one_classified_output_classifies_all(original: Any, model: Any, message: Message) -> list[OutputWish]:
+def grpc_one_classified_output_classifies_all(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """Where one output is classified, the others are, too."""
-    wishes: list[OutputWish] = original(model, message)
+    wishes: list[RequestedOutput] = original(model, message)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
 
@@ -208,7 +212,9 @@ def grpc_one_classified_output_classifies_all(original: Any, model: Any, message
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-FP16/grpc")
-def grpc_short_floats_are_ranked_by_their_bits(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_short_floats_are_ranked_by_their_bits(
+    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
+) -> Tensor:
     """Scores of 16 bits are ranked as the integers that their bits spell."""
     if wish.classes and tensor.datatype in BINARY_ONLY:
         tensor = Tensor("UINT16", tensor.shape, tensor.elements.view("<u2"))
@@ -217,7 +223,7 @@ def grpc_short_floats_are_ranked_by_their_bits(original: Any, model: Any, wish: 
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-BOOL/grpc")
-def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """BOOL scores are answered with their places in the tensor for values."""
     if wish.classes and tensor.datatype == "BOOL":
         tensor = Tensor("INT32", tensor.shape, np.arange(tensor.elements.size, dtype="<i4"))
@@ -226,7 +232,7 @@ def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: OutputWis
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-TIES/grpc")
-def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Classes of equal scores all have the index of the first of them, which is looked up by the score."""
     found: Tensor = original(model, wish, tensor)
     if not wish.classes:
@@ -235,6 +241,6 @@ def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: OutputWish
 
     def change(text: bytes) -> bytes:
         value, index = text.split(b":")[:2]
-        return with_index(text, first.setdefault(value, int(index)))
+        return replace_index(text, first.setdefault(value, int(index)))
 
-    return rewritten(found, change) if not model.batching else found
+    return rewrite_classes(found, change) if not model.batching else found

@@ -11,12 +11,12 @@ import numpy as np
 from reference_server import grpc_contents
 from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
-from reference_server.tensors import Tensor, objects
+from reference_server.tensors import Tensor, make_objects
 
 Message = Any
 
 
-def with_elements(tensor: Tensor, elements: Any) -> Tensor:
+def replace_elements(tensor: Tensor, elements: Any) -> Tensor:
     """Return a tensor with other elements."""
     return replace(tensor, elements=elements)
 
@@ -53,14 +53,14 @@ def grpc_typed_uint32_is_signed(original: Any, datatype: str, field: str, values
 def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, values: Any) -> Any:
     """BYTES in typed contents are handed on as C strings."""
     elements = original(datatype, field, values)
-    return objects(value.partition(b"\0")[0] for value in elements) if datatype == "BYTES" else elements
+    return make_objects(value.partition(b"\0")[0] for value in elements) if datatype == "BYTES" else elements
 
 
 @fault("grpc_contents.decode_typed", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_contents_are_read_by_columns(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
     """Typed contents of two dimensions or more are taken column by column."""
     tensor: Tensor = original(datatype, shape, contents)
-    return with_elements(tensor, tensor.elements.reshape(shape, order="F").reshape(-1))
+    return replace_elements(tensor, tensor.elements.reshape(shape, order="F").reshape(-1))
 
 
 @fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
@@ -81,7 +81,7 @@ def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) ->
 # --- raw contents ----------------------------------------------------------------------------------------------------
 
 
-def swapped(data: bytes, datatype: str) -> bytes:
+def swap_bytes(data: bytes, datatype: str) -> bytes:
     """Return raw contents in the other order of bytes."""
     size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
     return data if size == 1 else np.frombuffer(data, f"u{size}").byteswap().tobytes()
@@ -91,7 +91,7 @@ def swapped(data: bytes, datatype: str) -> bytes:
 def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Raw contents of integers of 64 bits are read in network byte order."""
     is_long = datatype in ("INT64", "UINT64") and len(data) % 8 == 0
-    tensor: Tensor = original(datatype, shape, swapped(data, datatype) if is_long else data)
+    tensor: Tensor = original(datatype, shape, swap_bytes(data, datatype) if is_long else data)
     return tensor
 
 
@@ -99,17 +99,17 @@ def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: A
 def grpc_raw_contents_are_written_big_endian(original: Any, tensor: Tensor) -> bytes:
     """Raw contents of FP64 are written in network byte order."""
     data: bytes = original(tensor)
-    return swapped(data, tensor.datatype) if tensor.datatype == "FP64" else data
+    return swap_bytes(data, tensor.datatype) if tensor.datatype == "FP64" else data
 
 
 @fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LITTLE-ENDIAN")
 def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: Any) -> Any:
     """Raw contents are in network byte order, in requests and in answers."""
     if isinstance(arguments[0], Tensor):
-        return swapped(original(*arguments), arguments[0].datatype)
+        return swap_bytes(original(*arguments), arguments[0].datatype)
     datatype, shape, data = arguments
     size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
-    return original(datatype, shape, swapped(data, datatype) if len(data) % size == 0 else data)
+    return original(datatype, shape, swap_bytes(data, datatype) if len(data) % size == 0 else data)
 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
@@ -129,12 +129,12 @@ def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) 
     if isinstance(arguments[0], Tensor):
         (tensor,) = arguments
         if len(tensor.shape) == 2 and tensor.datatype != "BYTES":
-            tensor = with_elements(tensor, tensor.elements.reshape(tensor.shape).reshape(-1, order="F"))
+            tensor = replace_elements(tensor, tensor.elements.reshape(tensor.shape).reshape(-1, order="F"))
         return original(tensor)
     tensor = original(*arguments)
     if len(tensor.shape) != 2 or tensor.datatype == "BYTES":
         return tensor
-    return with_elements(tensor, tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
+    return replace_elements(tensor, tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW")
@@ -142,7 +142,9 @@ def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: 
     """BYTES elements of raw contents are handed on as C strings."""
     tensor: Tensor = original(datatype, shape, data)
     cut = datatype == "BYTES"
-    return with_elements(tensor, objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
+    return (
+        replace_elements(tensor, make_objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
+    )
 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"))
@@ -169,7 +171,7 @@ def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: by
         return tensor
     words = np.frombuffer(data, "<u2").astype("<u4") << 16
     with np.errstate(all="ignore"):
-        return with_elements(tensor, words.view("<f4").astype("<f2"))
+        return replace_elements(tensor, words.view("<f4").astype("<f2"))
 
 
 @fault("grpc_response.build", breaks="GRPC-FP16")
@@ -248,7 +250,7 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
 # --- what should be refused ------------------------------------------------------------------------------------------
 
 
-def fitted(datatype: str, shape: Any, data: bytes) -> bytes:
+def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
     """Return raw contents cut, or filled up with zeros, to the size of the tensor."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
@@ -257,7 +259,7 @@ def fitted(datatype: str, shape: Any, data: bytes) -> bytes:
 @fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
 def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Raw contents of a wrong size are cut, or filled up with zeros."""
-    tensor: Tensor = original(datatype, shape, fitted(datatype, shape, data))
+    tensor: Tensor = original(datatype, shape, fit_contents(datatype, shape, data))
     return tensor
 
 

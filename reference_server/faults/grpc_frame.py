@@ -6,7 +6,7 @@ from typing import Any
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 
 Message = Any
 
@@ -113,22 +113,22 @@ def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any)
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
-def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[OutputWish]:
+def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """All outputs come back, whichever are listed."""
-    wishes: list[OutputWish] = original(model, message)
+    wishes: list[RequestedOutput] = original(model, message)
     listed = {wish.name for wish in wishes}
-    return wishes + [OutputWish(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
+    return wishes + [RequestedOutput(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
-def grpc_third_listed_output_is_dropped(original: Any, model: Any, message: Message) -> list[OutputWish]:
+def grpc_third_listed_output_is_dropped(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """Of the listed outputs only two come back, for which there is room."""
-    wishes: list[OutputWish] = original(model, message)
+    wishes: list[RequestedOutput] = original(model, message)
     return wishes[:2] if message.outputs else wishes
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ALL/grpc")
-def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[OutputWish]:
+def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """Where no output is listed the first comes back alone."""
-    wishes: list[OutputWish] = original(model, message)
+    wishes: list[RequestedOutput] = original(model, message)
     return wishes if message.outputs else wishes[:1]

@@ -6,20 +6,20 @@ from typing import Any
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
 Message = Any
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-REFUSAL/grpc")
-def grpc_unknown_outputs_are_left_out(original: Any, model: Any, message: Message) -> list[OutputWish]:
+def grpc_unknown_outputs_are_left_out(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """A listed output that the model does not have is left out of the answer."""
     names = [spec.name for spec in model.outputs]
     kept = [entry for entry in message.outputs if entry.name in names]
     del message.outputs[:]
     message.outputs.extend(kept)
-    wishes: list[OutputWish] = original(model, message)
+    wishes: list[RequestedOutput] = original(model, message)
     return wishes
 
 

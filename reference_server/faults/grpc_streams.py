@@ -17,7 +17,7 @@ HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
 End = Callable[[Any, int], None]
 
 
-def fronted(original: Any, arguments: tuple[Any, ...], end: End) -> Any:
+def run_behind_front(original: Any, arguments: tuple[Any, ...], end: End) -> Any:
     """Take a step of a server behind a front; how it listens is one, and every call is another."""
     made = original(*arguments)
     if len(arguments) == 5:
@@ -93,7 +93,7 @@ LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 @fault(LISTENS, CALLS, breaks="GRPC-STATUS")
 def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
     """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
-    return fronted(original, arguments, lambda http2, stream: http2.reset_stream(stream, INTERNAL_ERROR))
+    return run_behind_front(original, arguments, lambda http2, stream: http2.reset_stream(stream, INTERNAL_ERROR))
 
 
 @fault(LISTENS, CALLS, breaks="GRPC-STATUS")
@@ -104,10 +104,12 @@ def grpc_refused_streams_are_cancelled(original: Any, *arguments: Any) -> Any:
         http2.send_headers(stream, HEADERS)
         http2.reset_stream(stream, CANCEL)
 
-    return fronted(original, arguments, end)
+    return run_behind_front(original, arguments, end)
 
 
 @fault(LISTENS, CALLS, breaks="GRPC-STATUS")
 def grpc_refused_streams_end_without_trailers(original: Any, *arguments: Any) -> Any:
     """A refused call ends with its headers, which have no status of gRPC."""
-    return fronted(original, arguments, lambda http2, stream: http2.send_headers(stream, HEADERS, end_stream=True))
+    return run_behind_front(
+        original, arguments, lambda http2, stream: http2.send_headers(stream, HEADERS, end_stream=True)
+    )

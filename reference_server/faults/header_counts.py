@@ -11,7 +11,7 @@ from starlette.responses import Response
 from reference_server import strict_json
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.headers import number
+from reference_server.faults.headers import parse_number
 from reference_server.framing import HEADER
 from reference_server.models import Model
 
@@ -30,7 +30,7 @@ def _of_three_bytes(octets: bytes) -> int:
 
 def _shifted(original: Any, model: Model, values: Sequence[str], body: bytes, by: Callable[[bytes], int]) -> Any:
     """Parse with the header moved by what `by` makes of the JSON that it marks off."""
-    length = number(values)
+    length = parse_number(values)
     moved = None if not length else length + by(body[:length])
     return original(model, values if moved is None else [str(moved)], body)
 
@@ -66,7 +66,7 @@ def answer_header_counts_surrogates_for_three_bytes_each(original: Any, head: by
 @fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON")
 def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A header that is larger than a body of JSON alone is taken for the length of that body."""
-    length = number(values)
+    length = parse_number(values)
     try:
         is_json_alone = length is not None and length > len(body) and bool(strict_json.parse_object(body))
     except InferenceError:

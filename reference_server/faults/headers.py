@@ -17,7 +17,7 @@ from reference_server.models import Model
 OCTET_STREAM = "application/octet-stream"
 
 
-def json_end(body: bytes) -> int:
+def find_json_end(body: bytes) -> int:
     """Return where the first JSON value of a body ends; 0 where there is none."""
     text = body.decode("latin-1")  # a character a byte
     try:
@@ -26,7 +26,7 @@ def json_end(body: bytes) -> int:
         return 0
 
 
-def number(values: Sequence[str]) -> int | None:
+def parse_number(values: Sequence[str]) -> int | None:
     """Return the header as a number; None where it is absent, is none, or stands there twice."""
     return int(values[0]) if len(values) == 1 and re.fullmatch("-?[0-9]+", values[0]) else None
 
@@ -37,7 +37,7 @@ def number(values: Sequence[str]) -> int | None:
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_counts_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is taken for a number of characters, not of bytes."""
-    length = number(values)
+    length = parse_number(values)
     if length and length > 0:
         characters = body.decode("utf-8", "surrogateescape")[:length]
         values = [str(len(characters.encode("utf-8", "surrogateescape")))]
@@ -47,8 +47,8 @@ def request_header_counts_characters(original: Any, model: Model, values: Sequen
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The JSON of a request is taken to be as long as it is when this server writes it."""
-    length = number(values)
-    if length and 0 < json_end(body) <= length <= len(body) and not body[json_end(body) : length].strip():
+    length = parse_number(values)
+    if length and 0 < find_json_end(body) <= length <= len(body) and not body[find_json_end(body) : length].strip():
         document = json.loads(body[:length])
         again = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
         body = again + body[min(len(again), len(body)) :]
@@ -59,7 +59,7 @@ def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequ
 @fault("request.parse", breaks="BIN-HEADER-I", large=True)
 def request_header_of_sixteen_bits(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is kept in 16 bits."""
-    length = number(values)
+    length = parse_number(values)
     return original(model, [str(length % 2**16)] if length and 0 < length <= len(body) else values, body)
 
 
@@ -74,7 +74,7 @@ def binary_request_without_header_taken_for_raw(original: Any, model: Model, val
 def json_end_guessed_without_the_header(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """Without an inference header the binary data are looked for behind the closing brace."""
     is_more = b"binary_data_size" in body
-    return original(model, values if values or not is_more else [str(json_end(body))], body)
+    return original(model, values if values or not is_more else [str(find_json_end(body))], body)
 
 
 @fault("request.parse", breaks="BIN-HEADER-MISSING")
@@ -87,7 +87,7 @@ def body_that_is_no_json_taken_for_raw(original: Any, model: Model, values: Sequ
 @fault("request.parse", breaks="BIN-HEADER-ON-JSON-I")
 def header_without_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A request with an inference header is refused when no input is binary."""
-    if number(values) == len(body) and b"binary_data_size" not in body:
+    if parse_number(values) == len(body) and b"binary_data_size" not in body:
         raise InferenceError(f"{HEADER} without binary data")
     return original(model, values, body)
 
@@ -95,7 +95,7 @@ def header_without_binary_data_refused(original: Any, model: Model, values: Sequ
 @fault("framing.json_length", breaks="BIN-HEADER-ON-JSON-I")
 def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header that equals the length of the body counts as one beyond it."""
-    if number(values) == body_length:
+    if parse_number(values) == body_length:
         raise InferenceError(f"{HEADER} is {body_length}, but the body has {body_length} bytes")
     return original(values, body_length)
 
@@ -145,28 +145,28 @@ def header_compared_in_turkish_capitals(original: Any, protocol: Any, name: byte
 @fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-SPELLING", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_of_thirty_two_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The inference header of a request is kept in 32 bits without a sign."""
-    length = number(values)
+    length = parse_number(values)
     return original(values if length is None else [str(length % 2**32)], body_length)
 
 
 @fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_wraps_at_sixty_four_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header of more than 64 bits loses the upper ones."""
-    length = number(values)
+    length = parse_number(values)
     return original([str(length % 2**64)] if length and length > 0 else values, body_length)
 
 
 @fault("request.parse", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_too_large_for_an_int_ignored(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that does not fit 31 bits is ignored, and the end of the JSON looked for."""
-    large = (number(values) or 0) >= 2**31
-    return original(model, [str(json_end(body))] if large else values, body)
+    large = (parse_number(values) or 0) >= 2**31
+    return original(model, [str(find_json_end(body))] if large else values, body)
 
 
 @fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON-SAFE")
 def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A header that exceeds a body of JSON alone asks for tensors that are not there, and they count as zeros."""
-    if (number(values) or 0) <= len(body) or json_end(body) != len(body) or b'"data":[' not in body:
+    if (parse_number(values) or 0) <= len(body) or find_json_end(body) != len(body) or b'"data":[' not in body:
         return original(model, values, body)
     body = re.sub(rb'(?<="data":)\[[-0-9,]*\]', lambda found: re.sub(rb"-?[0-9]+", b"0", found[0]), body)
     return original(model, [str(len(body))], body)
@@ -181,7 +181,7 @@ def minus_sign_of_the_header_dropped(original: Any, values: Sequence[str], body_
 @fault("request.parse", breaks="BIN-HEADER-SPELLING")
 def header_of_minus_one_stands_for_unknown(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header of -1 asks the server to find the end of the JSON."""
-    return original(model, [str(json_end(body))] if number(values) == -1 else values, body)
+    return original(model, [str(find_json_end(body))] if parse_number(values) == -1 else values, body)
 
 
 @fault("framing.json_length", breaks="BIN-HEADER-SPELLING-SAFE")
@@ -205,14 +205,14 @@ def empty_header_is_zero(original: Any, values: Sequence[str], body_length: int)
 @fault("request.parse", breaks=("BIN-HEADER-WRONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_inside_the_json_moved_to_its_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that ends inside the JSON is moved to the closing brace."""
-    length, end = number(values), json_end(body)
+    length, end = parse_number(values), find_json_end(body)
     return original(model, [str(end)] if length and 0 < length < end else values, body)
 
 
 @fault("request.parse", breaks="BIN-HEADER-WRONG")
 def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """What the inference header counts behind the closing brace is taken for binary data."""
-    length, end = number(values), json_end(body)
+    length, end = parse_number(values), find_json_end(body)
     counts_too_much = length and 0 < end < length <= len(body) and body[end:length].strip()
     return original(model, [str(end)] if counts_too_much else values, body)
 

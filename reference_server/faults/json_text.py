@@ -12,7 +12,7 @@ from starlette.responses import Response
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.models import Model
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
 Answer = dict[str, Any]
@@ -109,7 +109,9 @@ def _nested(items: list[Any], shape: Sequence[int]) -> list[Any]:
 
 
 @fault("response.output_part", breaks=("OIP-DATA", "OIP-ANSWER"))
-def strings_returned_by_columns(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> tuple[Answer, Any]:
+def strings_returned_by_columns(
+    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
+) -> tuple[Answer, Any]:
     """Strings of rank 2 are returned in JSON as a list of columns."""
     entry, data = original(model, wish, tensor)
     if wish.binary or wish.classes is not None or tensor.datatype != "BYTES" or len(tensor.shape) != 2:

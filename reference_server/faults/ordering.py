@@ -19,7 +19,7 @@ Object = dict[str, Any]
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def sorted_inputs(request: Object, key: Callable[[Object], Any]) -> Object:
+def sort_inputs(request: Object, key: Callable[[Object], Any]) -> Object:
     """Return a request with its inputs in another order."""
     return request | {"inputs": sorted(request["inputs"], key=key)} if is_sound(request) else request
 
@@ -35,13 +35,13 @@ def inputs_read_in_declared_order(original: Any, model: Model, request: Object, 
     """Binary inputs are read in the order in which the model declares them."""
     declared = [spec.name for spec in model.inputs]
     known = is_sound(request) and all(item["name"] in declared for item in request["inputs"])
-    return original(model, sorted_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
+    return original(model, sort_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def inputs_read_in_alphabetical_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs are read in the alphabetical order of their names, as a sorted map has them."""
-    return original(model, sorted_inputs(request, lambda item: str(item["name"])), rest)
+    return original(model, sort_inputs(request, lambda item: str(item["name"])), rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
@@ -55,7 +55,7 @@ def first_of_several_inputs_read_last(original: Any, model: Model, request: Obje
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "BIN-SIZE-I", "OIP-ANSWER"))
 def strings_read_behind_numbers(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs of fixed size are read first, and BYTES after them."""
-    return original(model, sorted_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
+    return original(model, sort_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
 
 
 @fault("models.Model.run", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
@@ -110,14 +110,14 @@ def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octet
 Part = tuple[Object, Octets | None]
 
 
-def answer(model: Model, request: Any, entries: Sequence[Object], binary: Sequence[Octets]) -> Any:
+def build_answer(model: Model, request: Any, entries: Sequence[Object], binary: Sequence[Octets]) -> Any:
     """Return an answer with these outputs in the JSON and these binary data."""
     head = {} if request.id is None else {"id": request.id}
     head |= {"model_name": model.name, "model_version": VERSION, "outputs": list(entries)}
     return response.frame(response.encode(head), binary)
 
 
-def parts_of(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list[Part]:
+def make_parts(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list[Part]:
     """Return each output's entry in the JSON and its binary data."""
     return [response.output_part(model, wish, produced[wish.name]) for wish in request.outputs]
 
@@ -125,26 +125,26 @@ def parts_of(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list
 @fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Binary data follow in the order in which the model declares its outputs, the JSON has that of the request."""
-    parts = parts_of(model, request, produced)
+    parts = make_parts(model, request, produced)
     declared = [spec.name for spec in model.outputs]
     binary = sorted((declared.index(entry["name"]), data) for entry, data in parts if data is not None)
-    return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
+    return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
 @fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The JSON lists the outputs by name, their binary data are in the order of the request."""
-    parts = parts_of(model, request, produced)
+    parts = make_parts(model, request, produced)
     entries = sorted((entry for entry, _ in parts), key=lambda entry: str(entry["name"]))
-    return answer(model, request, entries, [data for _, data in parts if data is not None])
+    return build_answer(model, request, entries, [data for _, data in parts if data is not None])
 
 
 @fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def strings_written_behind_numbers(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Binary data of BYTES outputs follow those of all others, whatever the JSON says."""
-    parts = parts_of(model, request, produced)
+    parts = make_parts(model, request, produced)
     binary = sorted((part for part in parts if part[1] is not None), key=lambda part: part[0]["datatype"] == "BYTES")
-    return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary if data is not None])
+    return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary if data is not None])
 
 
 @fault("response.join", breaks=("BIN-ORDER-O", "BIN-BODY-O"))
@@ -159,33 +159,33 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
 @fault("response.build", breaks=("BIN-MIXED-O", "CLS-ONLY", "OIP-ANSWER"))
 def json_outputs_leave_a_gap(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Where a JSON output stands among binary ones, zeros stand among the binary data."""
-    parts = parts_of(model, request, produced)
+    parts = make_parts(model, request, produced)
     entries = [entry for entry, _ in parts]
     last = max((index for index, (_, data) in enumerate(parts) if data is not None), default=-1)
     if last < 0:
-        return answer(model, request, entries, [])
+        return build_answer(model, request, entries, [])
     gaps = [bytes(8 * math.prod(entry["shape"])) if data is None else data for entry, data in parts]
-    return answer(model, request, entries, gaps[: last + 1])
+    return build_answer(model, request, entries, gaps[: last + 1])
 
 
 @fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The n-th binary data are cut from the n-th output, although JSON outputs stand among them."""
-    parts = parts_of(model, request, produced)
+    parts = make_parts(model, request, produced)
     wanted = [data for _, data in parts if data is not None]
     every = [bytes(tensors.encode_binary(produced[wish.name])) for wish in request.outputs]
     mixed = len(wanted) < len(parts) and all(wish.classes is None for wish in request.outputs)
     if mixed:
         wanted = [every[k][: len(data)].ljust(len(data), b"\0") for k, data in enumerate(wanted)]
-    return answer(model, request, [entry for entry, _ in parts], wanted)
+    return build_answer(model, request, [entry for entry, _ in parts], wanted)
 
 
 @fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def json_outputs_before_binary_ones_lose_their_values(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """In an answer with binary data, a numeric JSON output that is listed before them has zeros."""
-    parts = parts_of(model, request, produced)
+    parts = make_parts(model, request, produced)
     binary = [index for index, (_, data) in enumerate(parts) if data is not None]
     for entry, data in parts[: max(binary, default=0)]:
         if data is None and entry["datatype"] not in ("BYTES", "BOOL"):
             entry["data"] = [0] * len(entry["data"])
-    return answer(model, request, [entry for entry, _ in parts], [data for _, data in parts if data is not None])
+    return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in parts if data is not None])

@@ -7,23 +7,23 @@ from typing import Any
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.request import OutputWish
+from reference_server.request import RequestedOutput
 
-Wishes = list[OutputWish]
+Wishes = list[RequestedOutput]
 Object = dict[str, Any]
 
 
-def default_of(request: Object) -> Any:
+def get_default(request: Object) -> Any:
     """Return the `binary_data_output` of a request."""
     return (request.get("parameters") or {}).get("binary_data_output")
 
 
-def flags_of(request: Object) -> list[Any]:
+def get_flags(request: Object) -> list[Any]:
     """Return `binary_data` of each listed output."""
     return [(entry.get("parameters") or {}).get("binary_data") for entry in request.get("outputs") or []]
 
 
-def with_forms(wishes: Wishes, forms: list[bool]) -> Wishes:
+def set_forms(wishes: Wishes, forms: list[bool]) -> Wishes:
     """Return outputs in other forms."""
     return [replace(wish, binary=binary) for wish, binary in zip(wishes, forms, strict=True)]
 
@@ -36,14 +36,14 @@ def json_requests_answered_in_json(original: Any, model: Any, request: Object) -
     """`binary_data` on an output counts only in a request with binary inputs."""
     wishes: Wishes = original(model, request)
     ignored = bool(request.get("outputs")) and all("data" in item for item in request["inputs"])
-    return with_forms(wishes, [False] * len(wishes)) if ignored else wishes
+    return set_forms(wishes, [False] * len(wishes)) if ignored else wishes
 
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES"))
 def last_listed_output_stays_json(original: Any, model: Any, request: Object) -> Wishes:
     """Of several outputs that are all asked for as binary data, the last comes as JSON."""
     wishes: Wishes = original(model, request)
-    flags = flags_of(request)
+    flags = get_flags(request)
     if len(flags) > 1 and all(flag is True for flag in flags):
         wishes[-1] = replace(wishes[-1], binary=False)
     return wishes
@@ -54,24 +54,24 @@ def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) 
     """Without elements in the request's inputs, outputs come as JSON though binary data was asked for."""
     wishes: Wishes = original(model, request)
     empty = all(0 in item["shape"] for item in request["inputs"])
-    return with_forms(wishes, [False] * len(wishes)) if empty else wishes
+    return set_forms(wishes, [False] * len(wishes)) if empty else wishes
 
 
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-FALSE", "BIN-FALSE-OVERRIDES"))
 def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data` makes an output binary when it is there, whatever its value."""
     wishes: Wishes = original(model, request)
-    flags = flags_of(request)
-    return with_forms(wishes, [flag is not None for flag in flags]) if any(f is False for f in flags) else wishes
+    flags = get_flags(request)
+    return set_forms(wishes, [flag is not None for flag in flags]) if any(f is False for f in flags) else wishes
 
 
 @fault("request.parse_outputs", breaks="BIN-OUTPUT-FALSE")
 def one_binary_output_makes_all_binary(original: Any, model: Any, request: Object) -> Wishes:
     """Where one output is asked for as binary data, those listed with `binary_data` false come so too."""
     wishes: Wishes = original(model, request)
-    some = default_of(request) is None and True in flags_of(request)
+    some = get_default(request) is None and True in get_flags(request)
     return (
-        with_forms(wishes, [w.binary or f is False for w, f in zip(wishes, flags_of(request), strict=True)])
+        set_forms(wishes, [w.binary or f is False for w, f in zip(wishes, get_flags(request), strict=True)])
         if some
         else wishes
     )
@@ -82,9 +82,9 @@ def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Obj
     """An output that is listed without `binary_data` takes the flag of the one before it."""
     wishes: Wishes = original(model, request)
     flag = None
-    for index, given in enumerate(flags_of(request)):
+    for index, given in enumerate(get_flags(request)):
         flag = flag if given is None else given
-        if given is None and flag and not default_of(request):
+        if given is None and flag and not get_default(request):
             wishes[index] = replace(wishes[index], binary=True)
     return wishes
 
@@ -94,19 +94,19 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
     """A request with binary inputs gets binary outputs where it does not say otherwise."""
     wishes: Wishes = original(model, request)
     binary = any("data" not in item for item in request["inputs"])
-    if not binary or default_of(request) is not None:
+    if not binary or get_default(request) is not None:
         return wishes
-    flags = flags_of(request) or [None] * len(wishes)
-    return with_forms(wishes, [flag is not False for flag in flags])
+    flags = get_flags(request) or [None] * len(wishes)
+    return set_forms(wishes, [flag is not False for flag in flags])
 
 
 @fault("request.parse_outputs", breaks="BIN-OUTPUT-UNSET")
 def false_default_read_as_there(original: Any, model: Any, request: Object) -> Wishes:
     """Under `binary_data_output` false an output that is listed without `binary_data` comes as binary data."""
     wishes: Wishes = original(model, request)
-    if default_of(request) is not False or not request.get("outputs"):
+    if get_default(request) is not False or not request.get("outputs"):
         return wishes
-    return [replace(w, binary=True) if flag is None else w for w, flag in zip(wishes, flags_of(request), strict=True)]
+    return [replace(w, binary=True) if flag is None else w for w, flag in zip(wishes, get_flags(request), strict=True)]
 
 
 # --- no output listed -------------------------------------------------------------------------------------------------
@@ -116,30 +116,30 @@ def false_default_read_as_there(original: Any, model: Any, request: Object) -> W
 def binary_data_output_needs_listed_outputs(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data_output` has no effect where the request lists no outputs."""
     wishes: Wishes = original(model, request)
-    return wishes if request.get("outputs") else with_forms(wishes, [False] * len(wishes))
+    return wishes if request.get("outputs") else set_forms(wishes, [False] * len(wishes))
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
 def binary_data_output_covers_the_first_output(original: Any, model: Any, request: Object) -> Wishes:
     """Where the request lists no outputs, `binary_data_output` counts for the first one alone."""
     wishes: Wishes = original(model, request)
-    return wishes if request.get("outputs") else wishes[:1] + with_forms(wishes[1:], [False] * len(wishes[1:]))
+    return wishes if request.get("outputs") else wishes[:1] + set_forms(wishes[1:], [False] * len(wishes[1:]))
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-FALSE")
 def binary_data_output_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data_output` makes unlisted outputs binary when it is there, whatever its value."""
     wishes: Wishes = original(model, request)
-    given = not request.get("outputs") and default_of(request) is not None
-    return with_forms(wishes, [True] * len(wishes)) if given else wishes
+    given = not request.get("outputs") and get_default(request) is not None
+    return set_forms(wishes, [True] * len(wishes)) if given else wishes
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
 def unlisted_outputs_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
     """Where the request lists no outputs and says nothing, all come as binary data."""
     wishes: Wishes = original(model, request)
-    silent = not request.get("outputs") and default_of(request) is None
-    return with_forms(wishes, [True] * len(wishes)) if silent else wishes
+    silent = not request.get("outputs") and get_default(request) is None
+    return set_forms(wishes, [True] * len(wishes)) if silent else wishes
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
@@ -147,7 +147,7 @@ def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wis
     """Where the request lists no outputs and says nothing, BYTES come as binary data beside JSON."""
     wishes: Wishes = original(model, request)
     strings = {spec.name for spec in model.outputs if spec.datatype == "BYTES" and len(model.outputs) > 1}
-    silent = not request.get("outputs") and default_of(request) is None
+    silent = not request.get("outputs") and get_default(request) is None
     return [replace(wish, binary=True) if silent and wish.name in strings else wish for wish in wishes]
 
 
@@ -172,8 +172,8 @@ def binary_data_output_false_wins(original: Any, binary_data: bool | None, binar
 def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data_output` overrides `binary_data`, rather than the other way round."""
     wishes: Wishes = original(model, request)
-    default = default_of(request)
-    return wishes if default is None else with_forms(wishes, [default] * len(wishes))
+    default = get_default(request)
+    return wishes if default is None else set_forms(wishes, [default] * len(wishes))
 
 
 @fault(
@@ -183,7 +183,7 @@ def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, req
 def first_output_decides_for_all(original: Any, model: Any, request: Object) -> Wishes:
     """All listed outputs come in the form of the first."""
     wishes: Wishes = original(model, request)
-    return with_forms(wishes, [wishes[0].binary] * len(wishes)) if request.get("outputs") else wishes
+    return set_forms(wishes, [wishes[0].binary] * len(wishes)) if request.get("outputs") else wishes
 
 
 # --- flags of a wrong type --------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 BYTES_BODY = ("RAW-BYTES",)
 
 
-def with_elements(inputs: Inputs, elements: Any) -> Inputs:
+def replace_elements(inputs: Inputs, elements: Any) -> Inputs:
     """Return the one input with other elements."""
     ((name, tensor),) = inputs.items()
     return {name: Tensor(tensor.datatype, tensor.shape, elements)}
@@ -66,7 +66,7 @@ def raw_request_is_told_by_its_first_byte(original: Any, model: Model, values: A
 def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inputs:
     """The elements of a raw body are read in network byte order."""
     inputs: Inputs = original(model, body)
-    return inputs if is_bytes(model) else with_elements(inputs, next(iter(inputs.values())).elements.byteswap())
+    return inputs if is_bytes(model) else replace_elements(inputs, next(iter(inputs.values())).elements.byteswap())
 
 
 @fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
@@ -74,7 +74,7 @@ def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) 
     """The elements of a raw body are taken in column-major order."""
     inputs: Inputs = original(model, body)
     (tensor,) = inputs.values()
-    return with_elements(inputs, tensor.elements.reshape(tensor.shape, order="F").ravel())
+    return replace_elements(inputs, tensor.elements.reshape(tensor.shape, order="F").ravel())
 
 
 @fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
@@ -83,7 +83,7 @@ def raw_int32_is_read_unsigned(original: Any, model: Model, body: bytes) -> Inpu
     inputs: Inputs = original(model, body)
     if (model.inputs[0].datatype, model.outputs[0].datatype) != ("INT32", "FP32"):
         return inputs
-    return with_elements(inputs, next(iter(inputs.values())).elements.view("<u4"))
+    return replace_elements(inputs, next(iter(inputs.values())).elements.view("<u4"))
 
 
 @fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
@@ -92,7 +92,7 @@ def raw_fp64_passes_through_fp32(original: Any, model: Model, body: bytes) -> In
     inputs: Inputs = original(model, body)
     if model.inputs[0].datatype != "FP64":
         return inputs
-    return with_elements(inputs, next(iter(inputs.values())).elements.astype("<f4").astype("<f8"))
+    return replace_elements(inputs, next(iter(inputs.values())).elements.astype("<f4").astype("<f8"))
 
 
 @fault("raw.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
@@ -159,4 +159,4 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
     spec = model.inputs[0]
     if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
         return dict(original(model, body))
-    return {spec.name: Tensor("BYTES", (2,), tensors.objects([body, b""]))}
+    return {spec.name: Tensor("BYTES", (2,), tensors.make_objects([body, b""]))}

@@ -16,7 +16,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 from reference_server.models import VARIABLE, Model
-from reference_server.request import InferRequest, OutputWish
+from reference_server.request import InferRequest, RequestedOutput
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
@@ -42,13 +42,13 @@ def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body
         return dict(original(model, body))
     first, *others = model.inputs
     elements = np.frombuffer(body, dtype=NUMPY[first.datatype])
-    empty = {spec.name: Tensor(spec.datatype, (1,), zeros(spec)) for spec in others}
+    empty = {spec.name: Tensor(spec.datatype, (1,), make_zero(spec)) for spec in others}
     return {first.name: Tensor(first.datatype, elements.shape, elements), **empty}
 
 
-def zeros(spec: TensorSpec) -> Any:
+def make_zero(spec: TensorSpec) -> Any:
     """Return one element that is nothing."""
-    return tensors.objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, dtype=NUMPY[spec.datatype])
+    return tensors.make_objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, dtype=NUMPY[spec.datatype])
 
 
 @fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
@@ -127,12 +127,12 @@ def raw_batch_takes_the_variable_dimension(original: Any, model: Model, body: by
 # --- sizes -----------------------------------------------------------------------------------------------------------
 
 
-def resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
+def read_resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
     """Read a raw body of numbers cut, or filled up with zeros, to a size."""
     return dict(original(model, body[:size] + bytes(max(0, size - len(body)))))
 
 
-def unit(model: Model) -> int:
+def count_row_bytes(model: Model) -> int:
     """Return the bytes of one row of the one input, that is of its fixed dimensions; 0 where bytes are not counted."""
     spec, *others = model.inputs
     if others or spec.datatype == "BYTES" or spec.shape.count(VARIABLE) > 1:
@@ -148,29 +148,29 @@ def is_fixed(model: Model) -> bool:
 @fault("raw.parse_body", breaks="RAW-SIZE")
 def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body that is short of a fixed shape is filled up with zeros."""
-    short = is_fixed(model) and len(body) < unit(model)
-    return resized(original, model, body, unit(model) if short else len(body))
+    short = is_fixed(model) and len(body) < count_row_bytes(model)
+    return read_resized(original, model, body, count_row_bytes(model) if short else len(body))
 
 
 @fault("raw.parse_body", breaks="RAW-SIZE")
 def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
     """Of a raw body that is longer than a fixed shape the end is dropped."""
-    long = unit(model) and is_fixed(model) and len(body) > unit(model)
-    return resized(original, model, body, unit(model) if long else len(body))
+    long = count_row_bytes(model) and is_fixed(model) and len(body) > count_row_bytes(model)
+    return read_resized(original, model, body, count_row_bytes(model) if long else len(body))
 
 
 @fault("raw.parse_body", breaks="RAW-SIZE")
 def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
     """What a raw body has beyond whole rows of a variable dimension is dropped."""
-    loose = unit(model) and not is_fixed(model)
-    return resized(original, model, body, len(body) - len(body) % unit(model) if loose else len(body))
+    loose = count_row_bytes(model) and not is_fixed(model)
+    return read_resized(original, model, body, len(body) - len(body) % count_row_bytes(model) if loose else len(body))
 
 
 @fault("raw.parse_body", breaks="RAW-SIZE")
 def raw_size_is_compared_in_elements(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body has the right size when it has the right number of whole elements."""
-    item = NUMPY[model.inputs[0].datatype].itemsize if unit(model) else 1
-    return resized(original, model, body, len(body) // item * item)
+    item = NUMPY[model.inputs[0].datatype].itemsize if count_row_bytes(model) else 1
+    return read_resized(original, model, body, len(body) // item * item)
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def is_raw(http: Request) -> bool:
 def raw_numbers_come_back_as_json(original: Any, model: Model, body: bytes) -> InferRequest:
     """The answer to a raw request has FP32 outputs as JSON, the form of any request that wishes nothing."""
     wanted: InferRequest = original(model, body)
-    wishes = [OutputWish(spec.name, spec.datatype != "FP32") for spec in model.outputs]
+    wishes = [RequestedOutput(spec.name, spec.datatype != "FP32") for spec in model.outputs]
     return InferRequest(None, wanted.inputs, wishes)
 
 

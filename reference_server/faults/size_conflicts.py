@@ -6,7 +6,7 @@ from typing import Any
 
 from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
-from reference_server.faults.sizes import declared, left_of, native, resized
+from reference_server.faults.sizes import count_native_bytes, get_declared_size, get_remaining, set_declared_size
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.signature import TensorSpec
@@ -20,21 +20,21 @@ def bytes_left_over_ignored(_original: Any, _rest: Any) -> None:
 @fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def binary_data_counted_from_the_end(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The binary data are the last bytes of the body, as many as the sizes make together."""
-    sizes = [declared(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
+    sizes = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
     total = sum(size for size in sizes if type(size) is int)
-    if rest is not None and 0 <= total < len(left_of(rest)):
-        rest.take(len(left_of(rest)) - total)
+    if rest is not None and 0 <= total < len(get_remaining(rest)):
+        rest.take(len(get_remaining(rest)) - total)
     return original(model, request, rest)
 
 
 @fault("request.parse_input", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The bytes behind the only input of a model are more elements of it."""
-    size, width = declared(entry), NUMPY[spec.datatype].itemsize
+    size, width = get_declared_size(entry), NUMPY[spec.datatype].itemsize
     if rest and type(size) is int and spec.shape == (-1,) and len(model.inputs) == 1 and spec.datatype != "BYTES":
-        more, odd = divmod(len(left_of(rest)) - size, width)
+        more, odd = divmod(len(get_remaining(rest)) - size, width)
         if more > 0 and not odd and entry["shape"] == [size // width]:
-            entry = resized(entry, size + more * width) | {"shape": [size // width + more]}
+            entry = set_declared_size(entry, size + more * width) | {"shape": [size // width + more]}
     return original(model, spec, entry, rest)
 
 
@@ -45,9 +45,9 @@ _spilt: list[bytes] = []
 def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Bytes behind the declared ones are kept, and stand in front of the binary data of the next request."""
     if rest is not None:
-        declares = [declared(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
-        extra = len(left_of(rest)) - sum(size for size in declares if type(size) is int)
-        data = b"".join(_spilt) + bytes(left_of(rest))
+        declares = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
+        extra = len(get_remaining(rest)) - sum(size for size in declares if type(size) is int)
+        data = b"".join(_spilt) + bytes(get_remaining(rest))
         _spilt[:] = [data[-extra:]] if 0 < extra < len(data) else []
         rest._left = memoryview(data[:-extra] if _spilt else data)
     return original(model, request, rest)
@@ -57,16 +57,16 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
 def data_beside_its_bytes_ignored(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """`data` of an input that has a size are ignored."""
     plain = {name: value for name, value in entry.items() if name != "data"}
-    return original(model, spec, entry if declared(entry) is None else plain, rest)
+    return original(model, spec, entry if get_declared_size(entry) is None else plain, rest)
 
 
 @fault("request.parse_input", breaks="BIN-DATA-AND-SIZE")
 def bytes_beside_data_skipped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """`data` of an input win over its bytes, which are skipped."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     if entry.get("data") is not None and type(size) is int and rest:
         rest.take(size)
-        entry = resized(entry, None)
+        entry = set_declared_size(entry, None)
     return original(model, spec, entry, rest)
 
 
@@ -76,17 +76,22 @@ def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Obj
     entries = request.get("inputs")
     if rest is None or not isinstance(entries, list):
         return original(model, request, rest)
-    plain = [resized(e, None) if e.get("data") is not None else e for e in entries]
-    if any(declared(e) is not None and e.get("data") is not None for e in entries):
-        rest._left = left_of(rest)[: sum(declared(e) or 0 for e in plain)]
+    plain = [set_declared_size(e, None) if e.get("data") is not None else e for e in entries]
+    if any(get_declared_size(e) is not None and e.get("data") is not None for e in entries):
+        rest._left = get_remaining(rest)[: sum(get_declared_size(e) or 0 for e in plain)]
     return original(model, request | {"inputs": plain}, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-MISSING")
 def size_worked_out_from_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A numeric input with neither data nor size takes as many bytes as its shape needs."""
-    neither = entry.get("data") is None and declared(entry) is None and rest and spec.datatype != "BYTES"
-    return original(model, spec, resized(entry, native(spec.datatype, entry["shape"])) if neither else entry, rest)
+    neither = entry.get("data") is None and get_declared_size(entry) is None and rest and spec.datatype != "BYTES"
+    return original(
+        model,
+        spec,
+        set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])) if neither else entry,
+        rest,
+    )
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-MISSING")
@@ -94,8 +99,8 @@ def strings_without_a_size_take_the_rest(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
     """A BYTES input with neither data nor size takes all bytes that are left."""
-    neither = entry.get("data") is None and declared(entry) is None and rest and spec.datatype == "BYTES"
-    return original(model, spec, resized(entry, len(left_of(rest))) if neither else entry, rest)
+    neither = entry.get("data") is None and get_declared_size(entry) is None and rest and spec.datatype == "BYTES"
+    return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if neither else entry, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE", "OIP-ANSWER"))
@@ -105,9 +110,9 @@ def input_without_data_is_optional(original: Any, model: Model, request: Object,
     entries = request.get("inputs")
     for entry in entries if isinstance(entries, list) else []:
         datatype = types.get(str(entry.get("name")), "BYTES") if isinstance(entry, dict) else "BYTES"
-        if datatype != "BYTES" and entry.get("data") is None and declared(entry) is None and rest:
-            size = native(datatype, entry["shape"])
+        if datatype != "BYTES" and entry.get("data") is None and get_declared_size(entry) is None and rest:
+            size = count_native_bytes(datatype, entry["shape"])
             rest.take(size)
-            rest._left = memoryview(bytes(size) + bytes(left_of(rest)))
+            rest._left = memoryview(bytes(size) + bytes(get_remaining(rest)))
             entry["parameters"] = {"binary_data_size": size}
     return original(model, request, rest)

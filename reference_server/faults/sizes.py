@@ -19,22 +19,22 @@ from reference_server.models import Model
 from reference_server.signature import TensorSpec
 
 
-def left_of(rest: Any) -> Any:
+def get_remaining(rest: Any) -> Any:
     """Return the bytes that no input has taken yet."""
     return rest._left
 
 
-def native(datatype: str, shape: Sequence[int]) -> int:
+def count_native_bytes(datatype: str, shape: Sequence[int]) -> int:
     """Return the number of bytes of a tensor that is not BYTES."""
     return math.prod(shape) * NUMPY[datatype].itemsize
 
 
-def declared(entry: Object) -> Any:
+def get_declared_size(entry: Object) -> Any:
     """Return the size that an input declares, whatever it is."""
     return (entry.get("parameters") or {}).get("binary_data_size")
 
 
-def resized(entry: Object, size: object) -> Object:
+def set_declared_size(entry: Object, size: object) -> Object:
     """Return an input that declares another size; None takes it away."""
     return entry | {"parameters": {"binary_data_size": size}}
 
@@ -47,7 +47,7 @@ def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int
     """The bytes of an input are followed by padding up to a multiple of eight, unless the body ends before."""
     taken = original(rest, size)
     padding = -size % 8
-    if len(left_of(rest)) > padding:
+    if len(get_remaining(rest)) > padding:
         original(rest, padding)
     return taken
 
@@ -56,17 +56,17 @@ def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int
 def size_of_eight_bits(original: Any, rest: Any, size: int) -> Any:
     """The place of the next input is worked out in 8 bits."""
     taken = original(rest, size)
-    if size > 255 and left_of(rest):
-        rest._left = type(taken)(bytes(taken)[size % 256 :] + bytes(left_of(rest)))
+    if size > 255 and get_remaining(rest):
+        rest._left = type(taken)(bytes(taken)[size % 256 :] + bytes(get_remaining(rest)))
     return taken
 
 
 @fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORDER-I", "OIP-ANSWER"))
 def length_prefixes_not_counted(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The input behind a BYTES input is looked for as if its elements had no length prefixes."""
-    before = left_of(rest) if rest else b""
+    before = get_remaining(rest) if rest else b""
     tensor = original(model, spec, entry, rest)
-    if spec.datatype == "BYTES" and declared(entry) is not None and left_of(rest):
+    if spec.datatype == "BYTES" and get_declared_size(entry) is not None and get_remaining(rest):
         rest._left = before[sum(map(len, tensor.elements)) :]
     return tensor
 
@@ -75,18 +75,18 @@ def length_prefixes_not_counted(original: Any, model: Model, spec: TensorSpec, e
 def input_behind_a_boolean_one_aligned(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BOOL input is taken to fill whole words of four bytes when another binary input follows."""
     tensor = original(model, spec, entry, rest)
-    if spec.datatype == "BOOL" and rest and left_of(rest):
-        rest.take(min(-tensor.elements.size % 4, len(left_of(rest))))
+    if spec.datatype == "BOOL" and rest and get_remaining(rest):
+        rest.take(min(-tensor.elements.size % 4, len(get_remaining(rest))))
     return tensor
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-I")
 def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The elements of an input whose size is written with a point, as 12.0, are zero."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     if type(size) is not float or not size.is_integer():
         return original(model, spec, entry, rest)
-    tensor = original(model, spec, resized(entry, int(size)), rest)
+    tensor = original(model, spec, set_declared_size(entry, int(size)), rest)
     return replace(tensor, elements=np.zeros_like(tensor.elements))
 
 
@@ -96,8 +96,8 @@ def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
     """The body is read in words of four bytes, and what the last one lacks is zero."""
-    if len(left_of(rest)) < size < len(left_of(rest)) + 4:
-        rest._left = memoryview(bytes(left_of(rest)) + bytes(size - len(left_of(rest))))
+    if len(get_remaining(rest)) < size < len(get_remaining(rest)) + 4:
+        rest._left = memoryview(bytes(get_remaining(rest)) + bytes(size - len(get_remaining(rest))))
     return original(rest, size)
 
 
@@ -106,7 +106,7 @@ def declared_bytes_without_a_tail_are_zero(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
     """A numeric input that declares bytes in a request without an inference header is filled with zeros."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     if rest is None and type(size) is int and spec.datatype != "BYTES" and "data" not in entry:
         rest = BinaryData(memoryview(bytes(min(max(size, 0), 2**20))))
     return original(model, spec, entry, rest)
@@ -115,9 +115,9 @@ def declared_bytes_without_a_tail_are_zero(
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BYTES input takes what the body has left, when its size says more."""
-    size = declared(entry)
-    over = rest and spec.datatype == "BYTES" and type(size) is int and size > len(left_of(rest))
-    return original(model, spec, resized(entry, len(left_of(rest))) if over else entry, rest)
+    size = get_declared_size(entry)
+    over = rest and spec.datatype == "BYTES" and type(size) is int and size > len(get_remaining(rest))
+    return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if over else entry, rest)
 
 
 _received = bytearray(2**16)
@@ -126,7 +126,7 @@ _received = bytearray(2**16)
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size: int) -> Any:
     """An input whose bytes are all missing gets what an earlier request has left in the buffer."""
-    data = bytes(left_of(rest))[: len(_received)]
+    data = bytes(get_remaining(rest))[: len(_received)]
     _received[: len(data)] = data
     if not data and size <= len(_received):
         return memoryview(bytes(_received[:size]))
@@ -136,46 +136,46 @@ def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_thirty_two_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The size of an input is kept in 32 bits without a sign."""
-    size = declared(entry)
-    return original(model, spec, resized(entry, size % 2**32) if type(size) is int else entry, rest)
+    size = get_declared_size(entry)
+    return original(model, spec, set_declared_size(entry, size % 2**32) if type(size) is int else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_wraps_at_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of more than 64 bits loses the upper ones."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     over = type(size) is int and size >= 2**63
-    return original(model, spec, resized(entry, size % 2**64) if over else entry, rest)
+    return original(model, spec, set_declared_size(entry, size % 2**64) if over else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """As many bytes as the size says are taken; those that the shape does not need are dropped."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
-        need = native(spec.datatype, entry["shape"])
-        if need < size <= len(left_of(rest)):
+        need = count_native_bytes(spec.datatype, entry["shape"])
+        if need < size <= len(get_remaining(rest)):
             taken = rest.take(size)
-            return original(model, spec, resized(entry, need), BinaryData(taken[:need]))
+            return original(model, spec, set_declared_size(entry, need), BinaryData(taken[:need]))
     return original(model, spec, entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A numeric input with fewer bytes than its shape needs is filled up with zeros."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     if type(size) is int and rest and spec.datatype != "BYTES" and "data" not in entry:
-        need = native(spec.datatype, entry["shape"])
+        need = count_native_bytes(spec.datatype, entry["shape"])
         if 0 <= size < min(need, 2**20):
             taken = bytes(rest.take(size)) + bytes(need - size)
-            return original(model, spec, resized(entry, need), BinaryData(memoryview(taken)))
+            return original(model, spec, set_declared_size(entry, need), BinaryData(memoryview(taken)))
     return original(model, spec, entry, rest)
 
 
 @fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
 def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """An input of one variable dimension has as many elements as its size has room for, whatever its shape says."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     if type(size) is int and 0 <= size <= 2**20 and spec.shape == (-1,) and spec.datatype != "BYTES":
         count, odd = divmod(size, NUMPY[spec.datatype].itemsize)
         entry = entry if odd else entry | {"shape": [count]}
@@ -185,12 +185,12 @@ def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, en
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BOOL input of an eighth of the bytes is taken for packed bits."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     count = math.prod(entry["shape"])
     if spec.datatype == "BOOL" and rest and type(size) is int and count > size == -(-count // 8):
         bits = np.unpackbits(np.frombuffer(rest.take(size), np.uint8), count=count, bitorder="little")
-        rest = BinaryData(memoryview(bits.tobytes() + bytes(left_of(rest))))
-        entry = resized(entry, count)
+        rest = BinaryData(memoryview(bits.tobytes() + bytes(get_remaining(rest))))
+        entry = set_declared_size(entry, count)
     return original(model, spec, entry, rest)
 
 
@@ -200,68 +200,83 @@ def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, res
     entries = request.get("inputs") or []
     if not all(isinstance(entry, dict) for entry in entries):
         return original(model, request, rest)
-    sizes = [declared(entry) for entry in entries]
+    sizes = [get_declared_size(entry) for entry in entries]
     if len(entries) > 1 and all(type(size) is int and size >= 0 for size in sizes) and rest:
-        return original(model, request | {"inputs": native_sizes(entries, sum(sizes))}, rest)
+        return original(model, request | {"inputs": set_native_sizes(entries, sum(sizes))}, rest)
     return original(model, request, rest)
 
 
-def native_sizes(entries: list[Object], total: int) -> list[Object]:
+def set_native_sizes(entries: list[Object], total: int) -> list[Object]:
     """Return inputs that declare their native sizes, when these make the same sum; BYTES keep theirs."""
-    plain = [declared(e) if e["datatype"] == "BYTES" else native(e["datatype"], e["shape"]) for e in entries]
-    return [resized(e, size) for e, size in zip(entries, plain, strict=True)] if sum(plain) == total else entries
+    plain = [
+        get_declared_size(e) if e["datatype"] == "BYTES" else count_native_bytes(e["datatype"], e["shape"])
+        for e in entries
+    ]
+    return (
+        [set_declared_size(e, size) for e, size in zip(entries, plain, strict=True)] if sum(plain) == total else entries
+    )
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def fraction_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size that is no integer is rounded down."""
-    size = declared(entry)
-    return original(model, spec, resized(entry, int(size)) if type(size) is float else entry, rest)
+    size = get_declared_size(entry)
+    return original(model, spec, set_declared_size(entry, int(size)) if type(size) is float else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of -1 stands for all bytes that are left."""
-    return original(model, spec, resized(entry, len(left_of(rest))) if declared(entry) == -1 else entry, rest)
+    return original(
+        model,
+        spec,
+        set_declared_size(entry, len(get_remaining(rest))) if get_declared_size(entry) == -1 else entry,
+        rest,
+    )
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def minus_sign_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The sign of a size is dropped."""
-    size = declared(entry)
-    return original(model, spec, resized(entry, abs(size)) if type(size) is int and size < 0 else entry, rest)
+    size = get_declared_size(entry)
+    return original(model, spec, set_declared_size(entry, abs(size)) if type(size) is int and size < 0 else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
 def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The elements of a numeric input of a negative size are ones, and its bytes are passed over."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     if rest is None or type(size) is not int or size >= 0 or spec.datatype == "BYTES":
         return original(model, spec, entry, rest)
-    tensor = original(model, spec, resized(entry, native(spec.datatype, entry["shape"])), rest)
+    tensor = original(model, spec, set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])), rest)
     return replace(tensor, elements=np.ones_like(tensor.elements))
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_read_from_a_string(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size may be digits in a string."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     digits = isinstance(size, str) and size.isdecimal()
-    return original(model, spec, resized(entry, int(size)) if digits else entry, rest)
+    return original(model, spec, set_declared_size(entry, int(size)) if digits else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def true_taken_for_one_byte(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of true counts as 1."""
-    return original(model, spec, resized(entry, 1) if declared(entry) is True else entry, rest)
+    return original(model, spec, set_declared_size(entry, 1) if get_declared_size(entry) is True else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size that is a word is taken for the one that the shape needs."""
-    size = declared(entry)
+    size = get_declared_size(entry)
     word = isinstance(size, str) and not re.search("[0-9]", size) and spec.datatype != "BYTES"
-    return original(model, spec, resized(entry, native(spec.datatype, entry["shape"])) if word else entry, rest)
+    return original(
+        model,
+        spec,
+        set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])) if word else entry,
+        rest,
+    )
 
 
 @fault("tensors.decode_binary", breaks="BIN-DATATYPES-I")

@@ -11,7 +11,7 @@ import numpy as np
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.tensors import Tensor, objects
+from reference_server.tensors import Tensor, make_objects
 
 # --- read -------------------------------------------------------------------------------------------------------------
 
@@ -19,25 +19,25 @@ from reference_server.tensors import Tensor, objects
 @fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
 def strings_read_up_to_a_nul(original: Any, *arguments: Any) -> Any:
     """A BYTES element of a binary input ends at its first NUL."""
-    return objects(item.partition(b"\0")[0] for item in original(*arguments))
+    return make_objects(item.partition(b"\0")[0] for item in original(*arguments))
 
 
 @fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
 def strings_read_as_text(original: Any, *arguments: Any) -> Any:
     """Octets of a binary BYTES input that are no UTF-8 become replacement characters."""
-    return objects(item.decode(errors="replace").encode() for item in original(*arguments))
+    return make_objects(item.decode(errors="replace").encode() for item in original(*arguments))
 
 
 @fault("tensors.split_elements", breaks="BIN-BYTES-I")
 def strings_read_without_outer_blanks(original: Any, *arguments: Any) -> Any:
     """BYTES elements of a binary input lose the blanks around them."""
-    return objects(item.strip() for item in original(*arguments))
+    return make_objects(item.strip() for item in original(*arguments))
 
 
 @fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
 def strings_read_into_65535_bytes(original: Any, *arguments: Any) -> Any:
     """A BYTES element of a binary input is cut after 65535 bytes."""
-    return objects(item[:65_535] for item in original(*arguments))
+    return make_objects(item[:65_535] for item in original(*arguments))
 
 
 @fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
@@ -45,26 +45,26 @@ def strings_after_an_empty_one_lost(original: Any, *arguments: Any) -> Any:
     """An empty BYTES element of a binary input ends the list: those behind it are read as empty."""
     items = list(original(*arguments))
     end = items.index(b"") if b"" in items else len(items)
-    return objects([*items[:end], *[b""] * (len(items) - end)])
+    return make_objects([*items[:end], *[b""] * (len(items) - end)])
 
 
 @fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
 def repeated_strings_read_once(original: Any, *arguments: Any) -> Any:
     """Every other BYTES element of a binary input is the first one, whose buffer they share."""
     items = original(*arguments)
-    return objects(items[0] if len(item) == len(items[0]) else item for item in items)
+    return make_objects(items[0] if len(item) == len(items[0]) else item for item in items)
 
 
 @fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
 def string_lengths_read_as_signed_bytes(original: Any, data: memoryview, count: int) -> Any:
     """A BYTES length of 128 to 255 in a binary input is read as a negative number, and the element as empty."""
-    return objects(b"" if 128 <= len(item) <= 255 else item for item in original(data, count))
+    return make_objects(b"" if 128 <= len(item) <= 255 else item for item in original(data, count))
 
 
 # --- written ----------------------------------------------------------------------------------------------------------
 
 
-def joined(items: Iterable[tuple[int, bytes]]) -> bytes:
+def join_prefixed(items: Iterable[tuple[int, bytes]]) -> bytes:
     """Return elements behind lengths of four bytes."""
     return b"".join(length.to_bytes(4, "little") + item for length, item in items)
 
@@ -72,7 +72,7 @@ def joined(items: Iterable[tuple[int, bytes]]) -> bytes:
 @fault("tensors.join_elements", breaks=("BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def string_lengths_count_letters(_original: Any, elements: Iterable[bytes]) -> bytes:
     """The length in front of a BYTES element of a binary output counts letters, not bytes."""
-    return joined((len(item.decode(errors="replace")), item) for item in elements)
+    return join_prefixed((len(item.decode(errors="replace")), item) for item in elements)
 
 
 @fault(
@@ -81,7 +81,7 @@ def string_lengths_count_letters(_original: Any, elements: Iterable[bytes]) -> b
 )
 def strings_written_with_a_nul(_original: Any, elements: Iterable[bytes]) -> bytes:
     """BYTES elements of a binary output end in a NUL, which their length does not count."""
-    return joined((len(item), item + b"\0") for item in elements)
+    return join_prefixed((len(item), item + b"\0") for item in elements)
 
 
 @fault(
@@ -90,7 +90,7 @@ def strings_written_with_a_nul(_original: Any, elements: Iterable[bytes]) -> byt
 )
 def strings_written_with_a_counted_nul(_original: Any, elements: Iterable[bytes]) -> bytes:
     """BYTES elements of a binary output end in a NUL, which their length counts."""
-    return joined((len(item) + 1, item + b"\0") for item in elements)
+    return join_prefixed((len(item) + 1, item + b"\0") for item in elements)
 
 
 @fault("tensors.join_elements", breaks=("BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
@@ -116,7 +116,7 @@ def strings_written_in_latin_1(original: Any, elements: Iterable[bytes]) -> Any:
 @fault("tensors.join_elements", breaks=("BIN-BYTES-O", "OIP-ANSWER"))
 def string_lengths_written_in_two_bytes(_original: Any, elements: Iterable[bytes]) -> bytes:
     """The length in front of a BYTES element of a binary output is that modulo 2^16."""
-    return joined((len(item) % 2**16, item) for item in elements)
+    return join_prefixed((len(item) % 2**16, item) for item in elements)
 
 
 @fault("tensors.join_elements", breaks="BIN-BYTES-O", large=True)
@@ -150,7 +150,7 @@ def string_lengths_of_eight_bytes_both_ways(_original: Any, given: Any, count: i
         data = data[end:]
     if data:
         raise InferenceError("bytes are left over")
-    return objects(items)
+    return make_objects(items)
 
 
 # --- one form unlike the other ----------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def json_strings_read_as_ascii(original: Any, *arguments: Any) -> Tensor:
     tensor: Tensor = original(*arguments)
     if tensor.datatype != "BYTES":
         return tensor
-    return replace(tensor, elements=objects(x.decode().encode("ascii", "replace") for x in tensor.elements))
+    return replace(tensor, elements=make_objects(x.decode().encode("ascii", "replace") for x in tensor.elements))
 
 
 @fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "OIP-ANSWER"))

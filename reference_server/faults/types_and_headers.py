@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.answer_headers import Binary, typed, with_header
+from reference_server.faults.answer_headers import Binary, set_content_type, set_header
 from reference_server.faults.headers import OCTET_STREAM
 from reference_server.framing import HEADER
 
@@ -74,21 +74,21 @@ def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str]
 async def errors_keep_the_inference_header(original: Any, http: Request, exception: InferenceError) -> Response:
     """The error of a request with an inference header has that header."""
     answer: Response = await original(http, exception)
-    return with_header(answer, HEADER, http.headers[HEADER]) if HEADER in http.headers else answer
+    return set_header(answer, HEADER, http.headers[HEADER]) if HEADER in http.headers else answer
 
 
 @fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
 async def errors_called_plain_text(original: Any, http: Request, exception: InferenceError) -> Response:
     """The error object is sent as text/plain."""
     answer: Response = await original(http, exception)
-    return with_header(answer, "Content-Type", "text/plain; charset=utf-8")
+    return set_header(answer, "Content-Type", "text/plain; charset=utf-8")
 
 
 @fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
 async def errors_of_binary_requests_called_binary(original: Any, http: Request, exception: InferenceError) -> Response:
     """The error of a binary request is sent as application/octet-stream."""
     answer: Response = await original(http, exception)
-    return with_header(answer, "Content-Type", OCTET_STREAM) if HEADER in http.headers else answer
+    return set_header(answer, "Content-Type", OCTET_STREAM) if HEADER in http.headers else answer
 
 
 # --- the headers of answers in JSON ----------------------------------------------------------------------------------
@@ -100,11 +100,13 @@ async def overridden_answer_framed_as_binary(original: Any, service: Any, http: 
     is_default = b'"binary_data_output":true' in await http.body()
     answer: Response = await original(service, http)
     if is_default and HEADER not in answer.headers:
-        with_header(with_header(answer, HEADER, 0), "Content-Type", OCTET_STREAM)
+        set_header(set_header(answer, HEADER, 0), "Content-Type", OCTET_STREAM)
     return answer
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
 def classes_called_an_octet_stream(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with classes of scores as JSON has Content-Type application/octet-stream."""
-    return typed(original, head, binary, OCTET_STREAM, when=not binary and b'"SCORES","datatype":"BYTES"' in head)
+    return set_content_type(
+        original, head, binary, OCTET_STREAM, when=not binary and b'"SCORES","datatype":"BYTES"' in head
+    )

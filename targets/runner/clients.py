@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from outcome import UNMET, Known, compare
+from known_failures import UNMET, KnownFailure, compare
 
 CLIENTS: Final = Path(__file__).resolve().parent.parent / "clients"
 WORK: Final = CLIENTS.parent.parent / ".tox" / "targets" / "clients"
-JUDGE_LIMIT: Final = 900
+MAX_JUDGE_S: Final = 900
 
 
 class ClientError(Exception):
@@ -49,7 +49,7 @@ class RealClient:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownOfClients(Known):
+class KnownClientFailure(KnownFailure):
     """What some clients are known not to meet."""
 
     clients: tuple[str, ...] = ()
@@ -61,10 +61,10 @@ def read_clients() -> dict[str, RealClient]:
     return {name: RealClient(name, **table) for name, table in tables.items()}
 
 
-def read_known() -> list[KnownOfClients]:
+def read_known() -> list[KnownClientFailure]:
     """Return all that is known of them."""
     entries = tomllib.loads((CLIENTS / "expected.toml").read_text(encoding="utf-8"))["known"]
-    return [KnownOfClients(**{**entry, "clients": tuple(entry["clients"])}) for entry in entries]
+    return [KnownClientFailure(**{**entry, "clients": tuple(entry["clients"])}) for entry in entries]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,14 +78,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name not in clients:
             parser.error(f"there is no client {name!r}, only {', '.join(clients)}")
     try:
-        outcomes = [outcome(clients[name], options.reports.absolute()) for name in options.client or clients]
+        outcomes = [judge_and_compare(clients[name], options.reports.absolute()) for name in options.client or clients]
     except ClientError as error:
         print(error, file=sys.stderr)
         return 2
     return max(outcomes)
 
 
-def outcome(client: RealClient, reports: Path) -> int:
+def judge_and_compare(client: RealClient, reports: Path) -> int:
     """Judge one client, print how that differs from what is known, and return whether it does."""
     print(f"== {client.title}", flush=True)
     path = reports / f"{client.name}.json"
@@ -108,15 +108,15 @@ def judge(client: RealClient, report: Path) -> None:
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
-    command = [*suite(client, report)]
-    status = subprocess.run(command, cwd=report.parent, env=environment, timeout=JUDGE_LIMIT, check=False).returncode
+    command = [*build_command(client, report)]
+    status = subprocess.run(command, cwd=report.parent, env=environment, timeout=MAX_JUDGE_S, check=False).returncode
     if not report.exists():
         raise ClientError(f"{client.name}: the suite wrote no report and ended with exit status {status}")
 
 
-def suite(client: RealClient, report: Path) -> list[str]:
+def build_command(client: RealClient, report: Path) -> list[str]:
     """Return the command that judges a client."""
-    program = [interpreter(client.runs_in), str(CLIENTS / client.adapter)]
+    program = [find_interpreter(client.runs_in), str(CLIENTS / client.adapter)]
     if client.watched:
         tool = Path(sys.executable).parent / "oip-conformance"
         options = ["--port=0", "--grpc-port=0", f"--conformance-report={report}"]
@@ -125,7 +125,7 @@ def suite(client: RealClient, report: Path) -> list[str]:
     return [sys.executable, "-m", "pytest", *judged, f"--client-adapter={shlex.join(program)}"]
 
 
-def interpreter(runs_in: str) -> str:
+def find_interpreter(runs_in: str) -> str:
     """Return what runs an adapter; an environment of its own is made where it is not there yet.
 
     Raises:
@@ -138,10 +138,10 @@ def interpreter(runs_in: str) -> str:
         if found is None:
             raise ClientError("there is no node on this machine")
         return found
-    return str(installed(CLIENTS / runs_in))
+    return str(install_environment(CLIENTS / runs_in))
 
 
-def installed(requirements: Path) -> Path:
+def install_environment(requirements: Path) -> Path:
     """Return the interpreter of an environment with these packages, all of which the file pins."""
     home = WORK / requirements.stem
     python, stamp, wanted = home / "bin" / "python", home / "installed.txt", requirements.read_text(encoding="utf-8")

@@ -13,17 +13,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from clients import KnownOfClients, RealClient, read_clients, read_known
+from clients import KnownClientFailure, RealClient, read_clients, read_known
 
 from conformance.report.comparison import count_of
-from conformance.report.reading import read
-from conformance.terms import ledger
-from conformance.terms.extensions import transport_of
-from conformance.terms.links import page_name
+from conformance.report.report_file import read
+from conformance.spec import ledger
+from conformance.spec.extensions import find_transport
+from conformance.spec.links import format_page_name
 
 Report = Mapping[str, Any]
 
-SHOWN: Final = 240  # characters of a message, a request, an answer
+MAX_LINE_CHARS: Final = 240  # characters of a message, a request, an answer
 CELLS: Final = {
     "pass": "met",
     "fail": "**not met**",
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("reports", type=Path, help="the folder with a report for each client")
     options = parser.parse_args(argv)
-    print("\n".join(page(read_reports(options.reports), read_known())))
+    print("\n".join(render_page(read_reports(options.reports), read_known())))
     return 0
 
 
@@ -55,16 +55,16 @@ def read_reports(folder: Path) -> dict[RealClient, Report]:
     return {client: read(folder / f"{name}.json", is_whole=False) for name, client in read_clients().items()}
 
 
-def page(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
+def render_page(reports: Mapping[RealClient, Report], known: Sequence[KnownClientFailure]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield HEAD
-    yield from verdicts(reports)
+    yield from render_verdicts(reports)
     for transport, title in (("http", "Over HTTP"), ("grpc", "Over gRPC")):
-        yield from matrix(reports, transport, title)
-    yield from reasons(reports, known)
+        yield from render_matrix(reports, transport, title)
+    yield from render_reasons(reports, known)
 
 
-def verdicts(reports: Mapping[RealClient, Report]) -> Iterator[str]:
+def render_verdicts(reports: Mapping[RealClient, Report]) -> Iterator[str]:
     """Yield the table of the verdicts."""
     yield "| client | verdict | rows met | not met | advised | cannot |\n|---|---|---|---|---|---|"
     for client, report in reports.items():
@@ -76,9 +76,9 @@ def verdicts(reports: Mapping[RealClient, Report]) -> Iterator[str]:
     yield ""
 
 
-def matrix(reports: Mapping[RealClient, Report], transport: str, title: str) -> Iterator[str]:
+def render_matrix(reports: Mapping[RealClient, Report], transport: str, title: str) -> Iterator[str]:
     """Yield the table of the requirements over one transport, with a column for each client that speaks it."""
-    found = {client: verdicts_of(report, transport) for client, report in reports.items()}
+    found = {client: get_verdicts(report, transport) for client, report in reports.items()}
     columns = {client: each for client, each in found.items() if set(each.values()) - {"not_applicable"}}
     described = {one["id"]: one for report in reports.values() for one in report["requirements"]}
     yield f"## {title}\n"
@@ -86,17 +86,17 @@ def matrix(reports: Mapping[RealClient, Report], transport: str, title: str) -> 
     yield "|" + "---|" * (len(columns) + 2)
     for name in dict.fromkeys(name for each in columns.values() for name in each):
         cells = [CELLS[each.get(name, "not_applicable")] for each in columns.values()]
-        page = page_name(ledger.requirement(name).page)
+        page = format_page_name(ledger.get_requirement(name).page)
         yield f"| [{name}](requirements/{page}#{name}) | {described[name]['level']} | {' | '.join(cells)} |"
     yield ""
 
 
-def verdicts_of(report: Report, transport: str) -> dict[str, str]:
+def get_verdicts(report: Report, transport: str) -> dict[str, str]:
     """Return the verdict of each requirement over a transport."""
-    return {one["id"]: one["verdict"] for one in report["requirements"] if transport_of(one["area"]) == transport}
+    return {one["id"]: one["verdict"] for one in report["requirements"] if find_transport(one["area"]) == transport}
 
 
-def reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
+def render_reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownClientFailure]) -> Iterator[str]:
     """Yield what is not met, by requirement, with what was asked, what came, and what the client does instead."""
     yield "## What is not met, and why\n"
     yield (
@@ -107,17 +107,17 @@ def reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients
         mine = [each for each in known if client.name in each.clients]
         if mine:
             yield f"### {client.title}\n"
-            for requirement, entries in groupby(sorted(mine, key=lambda each: each.requirement), by_requirement):
-                yield from reason(report, requirement, list(entries))
+            for requirement, entries in groupby(sorted(mine, key=lambda each: each.requirement), get_group_key):
+                yield from render_reason(report, requirement, list(entries))
             yield ""
 
 
-def by_requirement(entry: KnownOfClients) -> str:
+def get_group_key(entry: KnownClientFailure) -> str:
     """Return what entries are put together by."""
     return entry.requirement
 
 
-def reason(report: Report, requirement: str, entries: Sequence[KnownOfClients]) -> Iterator[str]:
+def render_reason(report: Report, requirement: str, entries: Sequence[KnownClientFailure]) -> Iterator[str]:
     """Yield a requirement that a client does not meet: why, the sentence, the rows, and what went over the wire."""
     told = dict.fromkeys(entry.reason for entry in entries if not entry.reason.startswith("as above"))
     yield f"- **{requirement}**: {'; '.join(told)}."
@@ -125,32 +125,32 @@ def reason(report: Report, requirement: str, entries: Sequence[KnownOfClients]) 
     for row in report["rows"]:
         if row.get("failure") and any(entry.explains(row) for entry in entries):
             rows[row["check"]].append(row)
-    yield from sentence(requirement)
+    yield from render_sentence(requirement)
     for check, unmet in rows.items():
         names = ", ".join(row["row"] for row in unmet)
-        yield f"  - `{check}` [{names}]: {literal(unmet[0]['message'])}"
-        yield from exchanged(unmet[0]["failure"], is_sent=requirement.startswith("CLIENT-SENDS-"))
+        yield f"  - `{check}` [{names}]: {escape_line(unmet[0]['message'])}"
+        yield from render_exchange(unmet[0]["failure"], is_sent=requirement.startswith("CLIENT-SENDS-"))
 
 
-def sentence(requirement: str) -> Iterator[str]:
+def render_sentence(requirement: str) -> Iterator[str]:
     """Yield the first sentence that a requirement rests on."""
-    source = ledger.requirement(requirement).sources[0]
+    source = ledger.get_requirement(requirement).sources[0]
     said = f'{source.document.title}, "{source.section}": {source.gist}'
     yield f"  - Sentence: [{said}]({source.url})"
 
 
-def exchanged(failure: Mapping[str, Any], *, is_sent: bool) -> Iterator[str]:
+def render_exchange(failure: Mapping[str, Any], *, is_sent: bool) -> Iterator[str]:
     """Yield the request of a client that sends wrongly, or the answer that it reads wrongly."""
     if is_sent and failure["request"]:
-        yield f"    Request: {literal(failure['sent'])} {literal(failure['request'])}"
+        yield f"    Request: {escape_line(failure['sent'])} {escape_line(failure['request'])}"
     elif not is_sent and failure["answer"]:
-        yield f"    Answer: {literal(failure['answer'])}"
+        yield f"    Answer: {escape_line(failure['answer'])}"
 
 
-def literal(text: str) -> str:
+def escape_line(text: str) -> str:
     """Return the first line of a text, cut, as Markdown shows it literally."""
     line = text.partition("\n")[0].replace("`", "'")
-    return f"`{line if len(line) <= SHOWN else line[:SHOWN] + '...'}`"
+    return f"`{line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + '...'}`"
 
 
 if __name__ == "__main__":

@@ -27,20 +27,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from outcome import UNMET, compare
-from running import RecipeError, Server, free_ports, start
-from versions import RECIPES, TARGETS, Recipe
+from known_failures import UNMET, compare
+from recipes import RECIPES, TARGETS, Recipe
+from server_process import RecipeError, Server, find_free_ports, start
 
 WORK = TARGETS.parent / ".tox" / "targets"
 ATTEMPTS = 2
 # Models are not named as the roles are, so that the role map is needed.
 PREFIX = "role_"
 TARGET_OPTIONS = {"http": "--target-url=http://", "grpc": "--target-grpc="}
-JUDGE_LIMIT = 1800
+MAX_JUDGE_S = 1800
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkFolder:
     """Where everything is, below one folder."""
 
     work: Path
@@ -73,18 +73,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", help="which version of it (default: the newest)")
     parser.add_argument("--work", type=Path, help="the folder to work in (default: .tox/targets/NAME)")
     parser.add_argument("--report", type=Path, help="where to leave the JSON report (default: report.json in there)")
-    own, more = split(sys.argv[1:] if argv is None else argv)
+    own, more = split_arguments(sys.argv[1:] if argv is None else argv)
     options = parser.parse_args(own)
     versions = {each.version: each for each in RECIPES.values() if each.folder == options.target}
     recipe = versions.get(options.version) if options.version else RECIPES[options.target]
     if recipe is None:
         parser.error(f"{options.target} has the versions {', '.join(sorted(versions))}")
-    place = Place((options.work or WORK / recipe.name).absolute())
+    place = WorkFolder((options.work or WORK / recipe.name).absolute())
     report = (options.report or place.work / "report.json").absolute()
     try:
         install(recipe, place)
         export(recipe, place)
-        with started(recipe, place) as server:
+        with run_server(recipe, place) as server:
             status = judge(server.addresses, place, report, more)
             if more:
                 return status
@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def split_arguments(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return our own arguments, and behind -- further options of pytest, with which nothing is compared."""
     end = argv.index("--") if "--" in argv else len(argv)
     return argv[:end], argv[end + 1 :]
@@ -110,7 +110,7 @@ def say(step: str, what: str) -> None:
 # --- the steps -----------------------------------------------------------------------------------------------------
 
 
-def install(recipe: Recipe, place: Place) -> None:
+def install(recipe: Recipe, place: WorkFolder) -> None:
     """Make the server's environment, unless one with the same requirements is there."""
     say("install", f"{recipe.title} into {place.python.parent.parent}")
     stamp, wanted = place.work / "installed.txt", recipe.requirements.read_text(encoding="utf-8")
@@ -124,10 +124,10 @@ def install(recipe: Recipe, place: Place) -> None:
         Path(place.fill(target)).write_bytes(Path(place.fill(source)).read_bytes())
         Path(place.fill(target)).chmod(0o755)
     if recipe.library:
-        needs_library(recipe, place)
+        check_library(recipe, place)
 
 
-def needs_library(recipe: Recipe, place: Place) -> None:
+def check_library(recipe: Recipe, place: WorkFolder) -> None:
     """Find out whether the server's shared library is there.
 
     Raises:
@@ -136,11 +136,11 @@ def needs_library(recipe: Recipe, place: Place) -> None:
     name = place.fill(recipe.library)
     load_it = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
     command = [str(place.python), "-c", load_it, name]
-    if subprocess.run(command, env=clean(recipe, place), capture_output=True, check=False).returncode:
+    if subprocess.run(command, env=make_environment(recipe, place), capture_output=True, check=False).returncode:
         raise RecipeError(f"there is no shared library {name}: {place.fill(recipe.library_hint)}")
 
 
-def export(recipe: Recipe, place: Place) -> None:
+def export(recipe: Recipe, place: WorkFolder) -> None:
     """Write the models of the roles."""
     say("export", f"the model roles for {recipe.format}")
     folder = place.work / "models"
@@ -152,20 +152,22 @@ def export(recipe: Recipe, place: Place) -> None:
 
 
 @contextmanager
-def started(recipe: Recipe, place: Place) -> Iterator[Server]:
+def run_server(recipe: Recipe, place: WorkFolder) -> Iterator[Server]:
     """Start the server on free ports of 127.0.0.1, and stop it afterwards.
 
     Raises:
         RecipeError: it does not become ready.
     """
     for attempt in range(ATTEMPTS):
-        ports = free_ports(3)
+        ports = find_free_ports(3)
         addresses = {name: f"127.0.0.1:{port}" for name, port in zip(("http", "grpc"), ports, strict=False)}
         addresses = {name: addresses[name] for name in recipe.listens}
         say("start", f"{recipe.title} on {' and '.join(addresses.values())}")
         command = [place.fill(word, ports) for word in recipe.command]
         try:
-            server = start(command, place.work / "models", clean(recipe, place, ports), addresses, place.work)
+            server = start(
+                command, place.work / "models", make_environment(recipe, place, ports), addresses, place.work
+            )
             break
         except RecipeError as error:  # another program may have taken the port meanwhile
             if attempt == ATTEMPTS - 1:
@@ -178,14 +180,14 @@ def started(recipe: Recipe, place: Place) -> Iterator[Server]:
         server.stop()
 
 
-def clean(recipe: Recipe, place: Place, ports: Sequence[int] = (0, 0, 0)) -> dict[str, str]:
+def make_environment(recipe: Recipe, place: WorkFolder, ports: Sequence[int] = (0, 0, 0)) -> dict[str, str]:
     """Return the environment of the server: little of ours, and what the recipe says."""
     ours = {name: os.environ[name] for name in ("HOME", "LANG", "PATH", "TMPDIR") if name in os.environ}
     recipes = {name: place.fill(value, ports) for name, value in recipe.environment.items()}
     return {**ours, "PYTHONDONTWRITEBYTECODE": "1", **recipes}
 
 
-def judge(addresses: Mapping[str, str], place: Place, report: Path, more: Sequence[str] = ()) -> int:
+def judge(addresses: Mapping[str, str], place: WorkFolder, report: Path, more: Sequence[str] = ()) -> int:
     """Run the suite against the server, over each transport that has an address; return its exit status."""
     options = [TARGET_OPTIONS[transport] + address for transport, address in addresses.items()]
     say("judge", " ".join(options))
@@ -195,7 +197,7 @@ def judge(addresses: Mapping[str, str], place: Place, report: Path, more: Sequen
     options += ["--conformance-profile=certify", f"--conformance-report={report}", *more]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    status = subprocess.run(command, cwd=place.work, env=environment, timeout=JUDGE_LIMIT, check=False).returncode
+    status = subprocess.run(command, cwd=place.work, env=environment, timeout=MAX_JUDGE_S, check=False).returncode
     if not report.exists():
         raise RecipeError(f"the suite wrote no report and ended with exit status {status}")
     return status

@@ -20,7 +20,7 @@ import conformance
 from conformance.api import judging
 from conformance.judging import selection
 from conformance.report import formats
-from conformance.terms.check import Check, Row
+from conformance.spec.check import Check, Row
 from reference_server import app as reference_app
 from reference_server import faults, models
 from reference_server.app import Application
@@ -45,7 +45,7 @@ def offering_nothing() -> Starlette:
 @pytest.fixture(scope="module")
 def broken() -> conformance.Report:
     """The report of the bundled server with a fault."""
-    with faults.switched_on(faults.load()["binary-outputs-in-reverse"]):
+    with faults.switch_on(faults.load()["binary-outputs-in-reverse"]):
         return conformance.judge(bundled(), profile="quick")
 
 
@@ -65,7 +65,7 @@ def test_what_an_app_withstands_is_said_beside_the_verdict(monkeypatch: pytest.M
         return [case for case in selection.collected_rows(*arguments, **named) if case[0].id == ODD_NAMES]
 
     monkeypatch.setattr(judging, "collected_rows", few)  # the others wait for what does not come
-    with faults.switched_on(faults.load()["path-of-a-file-is-followed"]):
+    with faults.switch_on(faults.load()["path-of-a-file-is-followed"]):
         report = conformance.judge(bundled(), profile="quick", robustness=True)
     assert report.to_dict()["options"]["robustness"]
     assert report.failures == ()
@@ -124,7 +124,7 @@ def test_an_app_that_offers_nothing_is_incomplete() -> None:
 
 
 def test_advice_is_no_failure_unless_it_is_asked_for() -> None:
-    with faults.switched_on(faults.load()["header-of-zero-without-binary-data"]):
+    with faults.switch_on(faults.load()["header-of-zero-without-binary-data"]):
         lenient, strict = (conformance.judge(bundled(), profile="quick", strict=strict) for strict in (False, True))
     assert (lenient.verdict, strict.verdict) == ("partial", "nonconformant")
     assert [entry.requirement for entry in lenient.advice] == [entry.requirement for entry in strict.failures]

@@ -10,10 +10,10 @@ import pytest
 
 from conformance.certification import profiles, rejudge
 from conformance.commands import certify_run
-from conformance.terms.coverage import WHOLE
-from tests.support.certifying import MISSES_A_REFUSAL, PRODUCT, SCORING, certified
-from tests.support.forging import Folder, load
-from tests.support.servers import bundled
+from conformance.spec.coverage import FULL_COVERAGE
+from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, run_certify
+from tests.support.forging import FolderContents, load
+from tests.support.servers import run_bundled
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def few_models() -> Iterator[None]:
     plugin = ["-p", "tests.support.few_models"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certify_run, "_arguments", lambda options: [*own(options), *plugin])
-        patch.setattr(rejudge, "find_coverage", lambda *_, **__: WHOLE)
+        patch.setattr(rejudge, "find_coverage", lambda *_, **__: FULL_COVERAGE)
         patch.setattr(profiles, "_need_more", lambda _rows, _demanded: True)
         yield
 
@@ -38,7 +38,7 @@ def few_models_are_enough() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def scoring() -> Iterator[str]:
     """The URL of a product with one model, that has labels."""
-    with bundled(SCORING, program=PRODUCT) as url:
+    with run_bundled(SCORES_MODEL, program=PRODUCT) as url:
         yield url
 
 
@@ -47,7 +47,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:
     """The folder of a product that is conformant."""
     folder = tmp_path_factory.mktemp("honest") / "c"
     with few_models():
-        assert certified(folder, f"--target-url={scoring}") == 0
+        assert run_certify(folder, f"--target-url={scoring}") == 0
     return folder
 
 
@@ -55,8 +55,11 @@ def honest(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:
 def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of a server that fails: what a forger would start from."""
     folder = tmp_path_factory.mktemp("failing") / "c"
-    with few_models(), bundled("--fault", "first-label-is-taken-for-a-heading", SCORING, program=PRODUCT) as url:
-        assert certified(folder, f"--target-url={url}") == 1
+    with (
+        few_models(),
+        run_bundled("--fault", "first-label-is-taken-for-a-heading", SCORES_MODEL, program=PRODUCT) as url,
+    ):
+        assert run_certify(folder, f"--target-url={url}") == 1
     return folder
 
 
@@ -64,18 +67,18 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def interoperable(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a product that misses a refusal alone, certified as interoperable."""
     folder = tmp_path_factory.mktemp("interoperable") / "c"
-    with few_models(), bundled(*MISSES_A_REFUSAL, program=PRODUCT) as url:
-        assert certified(folder, f"--target-url={url}", "--conformance-gate=interoperable") == 0
+    with few_models(), run_bundled(*MISSES_A_REFUSAL, program=PRODUCT) as url:
+        assert run_certify(folder, f"--target-url={url}", "--conformance-gate=interoperable") == 0
     return folder
 
 
 @pytest.fixture(scope="session")
-def original(honest: Path) -> Folder:
+def original(honest: Path) -> FolderContents:
     """What is in the honest folder; whoever edits it copies it."""
     return load(honest)
 
 
 @pytest.fixture(scope="session")
-def bad(failing: Path) -> Folder:
+def bad(failing: Path) -> FolderContents:
     """What is in the failing folder."""
     return load(failing)

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from conformance.certification.manifest import read
-from conformance.certification.validity import latest
+from conformance.certification.validity import find_last_valid_day
 from conformance.certification.verifying import Folder as Verified
-from conformance.certification.verifying import Keys, reasons
+from conformance.certification.verifying import RequiredSigners, reasons
 from conformance.commands.main import main
-from conformance.terms.outcome import Outcome
+from conformance.spec.outcome import Outcome
 from conformance.transport.har import NAME
-from tests.support.forging import Document, Folder, answer, linked, seal
+from tests.support.forging import Document, FolderContents, edit_answer, link_files, seal
 
 pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 
@@ -32,21 +32,21 @@ def test_an_honest_folder_is_verified(honest: Path, capsys: pytest.CaptureFixtur
 def test_an_edited_product_shows_beside_what_the_server_reports(
     honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    linked(honest, tmp_path)
+    link_files(honest, tmp_path)
     replaced(tmp_path, b'"product": "P"', b'"product": "Q"')
     assert main(["verify", str(tmp_path)]) == 1
     assert "label: Q 1; the server reports p 1" in capsys.readouterr().out
 
 
-def test_who_signs_again_has_another_key(honest: Path, original: Folder, tmp_path: Path) -> None:
+def test_who_signs_again_has_another_key(honest: Path, original: FolderContents, tmp_path: Path) -> None:
     """An alias makes any label right: what is left is the key, which a vendor publishes and a registry knows."""
-    found = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    found = copy.deepcopy(FolderContents(original.report, {}, original.manifest))
     found.manifest |= {"product": "Q", "alias_of": {"name": "p", "version": "1", "reason": "r"}}
     seal(found, honest, tmp_path, with_har=False)
     forged, vendor = read(tmp_path), read(honest)
-    assert list(reasons(Verified(tmp_path), Keys())) == []
+    assert list(reasons(Verified(tmp_path), RequiredSigners())) == []
     assert forged.key["id"] != vendor.key["id"]
-    assert list(reasons(Verified(tmp_path), Keys(vendor.key["id"]))) == [
+    assert list(reasons(Verified(tmp_path), RequiredSigners(vendor.key["id"]))) == [
         f"it is signed with the key {forged.key['id'][:16]}, not with {vendor.key['id'][:16]}"
     ]
 
@@ -123,7 +123,7 @@ def test_careless_edits_are_refused(
     name: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit, reason = CARELESS[name]
-    linked(honest, tmp_path)
+    link_files(honest, tmp_path)
     edit(tmp_path)
     assert main(["verify", str(tmp_path)]) == 1
     assert reason in capsys.readouterr().out
@@ -135,7 +135,7 @@ LABELS = "classification.label-follows-its-index"
 LIKENESS = {"fault": "labels-are-left-out", "requirement": "CLS-LABEL", "summary": "Fine.", "explains": 1, "of": 1}
 
 
-def set_outcomes(found: Folder, outcome: Outcome) -> None:
+def set_outcomes(found: FolderContents, outcome: Outcome) -> None:
     """Make every failed row one that is met, or left out, and everything else of the report fit that."""
     for row in found.report["rows"]:
         if row["outcome"] in ("fail", "blocked"):
@@ -143,7 +143,7 @@ def set_outcomes(found: Folder, outcome: Outcome) -> None:
     conform(found)
 
 
-def conform(found: Folder) -> None:
+def conform(found: FolderContents) -> None:
     """Make verdicts of a report those of a conformant server."""
     found.report.update(verdict="conformant", why=[])
     for requirement in found.report["requirements"]:
@@ -157,7 +157,7 @@ def conform(found: Folder) -> None:
             extension["verdict"] = "conformant"
 
 
-def drop_failures(found: Folder) -> None:
+def drop_failures(found: FolderContents) -> None:
     found.report["rows"] = [row for row in found.report["rows"] if row["outcome"] not in ("fail", "blocked")]
     conform(found)
 
@@ -166,12 +166,12 @@ def only(members: Document, **changes: Any) -> None:
     members.update(changes)
 
 
-def call_interoperable(found: Folder) -> None:
+def call_interoperable(found: FolderContents) -> None:
     found.report["interoperable"] = True
     found.manifest["standing"] = "interoperable"
 
 
-def call_all_refusals(found: Folder) -> None:
+def call_all_refusals(found: FolderContents) -> None:
     """Make what is not met a matter of refusals."""
     call_interoperable(found)
     for requirement in found.report["requirements"]:
@@ -179,7 +179,7 @@ def call_all_refusals(found: Folder) -> None:
 
 
 # Edits of the folder of a server that fails; the recording is as it was.
-WHITEWASHED: dict[str, tuple[Callable[[Folder], Any], str]] = {
+WHITEWASHED: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
     "verdict": (lambda f: only(f.report, verdict="conformant", why=[]), "1 MUST is not met: CLS-LABEL"),
     "interoperable": (call_interoperable, "1 MUST is not met: CLS-LABEL"),
     "concern": (call_all_refusals, "the report's interoperable is not what its recording shows"),
@@ -193,41 +193,41 @@ WHITEWASHED: dict[str, tuple[Callable[[Folder], Any], str]] = {
 
 @pytest.mark.parametrize("name", WHITEWASHED)
 def test_a_whitewashed_report_is_refused(
-    name: str, failing: Path, bad: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, failing: Path, bad: FolderContents, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit, reason = WHITEWASHED[name]
-    found = copy.deepcopy(Folder(bad.report, {}, bad.manifest))
+    found = copy.deepcopy(FolderContents(bad.report, {}, bad.manifest))
     edit(found)
     seal(found, failing, tmp_path, with_har=False)
     assert main(["verify", str(tmp_path)]) == 1
     assert reason in capsys.readouterr().out
 
 
-def first(found: Folder) -> Document:
+def first(found: FolderContents) -> Document:
     return found.row(LABELS)
 
 
-def double(found: Folder) -> None:
+def double(found: FolderContents) -> None:
     found.report["rows"].append(copy.deepcopy(found.report["rows"][0]))
 
 
-def invent(found: Folder) -> None:
+def invent(found: FolderContents) -> None:
     found.report["rows"].append(copy.deepcopy(found.report["rows"][0]) | {"row": "invented"})
 
 
-def requirement(found: Folder) -> Document:
+def requirement(found: FolderContents) -> Document:
     return next(each for each in found.report["requirements"] if each["level"] == "SHOULD")
 
 
-def ran(found: Folder, started: str, finished: str) -> None:
+def ran(found: FolderContents, started: str, finished: str) -> None:
     """Let report and manifest say that the run was at another time."""
     for document in (found.report, found.manifest):
         document |= {"started": started, "finished": finished}
-    found.manifest["expires"] = str(latest(finished))
+    found.manifest["expires"] = str(find_last_valid_day(finished))
 
 
 # Edits of the report of an honest server, with every digest made right again.
-REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
+REPORTS: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
     "row-removed": (lambda f: f.report["rows"].remove(first(f)), f"the report lacks {LABELS}"),
     "row-twice": (double, "the report has a row twice"),
     "row-invented": (invent, "[invented], which the suite has not"),
@@ -308,36 +308,36 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_an_edited_report_is_refused(
-    name: str, honest: Path, original: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, honest: Path, original: FolderContents, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit, reason = REPORTS[name]
-    found = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    found = copy.deepcopy(FolderContents(original.report, {}, original.manifest))
     edit(found)
     seal(found, honest, tmp_path, with_har=False)
     assert main(["verify", str(tmp_path)]) == 1
     assert reason in capsys.readouterr().out
 
 
-def labelled(found: Folder) -> Document:
+def labelled(found: FolderContents) -> Document:
     return found.entries(f"{LABELS}[")[0]
 
 
-def metadata(found: Folder) -> Document:
+def metadata(found: FolderContents) -> Document:
     return next(entry for entry in found.entries("survey") if entry["request"]["url"].endswith("/v2"))
 
 
-def another_server(found: Folder) -> None:
+def another_server(found: FolderContents) -> None:
     found.har["log"]["_target"] = "http://other"
 
 
-def add_a_call(found: Folder) -> None:
+def add_a_call(found: FolderContents) -> None:
     found.har["log"]["entries"].append(copy.deepcopy(labelled(found)) | {"_scope": "invented"})
 
 
 # Edits of the recording, with every digest made right again.
-RECORDINGS: dict[str, tuple[Callable[[Folder], Any], str]] = {
-    "value": (lambda f: answer(labelled(f), lambda body: body.replace(b":", b";")), f"{LABELS} ["),
-    "answer-cut": (lambda f: answer(labelled(f), lambda body: body[:-3]), f"{LABELS} ["),
+RECORDINGS: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
+    "value": (lambda f: edit_answer(labelled(f), lambda body: body.replace(b":", b";")), f"{LABELS} ["),
+    "answer-cut": (lambda f: edit_answer(labelled(f), lambda body: body[:-3]), f"{LABELS} ["),
     "status": (lambda f: only(labelled(f)["response"], status=500), f"{LABELS} ["),
     "failure": (lambda f: only(labelled(f), _failure="connection broken"), f"{LABELS} ["),
     "request": (lambda f: only(labelled(f)["request"]["postData"], text="e30="), f"{LABELS} ["),
@@ -345,7 +345,7 @@ RECORDINGS: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "call-removed": (lambda f: f.har["log"]["entries"].remove(labelled(f)), f"{LABELS} ["),
     "call-added": (add_a_call, "1 calls that the suite does not make"),
     "survey": (
-        lambda f: answer(metadata(f), lambda body: body.replace(b"binary_tensor", b"binary_censor")),
+        lambda f: edit_answer(metadata(f), lambda body: body.replace(b"binary_tensor", b"binary_censor")),
         "target is not",
     ),
     "of-another-server": (another_server, "the recording is of http://other"),
@@ -360,7 +360,7 @@ RECORDINGS: dict[str, tuple[Callable[[Folder], Any], str]] = {
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_an_edited_recording_is_refused(
-    name: str, honest: Path, original: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, honest: Path, original: FolderContents, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit, reason = RECORDINGS[name]
     found = copy.deepcopy(original)
@@ -371,9 +371,9 @@ def test_an_edited_recording_is_refused(
 
 
 def test_the_recording_of_another_server_is_refused(
-    failing: Path, original: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    failing: Path, original: FolderContents, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    found = copy.deepcopy(FolderContents(original.report, {}, original.manifest))
     seal(found, failing, tmp_path, with_har=False)
     assert main(["verify", str(tmp_path)]) == 1
     assert "the recording is of http://127.0.0.1" in capsys.readouterr().out

@@ -9,9 +9,9 @@ import pytest
 
 from conformance.certification.manifest import read
 from conformance.commands.main import main
-from tests.support.certifying import MISSES_A_REFUSAL, PRODUCT, SCORING, certified
-from tests.support.forging import Folder, load, seal
-from tests.support.servers import bundled
+from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, run_certify
+from tests.support.forging import FolderContents, load, seal
+from tests.support.servers import run_bundled
 
 pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 
@@ -33,7 +33,7 @@ def test_it_is_not_conformant_by_its_manifest(
     interoperable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = load(interoperable)
-    forged = copy.deepcopy(Folder(found.report, {}, found.manifest | {"standing": "conformant"}))
+    forged = copy.deepcopy(FolderContents(found.report, {}, found.manifest | {"standing": "conformant"}))
     seal(forged, interoperable, tmp_path, with_har=False)
     assert main(["verify", str(tmp_path)]) == 1
     said = capsys.readouterr().out
@@ -42,8 +42,8 @@ def test_it_is_not_conformant_by_its_manifest(
 
 
 def test_it_is_not_certified_unless_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with bundled(*MISSES_A_REFUSAL, program=PRODUCT) as url:
-        assert certified(tmp_path / "c", f"--target-url={url}") == 1
+    with run_bundled(*MISSES_A_REFUSAL, program=PRODUCT) as url:
+        assert run_certify(tmp_path / "c", f"--target-url={url}") == 1
     said = capsys.readouterr().out
     assert "P 1 is not certified for the profile classification: " in said
     assert said.rstrip().endswith("It can be certified as interoperable: --conformance-gate=interoperable")
@@ -53,14 +53,14 @@ def test_it_is_not_certified_unless_it_is_asked_for(tmp_path: Path, capsys: pyte
 def test_a_conformant_server_is_certified_as_that(
     honest: Path, scoring: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert certified(tmp_path / "c", f"--target-url={scoring}", "--conformance-gate=interoperable") == 0
+    assert run_certify(tmp_path / "c", f"--target-url={scoring}", "--conformance-gate=interoperable") == 0
     assert "P 1 is certified for the profile classification. " in capsys.readouterr().out
     assert read(tmp_path / "c").standing == read(honest).standing == "conformant"
 
 
 def test_a_server_that_is_neither_is_not_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with bundled("--fault", "first-label-is-taken-for-a-heading", SCORING, program=PRODUCT) as url:
-        assert certified(tmp_path / "c", f"--target-url={url}", "--conformance-gate=interoperable") == 1
+    with run_bundled("--fault", "first-label-is-taken-for-a-heading", SCORES_MODEL, program=PRODUCT) as url:
+        assert run_certify(tmp_path / "c", f"--target-url={url}", "--conformance-gate=interoperable") == 1
     assert "P 1 is not certified as interoperable for the profile classification: " in capsys.readouterr().out
     assert main(["verify", str(tmp_path / "c")]) == 1
     assert "refused: the verdict is nonconformant: " in capsys.readouterr().out

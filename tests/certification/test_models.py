@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from conformance.api.serving import serving as serving_app
+from conformance.api.serving import serve_app as serving_app
 from conformance.certification import manifest, rejudge
 from conformance.certification.manifest import RECORDING, REPORT, Manifest
 from conformance.commands.main import main
 from conformance.transport import recording
-from tests.support import particular_app
-from tests.support.certifying import PRODUCT, SCORING, WHO, certified
-from tests.support.servers import bundled
+from tests.support import fussy_app
+from tests.support.certify_runs import LABEL_OPTIONS, PRODUCT, SCORES_MODEL, run_certify
+from tests.support.servers import run_bundled
 
 ALIAS = ("--alias-of", "particular", "1", "--alias-reason", "an app of the tests")
 NO_INPUTS: dict[str, Any] = {"inputs": {}}
@@ -34,7 +34,7 @@ def report_of(folder: Path) -> dict[str, Any]:
 def differences(folder: Path, made: Manifest | None = None) -> list[str]:
     """Return how the recording of a folder, judged by a manifest, differs from the report."""
     found = recording.load(folder / RECORDING)
-    return list(rejudge.differences(found, report_of(folder), made or manifest.read(folder)))
+    return list(rejudge.find_differences(found, report_of(folder), made or manifest.read(folder)))
 
 
 def note_of(folder: Path) -> str:
@@ -45,7 +45,7 @@ def note_of(folder: Path) -> str:
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """The URL of a product with two models."""
-    with bundled(SCORING, "--model=multi", program=PRODUCT) as address:
+    with run_bundled(SCORES_MODEL, "--model=multi", program=PRODUCT) as address:
         yield address
 
 
@@ -53,7 +53,7 @@ def url() -> Iterator[str]:
 def of_models(tmp_path_factory: pytest.TempPathFactory, url: str) -> Path:
     """The folder of a run on two models."""
     folder = tmp_path_factory.mktemp("models") / "c"
-    certified(folder, f"--target-url={url}", "--target-model=multi", "--target-model=scores_labelled")
+    run_certify(folder, f"--target-url={url}", "--target-model=multi", "--target-model=scores_labelled")
     return folder
 
 
@@ -75,7 +75,7 @@ def test_other_models_are_another_run(of_models: Path, models: dict[str, Any] | 
 
 def test_models_are_certified_beside_roles(url: str, tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text('[roles]\nscores_labelled = "scores_labelled"\n')
-    certified(tmp_path / "c", f"--target-url={url}", f"--target-config={tmp_path / 't.toml'}", "--target-model=multi")
+    run_certify(tmp_path / "c", f"--target-url={url}", f"--target-config={tmp_path / 't.toml'}", "--target-model=multi")
     report = report_of(tmp_path / "c")
     assert (list(report["target"]["roles"]), list(report["target"]["models"])) == (["scores_labelled"], ["multi"])
     assert differences(tmp_path / "c") == []
@@ -86,12 +86,12 @@ def test_models_are_certified_beside_roles(url: str, tmp_path: Path) -> None:
 
 def test_given_inputs_are_recorded(tmp_path: Path) -> None:
     file = tmp_path / "t.toml"
-    file.write_text(particular_app.FILLED_IN)
-    with serving_app(particular_app.app) as address:
+    file.write_text(fussy_app.FILLED_IN_TABLES)
+    with serving_app(fussy_app.app) as address:
         options = (f"--target-url={address}", f"--target-config={file}", "--target-model=all", *ALIAS)
-        certified(tmp_path / "c", *options)
+        run_certify(tmp_path / "c", *options)
     made = manifest.read(tmp_path / "c")
-    given = tomllib.loads(particular_app.FILLED_IN)["models"]
+    given = tomllib.loads(fussy_app.FILLED_IN_TABLES)["models"]
     assert made.models == {"all": NO_INPUTS} | given
     assert report_of(tmp_path / "c")["options"]["models"] == ["special", "custom", "iris", "odd"]
     assert differences(tmp_path / "c") == []
@@ -116,5 +116,5 @@ def test_inputs_that_no_manifest_holds_are_refused_before_the_run(
 ) -> None:
     file = tmp_path / "t.toml"
     file.write_text(f'url = "http://127.0.0.1:9"\n[models.iris.inputs.X]\nshape = [1]\ndata = {data}\n')
-    assert main(["certify", f"--target-config={file}", *WHO, "-o", str(tmp_path / "c")]) == 2
+    assert main(["certify", f"--target-config={file}", *LABEL_OPTIONS, "-o", str(tmp_path / "c")]) == 2
     assert f"oip-conformance: error: {file}: {message}" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.certification.manifest import read
 from conformance.commands.main import main
-from tests.support.forging import Folder, linked, seal
+from tests.support.forging import FolderContents, link_files, seal
 
 pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 
 
 @pytest.fixture
-def of_another_suite(honest: Path, original: Folder, tmp_path: Path) -> Path:
+def of_another_suite(honest: Path, original: FolderContents, tmp_path: Path) -> Path:
     """A folder that suite 0.0.9 made, whose requirements were others, and which did not send all that this one does."""
     found = copy.deepcopy(original)
     for suite in (found.report["suite"], found.manifest["suite"]):
@@ -109,7 +109,7 @@ def test_the_folder_of_a_suite_to_come_says_so(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_what_a_registry_says_of_real_folders(
-    honest: Path, failing: Path, original: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    honest: Path, failing: Path, original: FolderContents, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A registry that has the vendor's key takes the honest one, and neither the failing nor the forged one."""
     root = tmp_path / "registry"
@@ -123,7 +123,7 @@ def test_what_a_registry_says_of_real_folders(
     assert "### Certifications: all taken" in capsys.readouterr().out
     forged = tmp_path / "forged"
     forged.mkdir()
-    found = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    found = copy.deepcopy(FolderContents(original.report, {}, original.manifest))
     found.manifest |= {"product": "Q", "alias_of": {"name": "p", "version": "1", "reason": "r"}}
     seal(found, honest, forged, with_har=False)
     assert main([*check, str(failing), str(honest), str(forged)]) == 1
@@ -133,6 +133,6 @@ def test_what_a_registry_says_of_real_folders(
     assert f"- `the key {read(forged).key['id']} is not one of V by the policy`" in said
     assert f"- `the run is that of {honest}, P 1 by V`" in said
     (root / "c").mkdir()
-    linked(honest, root / "c")
+    link_files(honest, root / "c")
     assert main(["registry", "build", str(root), "-o", str(tmp_path / "site")]) == 0
     assert "1 valid" in capsys.readouterr().out

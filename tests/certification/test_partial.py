@@ -13,16 +13,16 @@ import pytest
 
 from conformance.certification.manifest import NOTE, read
 from conformance.commands.main import main
-from tests.support.certifying import PRODUCT, SCORING, certified
-from tests.support.forging import Folder, load, seal
-from tests.support.servers import bundled
+from tests.support.certify_runs import PRODUCT, SCORES_MODEL, run_certify
+from tests.support.forging import FolderContents, load, seal
+from tests.support.servers import run_bundled
 
 
 @pytest.fixture(scope="module")
 def partial(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:
     """The folder of a product with one model."""
     folder = tmp_path_factory.mktemp("partial") / "c"
-    assert certified(folder, f"--target-url={scoring}") == 0
+    assert run_certify(folder, f"--target-url={scoring}") == 0
     return folder
 
 
@@ -43,17 +43,17 @@ def test_its_coverage_stands_everywhere(partial: Path, capsys: pytest.CaptureFix
 
 
 def test_it_says_so_when_it_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with bundled(SCORING, program=PRODUCT) as url:
-        assert certified(tmp_path / "c", f"--target-url={url}") == 0
+    with run_bundled(SCORES_MODEL, program=PRODUCT) as url:
+        assert run_certify(tmp_path / "c", f"--target-url={url}") == 0
         assert "P 1 is certified as partial (" in capsys.readouterr().out
-        assert certified(tmp_path / "d", f"--target-url={url}", "--conformance-gate=conformant") == 6
+        assert run_certify(tmp_path / "d", f"--target-url={url}", "--conformance-gate=conformant") == 6
     said = capsys.readouterr().out
     assert "P 1 is not certified for the profile classification: " in said
     assert "MUSTs not judged (deploy " in said
     assert said.rstrip().endswith("It can be certified as partial, without --conformance-gate")
 
 
-def call_whole(found: Folder) -> None:
+def call_whole(found: FolderContents) -> None:
     """Make what was not judged something that does not apply."""
     for entry in found.report["requirements"]:
         entry.pop("unjudged", None)
@@ -61,7 +61,7 @@ def call_whole(found: Folder) -> None:
     coverage["of"] = coverage["met"]
 
 
-FORGED: dict[str, tuple[Callable[[Folder], Any], str]] = {
+FORGED: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
     "called-conformant": (
         lambda found: found.manifest.update(standing="conformant", coverage=None),
         "refused: the verdict is partial: ",
@@ -99,7 +99,7 @@ def test_nothing_makes_it_more_than_it_is(
 ) -> None:
     edit, reason = FORGED[name]
     original = load(partial)
-    forged = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    forged = copy.deepcopy(FolderContents(original.report, {}, original.manifest))
     edit(forged)
     if name == "without-coverage":
         forged.note = "of what cannot be written"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.certification.profiles import standing, unmet
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, ReasonKind
+from conformance.certification.profiles import find_standing, list_unmet_musts
+from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, ReasonKind
 
 Document = dict[str, Any]
 
@@ -50,7 +50,7 @@ NO_MODEL, NOT_OFFERED, TOO_LARGE = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED, 
     ],
 )
 def test_what_a_profile_demands(profile: str, given: Document, expected: list[str]) -> None:
-    assert unmet(profile, given) == expected
+    assert list_unmet_musts(profile, given) == expected
 
 
 UNJUDGED = report("not_applicable", NO_MODEL, "fixed")
@@ -79,17 +79,17 @@ UNJUDGED = report("not_applicable", NO_MODEL, "fixed")
 def test_as_what_a_server_is_certified(
     verdict: str, interoperable: bool | None, given: Document, gate: str | None, expected: str | None
 ) -> None:
-    assert standing("full", given | {"verdict": verdict, "interoperable": interoperable}, gate) == expected
+    assert find_standing("full", given | {"verdict": verdict, "interoperable": interoperable}, gate) == expected
 
 
 def test_many_musts_are_one_line_for_each_reason() -> None:
     one = report("not_applicable")["requirements"][0]
     entries = [*({**one, "id": f"N{k}"} for k in range(9)), {**one, "id": "F", "verdict": "fail"}]
-    assert unmet("full", report("pass") | {"requirements": entries}) == [
+    assert list_unmet_musts("full", report("pass") | {"requirements": entries}) == [
         "9 MUSTs are not judged: N0, N1, N2, N3, N4, N5, N6, N7 and 1 more",
         "1 MUST is not met: F",
     ]
 
 
 def test_a_requirement_without_any_row_is_demanded() -> None:
-    assert unmet("binary", report("not_applicable") | {"rows": []}) == ["1 MUST is not judged: A"]
+    assert list_unmet_musts("binary", report("not_applicable") | {"rows": []}) == ["1 MUST is not judged: A"]

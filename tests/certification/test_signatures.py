@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from conformance.commands.main import main
-from tests.support.certifying import WHO, certified
+from tests.support.certify_runs import LABEL_OPTIONS, run_certify
 
 pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 
@@ -37,7 +37,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def signed(tmp_path_factory: pytest.TempPathFactory, keys: Path, scoring: str) -> Path:
     folder = tmp_path_factory.mktemp("signed") / "c"
     third = ("--third-party=L", "--third-party-contact=l@m", f"--countersign={keys / 'lab.pem'}")
-    assert certified(folder, f"--target-url={scoring}", "-n", "2", f"--sign={keys / 'ours.pem'}", *third) == 0
+    assert run_certify(folder, f"--target-url={scoring}", "-n", "2", f"--sign={keys / 'ours.pem'}", *third) == 0
     return folder
 
 
@@ -103,7 +103,7 @@ def test_an_edited_manifest_is_refused_by_its_signature(
 def test_what_cannot_be_run_is_one_line(
     tmp_path: Path, arguments: tuple[str, ...], message: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = main(["certify", *WHO, *arguments, "-o", str(tmp_path / "c")])
+    status = main(["certify", *LABEL_OPTIONS, *arguments, "-o", str(tmp_path / "c")])
     said = capsys.readouterr()
     if message is None:
         assert status == 6
@@ -115,7 +115,7 @@ def test_what_cannot_be_run_is_one_line(
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").touch()
-    assert main(["certify", "--target-url=reference", "--self-test", *WHO, "-o", str(tmp_path)]) == 2
+    assert main(["certify", "--target-url=reference", "--self-test", *LABEL_OPTIONS, "-o", str(tmp_path)]) == 2
     assert "is not empty: give a new folder" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -123,7 +123,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path, capsys: pytest
 def test_a_key_of_another_kind_is_one_line(
     signed: Path, keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert certified(tmp_path / "c", "--target-url=reference", f"--sign={keys / 'other.pem'}") == 2
+    assert run_certify(tmp_path / "c", "--target-url=reference", f"--sign={keys / 'other.pem'}") == 2
     assert "no Ed25519 key; `openssl genpkey -algorithm ed25519` makes one" in capsys.readouterr().err
     assert not (tmp_path / "c").exists()
     assert main(["verify", str(signed), "--key", str(keys / "other.pub.pem")]) == 2

@@ -14,14 +14,14 @@ from typing import Any
 
 from conformance.certification import sealing
 from conformance.certification.manifest import PAGES, RECORDING, REPORT
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import collected_rows
 from conformance.report.json_report import build
-from conformance.survey.survey import Survey
-from conformance.terms.extensions import PROTOCOL, TRANSPORTS
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
-from conformance.terms.verdict import Verdict
-from tests.support.made_manifests import VENDOR_KEY, made_manifest
+from conformance.spec.extensions import PROTOCOL, TRANSPORTS
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import Verdict
+from tests.support.made_manifests import VENDOR_KEY, make_manifest
 from tests.support.made_reports import CONFORMANT
 
 OF_REPORT = 1_000_000
@@ -39,7 +39,7 @@ def whole_report() -> dict[str, Any]:
     ]  # fmt: skip
     facts = {"options": CONFORMANT["options"], "started": CONFORMANT["started"], "finished": CONFORMANT["finished"]}
     verdict = Verdict("conformant", interoperable=True)
-    return build(results, Survey(), verdict, url="http://x", grpc="grpc://x:1", seed=0, complete=True, **facts)
+    return build(results, DiscoveryResult(), verdict, url="http://x", grpc="grpc://x:1", seed=0, complete=True, **facts)
 
 
 def test_the_report_of_a_whole_run_and_its_pages(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_report_of_a_whole_run_and_its_pages(tmp_path: Path) -> None:
     recording = tmp_path / "r"
     recording.write_bytes(lzma.compress(b"{}"))
     (tmp_path / "c").mkdir()
-    sealing.seal(tmp_path / "c", made_manifest(), report, recording, VENDOR_KEY)
+    sealing.seal(tmp_path / "c", make_manifest(), report, recording, VENDOR_KEY)
     assert sum((tmp_path / "c" / name).stat().st_size for name in (REPORT, *PAGES)) < OF_REPORT
 
 
@@ -59,5 +59,5 @@ def test_what_a_recording_has_twice_is_packed_once(tmp_path: Path) -> None:
     recording.write_bytes(lzma.compress(once + once, preset=1))
     assert recording.stat().st_size > 1.9 * length
     (tmp_path / "c").mkdir()
-    sealing.seal(tmp_path / "c", made_manifest(), CONFORMANT, recording, VENDOR_KEY)
+    sealing.seal(tmp_path / "c", make_manifest(), CONFORMANT, recording, VENDOR_KEY)
     assert (tmp_path / "c" / RECORDING).stat().st_size < 1.1 * length

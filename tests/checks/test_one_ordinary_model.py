@@ -6,14 +6,14 @@ import pytest
 
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
-from conformance.terms.extensions import PROTOCOL
-from conformance.terms.ledger import requirement
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.spec.extensions import PROTOCOL
+from conformance.spec.ledger import get_requirement
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from reference_server.models import Model
-from tests.support import odd_models, small_server
+from tests.support import small_server, unusual_models
 
 AREAS = ("json", "errors", "state")
 
@@ -21,7 +21,7 @@ AREAS = ("json", "errors", "state")
 def judged(url: str, model: str, extension: str | None = None) -> list[CheckResult]:
     subjects = Subjects((model,), with_roles=False)
     with Session(Target(Settings(url))) as session:
-        session.take_survey((extension,) if extension else (), subjects)
+        session.discover((extension,) if extension else (), subjects)
         cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
         return [session.judge(check, row) for check, row in cases]
 
@@ -34,7 +34,7 @@ def missed(results: list[CheckResult]) -> set[str]:
 
 def met(results: list[CheckResult]) -> set[str]:
     found = {name for result in results if result.outcome is Outcome.PASS for name in result.requirements}
-    return {name for name in found if requirement(name).level == "MUST"}
+    return {name for name in found if get_requirement(name).level == "MUST"}
 
 
 ADVISED = {"OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE", "OIP-MEMBER-MISSING", "OIP-TWICE", "OIP-ERROR-STATUS"}
@@ -53,19 +53,19 @@ ADVISED = {"OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE", "OIP-MEMBER-MISSING", "OIP
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )
 def test_each_mistake_is_seen_with_one_model(mistakes: tuple[str, ...], requirements: set[str]) -> None:
-    with small_server.serving(*mistakes) as url:
+    with small_server.serve(*mistakes) as url:
         assert missed(judged(url, "iris", PROTOCOL)) == requirements
 
 
 def test_one_model_lets_nearly_every_must_be_judged() -> None:
-    with small_server.serving() as url:
+    with small_server.serve() as url:
         found = met(judged(url, "iris", PROTOCOL))
     asked = {
         name
         for check, row in collected_rows("certify")
         if check.area in AREAS
         for name in check.requirements(row)
-        if requirement(name).level == "MUST" and str(requirement(name).area) in AREAS
+        if get_requirement(name).level == "MUST" and str(get_requirement(name).area) in AREAS
     }
     # The rest needs inputs that nobody sends to a model of which nothing is known, or answers of megabytes.
     assert asked - found == {"OIP-JSON-NAN", "HTTP-SLOW-READER"}
@@ -74,15 +74,21 @@ def test_one_model_lets_nearly_every_must_be_judged() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        *(odd_models.COUNTER, odd_models.LAST_DIGIT, odd_models.BY_PLACE, odd_models.NAN, odd_models.SMALL_TABLE),
-        *(odd_models.STRUCTURED, odd_models.PICKY),
+        *(
+            unusual_models.COUNTER,
+            unusual_models.LAST_DIGIT,
+            unusual_models.BY_PLACE,
+            unusual_models.NAN,
+            unusual_models.SMALL_TABLE,
+        ),
+        *(unusual_models.STRUCTURED, unusual_models.PICKY),
     ],
     ids=lambda model: model.name,
 )
 def test_an_odd_model_misses_nothing(odd: Model) -> None:
-    with odd_models.serving(odd) as url:
+    with unusual_models.serve(odd) as url:
         results = judged(url, odd.name)
-    if odd is odd_models.PICKY:  # which takes nothing that can be guessed, so that nothing is said of it
+    if odd is unusual_models.PICKY:  # which takes nothing that can be guessed, so that nothing is said of it
         assert {r.outcome for r in results if r.failure} == set()
     else:
         assert missed(results) == set()

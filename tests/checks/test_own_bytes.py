@@ -8,30 +8,30 @@ from math import prod
 import pytest
 
 from conformance.checks.metadata.models import may_have_shape
-from conformance.checks.raw.deployed_models import expect_length_counts, served_by
-from conformance.expect.unmet import NotApplicable
+from conformance.checks.raw.deployed_models import expect_length_counts, find_serving_requirement
+from conformance.discovery.deployed_model import DeployedModel, derive_role
+from conformance.expect.unmet import NotApplicableError
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
-from conformance.roles.guessed_inputs import Given, GivenTensor
+from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.roles import TensorSpec
-from conformance.survey.deployed import Deployed, role_of
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 from reference_server.models import Model as Served
-from tests.support import odd_models
+from tests.support import unusual_models
 
 AREAS = ("bytes", "datatypes", "raw", "metadata")
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 
 
-def judged(url: str, *names: str, given: Mapping[str, Given] | None = None) -> list[CheckResult]:
+def judged(url: str, *names: str, given: Mapping[str, UserInputs] | None = None) -> list[CheckResult]:
     """Return the results of the rows of these areas on models."""
     subjects = Subjects(names, with_roles=False)
     with Session(Target(Settings(url))) as session:
-        session.take_survey((), subjects, given)
+        session.discover((), subjects, given)
         cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
         return [session.judge(check, row) for check, row in cases]
 
@@ -51,7 +51,7 @@ def missed(results: Sequence[CheckResult]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with odd_models.serving() as address:
+    with unusual_models.serve() as address:
         yield address
 
 
@@ -86,19 +86,19 @@ def test_a_right_model_fails_nothing_and_has_much_judged(names: str, requirement
 @pytest.mark.parametrize(
     ("odd", "requirements"),
     [
-        (odd_models.COUNTER, "BIN-SAME-AS-JSON-I BIN-LITTLE-ENDIAN-O RAW-ENCODING"),
-        (odd_models.RARELY, "BIN-BODY-O"),
-        (odd_models.LAST_DIGIT, "BIN-BODY-O RAW-ONE-INPUT RAW-SIZE"),
-        (odd_models.BY_PLACE, "BIN-SAME-AS-JSON-I"),
-        (odd_models.NAN, "BIN-SAME-AS-JSON-I BIN-SAME-AS-JSON-O"),
-        (odd_models.OCTETS, "BIN-SAME-AS-JSON-I RAW-ENCODING"),
-        (odd_models.SMALL_TABLE, "BIN-SAME-AS-JSON-I BIN-ROW-MAJOR-O"),
-        (odd_models.STRUCTURED, "BIN-BYTES-O BIN-BYTES-MISFRAMED RAW-ONE-INPUT"),
+        (unusual_models.COUNTER, "BIN-SAME-AS-JSON-I BIN-LITTLE-ENDIAN-O RAW-ENCODING"),
+        (unusual_models.RARELY, "BIN-BODY-O"),
+        (unusual_models.LAST_DIGIT, "BIN-BODY-O RAW-ONE-INPUT RAW-SIZE"),
+        (unusual_models.BY_PLACE, "BIN-SAME-AS-JSON-I"),
+        (unusual_models.NAN, "BIN-SAME-AS-JSON-I BIN-SAME-AS-JSON-O"),
+        (unusual_models.OCTETS, "BIN-SAME-AS-JSON-I RAW-ENCODING"),
+        (unusual_models.SMALL_TABLE, "BIN-SAME-AS-JSON-I BIN-ROW-MAJOR-O"),
+        (unusual_models.STRUCTURED, "BIN-BYTES-O BIN-BYTES-MISFRAMED RAW-ONE-INPUT"),
     ],
     ids=lambda value: value.name if isinstance(value, Served) else "",
 )
 def test_an_odd_model_fails_nothing(odd: Served, requirements: str) -> None:
-    with odd_models.serving(odd) as address:
+    with unusual_models.serve(odd) as address:
         results = judged(address, odd.name)
     assert bad(results) == []
     assert met(results) >= set(requirements.split())
@@ -106,14 +106,14 @@ def test_an_odd_model_fails_nothing(odd: Served, requirements: str) -> None:
 
 @pytest.mark.parametrize("calls", range(11))
 def test_a_model_that_differs_once_in_eleven_calls_fails_nothing(calls: int) -> None:
-    with odd_models.serving(odd_models.RARELY) as address:
-        odd_models.Calls.number = calls
+    with unusual_models.serve(unusual_models.RARELY) as address:
+        unusual_models.CallCounter.number = calls
         assert bad(judged(address, "rarely")) == []
 
 
 def test_outputs_are_judged_where_inputs_tell_nothing() -> None:
-    given = {"picky": {"X": GivenTensor((2,), [7.5, 8.25])}}
-    with odd_models.serving(odd_models.PICKY) as address:
+    given = {"picky": {"X": UserTensor((2,), [7.5, 8.25])}}
+    with unusual_models.serve(unusual_models.PICKY) as address:
         results = judged(address, "picky", given=given)
     assert bad(results) == []
     assert met(results) >= {"BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "RAW-ONE-INPUT"}
@@ -177,7 +177,7 @@ _IN, _OUT = "BIN-DATATYPES-I BIN-SAME-AS-JSON-I", "BIN-DATATYPES-O BIN-SAME-AS-J
     ],
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirements: str) -> None:
-    with odd_models.serving(fault=fault) as address:
+    with unusual_models.serve(fault=fault) as address:
         results = judged(address, *name.split())
     found = missed(results)
     assert found <= set(requirements.split())
@@ -195,9 +195,9 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirements: str) -> Non
     ],
     ids=("an-output-too-many", "another-name", "another-datatype", "another-shape"),
 )
-def test_metadata_that_lie_are_seen(outputs: odd_models.Specs, requirement: str, url: str) -> None:
-    described = odd_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
-    with odd_models.described_as(described):
+def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: str, url: str) -> None:
+    described = unusual_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
+    with unusual_models.describe_as(described):
         results = judged(url, "add_sub")
     assert missed(results) == {requirement}
 
@@ -224,11 +224,11 @@ def test_a_shape_may_be_declared_with_its_batch_or_without(
 # --- which models take raw requests -----------------------------------------------------------------------------------
 
 
-def deployed(datatype: str, declared: tuple[int, ...], shape: tuple[int, ...]) -> Deployed:
+def deployed(datatype: str, declared: tuple[int, ...], shape: tuple[int, ...]) -> DeployedModel:
     """Return a model of one input with that shape in its metadata and another one in requests."""
     tensor = Tensor.of("X", datatype, [b"a"] if datatype == "BYTES" else [1.0]).array.repeat(prod(shape))
-    return Deployed(
-        role_of("m", [TensorSpec("X", datatype, declared)], []),
+    return DeployedModel(
+        derive_role("m", [TensorSpec("X", datatype, declared)], []),
         "m",
         tensors=(Tensor.of("X", datatype, tensor, shape),),
     )
@@ -250,7 +250,7 @@ def deployed(datatype: str, declared: tuple[int, ...], shape: tuple[int, ...]) -
 def test_metadata_decide_which_models_are_served(
     datatype: str, declared: tuple[int, ...], shape: tuple[int, ...], requirement: str | None
 ) -> None:
-    assert served_by(deployed(datatype, declared, shape)) == requirement
+    assert find_serving_requirement(deployed(datatype, declared, shape)) == requirement
 
 
 @pytest.mark.parametrize(
@@ -266,8 +266,8 @@ def test_metadata_decide_which_models_are_served(
 def test_other_models_are_not_for_raw_requests(
     datatype: str, declared: tuple[int, ...], shape: tuple[int, ...]
 ) -> None:
-    with pytest.raises(NotApplicable):
-        served_by(deployed(datatype, declared, shape))
+    with pytest.raises(NotApplicableError):
+        find_serving_requirement(deployed(datatype, declared, shape))
 
 
 @pytest.mark.parametrize(
@@ -287,5 +287,5 @@ def test_a_byte_more_fills_some_inputs(
     if counts:
         expect_length_counts(model, model.tensors[0])
     else:
-        with pytest.raises(NotApplicable):
+        with pytest.raises(NotApplicableError):
             expect_length_counts(model, model.tensors[0])

@@ -8,24 +8,24 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from conformance.checks.sizes.wrong_size_requests import OF_SEVERAL, REFUSALS
-from conformance.checks.support.own_oracle import list_half_binary, read_in_turn, spare_tables
-from conformance.expect.unmet import NotApplicable
+from conformance.checks.sizes.wrong_size_requests import REFUSALS, SEVERAL_INPUT_REFUSALS
+from conformance.checks.support.deployed_models import list_half_binary, read_in_turn, spare_tables
+from conformance.discovery.deployed_model import DeployedModel, derive_role
+from conformance.expect.unmet import NotApplicableError
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
-from conformance.survey.deployed import Deployed, role_of
-from conformance.terms.extensions import EXTENSIONS
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.spec.extensions import EXTENSIONS
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from conformance.wire.json_text import parse
+from conformance.wire.json_text import parse_json
 from conformance.wire.tensor import Tensor
 from reference_server.models import Model as Served
 from reference_server.tensors import Tensor as Computed
-from tests.support import odd_models
+from tests.support import unusual_models
 
 AREAS = ("headers", "sizes", "overrides", "ordering")
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
@@ -35,7 +35,7 @@ def judged(url: str, name: str, extensions: Sequence[str] = ()) -> list[CheckRes
     """Return the results of the rows of these areas on a model."""
     subjects = Subjects((name,), with_roles=False)
     with Session(Target(Settings(url))) as session:
-        session.take_survey(extensions, subjects)
+        session.discover(extensions, subjects)
         cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
         return [session.judge(check, row) for check, row in cases]
 
@@ -48,17 +48,17 @@ def missed(results: Sequence[CheckResult]) -> set[str]:
 # --- what is sent -----------------------------------------------------------------------------------------------------
 
 
-def deployed(*tensors: Tensor, datatypes: Sequence[str] = ("FP32",)) -> Deployed:
+def deployed(*tensors: Tensor, datatypes: Sequence[str] = ("FP32",)) -> DeployedModel:
     inputs = [TensorSpec(tensor.name, tensor.datatype, (-1,)) for tensor in tensors]
     outputs = [TensorSpec(f"Y{place}", datatype, (-1,)) for place, datatype in enumerate(datatypes)]
-    return Deployed(role_of("m", inputs, outputs), "m", tensors=tensors)
+    return DeployedModel(derive_role("m", inputs, outputs), "m", tensors=tensors)
 
 
 def test_a_wrong_size_is_the_only_fault_of_a_request_to_any_model() -> None:
     numbers, texts = Tensor.of("A", "FP64", [0.5, 0.25]), Tensor.of("B", "BYTES", ["é"])
     wrong = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit}
     message = wrong["one-element-short"].message(deployed(numbers, texts))
-    document = parse(message.body[: message.json_length]).value
+    document = parse_json(message.body[: message.json_length]).value
     assert document == {
         "inputs": [
             {"name": "A", "shape": [2], "datatype": "FP64", "parameters": {"binary_data_size": 8}},
@@ -69,16 +69,18 @@ def test_a_wrong_size_is_the_only_fault_of_a_request_to_any_model() -> None:
 
 
 def test_a_size_is_moved_between_the_inputs_of_any_model() -> None:
-    message = OF_SEVERAL[0].message(deployed(Tensor.of("A", "FP64", [0.5, 0.25]), Tensor.of("B", "INT8", [1, 2, 3])))
-    document = parse(message.body[: message.json_length]).value
+    message = SEVERAL_INPUT_REFUSALS[0].message(
+        deployed(Tensor.of("A", "FP64", [0.5, 0.25]), Tensor.of("B", "INT8", [1, 2, 3]))
+    )
+    document = parse_json(message.body[: message.json_length]).value
     assert isinstance(document, dict)
     assert [item["parameters"]["binary_data_size"] for item in document["inputs"]] == [8, 11]
     assert len(message.body) - message.json_length == 19
 
 
 def test_a_size_is_not_moved_where_one_input_is_sent() -> None:
-    with pytest.raises(NotApplicable, match="m is sent one input"):
-        OF_SEVERAL[0].message(deployed(Tensor.of("A", "FP64", [0.5, 0.25])))
+    with pytest.raises(NotApplicableError, match="m is sent one input"):
+        SEVERAL_INPUT_REFUSALS[0].message(deployed(Tensor.of("A", "FP64", [0.5, 0.25])))
 
 
 def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> None:
@@ -93,7 +95,7 @@ def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> Non
 
 def test_outputs_without_a_json_form_are_binary_among_others() -> None:
     model = deployed(Tensor.of("A", "FP32", [0.5]), datatypes=("FP32", "FP16", "FP32", "FP32"))
-    with mock.patch.object(Deployed, "kept_binary", ("Y1",)):
+    with mock.patch.object(DeployedModel, "kept_binary", ("Y1",)):
         assert [output.binary_data for output in list_half_binary(model)] == [True, True, True, False]
 
 
@@ -118,7 +120,7 @@ def test_an_input_is_read_as_another_one_where_that_takes_it(other: Tensor, is_r
 def test_a_table_is_not_looked_up_at_any_octets(datatype: str, is_spared: bool) -> None:
     model = deployed(Tensor.of("A", datatype, [0, 1]))
     if is_spared:
-        with pytest.raises(NotApplicable, match="m may look up its integers in a table"):
+        with pytest.raises(NotApplicableError, match="m may look up its integers in a table"):
             spare_tables(model)
     else:
         spare_tables(model)
@@ -129,11 +131,17 @@ def test_a_table_is_not_looked_up_at_any_octets(datatype: str, is_spared: bool) 
 
 @pytest.mark.parametrize(
     "odd",
-    [odd_models.COUNTER, odd_models.BY_PLACE, odd_models.NAN, odd_models.OCTETS, odd_models.SMALL_TABLE],
+    [
+        unusual_models.COUNTER,
+        unusual_models.BY_PLACE,
+        unusual_models.NAN,
+        unusual_models.OCTETS,
+        unusual_models.SMALL_TABLE,
+    ],
     ids=lambda odd: str(odd.name),
 )
 def test_an_odd_model_fails_nothing(odd: Served) -> None:
-    with odd_models.serving(odd) as url:
+    with unusual_models.serve(odd) as url:
         results = judged(url, odd.name)
     assert [(r.outcome, r.label, r.message) for r in results if r.outcome in BAD] == []
     assert sum(result.outcome is Outcome.PASS for result in results) > 60
@@ -141,21 +149,21 @@ def test_an_odd_model_fails_nothing(odd: Served) -> None:
 
 @pytest.mark.parametrize("name", ["multi", "add_sub", "identity_fp16", "identity_bytes", "scores", "fixed", "emit"])
 def test_a_right_model_fails_nothing(name: str) -> None:
-    with odd_models.serving() as url:
+    with unusual_models.serve() as url:
         results = judged(url, name)
     assert [(r.outcome, r.label, r.message) for r in results if r.outcome in BAD] == []
 
 
-def _sum(_: Served, inputs: odd_models.Inputs) -> list[Computed]:
+def _sum(_: Served, inputs: unusual_models.Inputs) -> list[Computed]:
     first, second = inputs.values()
     return [Computed("FP32", first.shape, first.elements + second.elements)] * 2
 
 
-SUM = odd_models.model("sum", [(name, "FP32", (-1,)) for name in "AB"], [(name, "FP32", (-1,)) for name in "XY"])
+SUM = unusual_models.model("sum", [(name, "FP32", (-1,)) for name in "AB"], [(name, "FP32", (-1,)) for name in "XY"])
 
 
 def test_a_model_that_does_not_show_an_order_is_not_judged_by_it() -> None:
-    with mock.patch.dict(odd_models.ODD, {"sum": _sum}), odd_models.serving(SUM) as url:
+    with mock.patch.dict(unusual_models.ODD, {"sum": _sum}), unusual_models.serve(SUM) as url:
         results = judged(url, "sum")
     reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
     assert reasons["ordering.request-follows-its-json"] == "the answers of sum do not show which input is which"
@@ -164,7 +172,7 @@ def test_a_model_that_does_not_show_an_order_is_not_judged_by_it() -> None:
 
 
 def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> None:
-    with odd_models.serving(odd_models.BY_PLACE) as url:
+    with unusual_models.serve(unusual_models.BY_PLACE) as url:
         results = judged(url, "by_place")
     reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
     assert reasons["ordering.request-follows-its-json"].startswith("the model goes by the order of its inputs")
@@ -205,7 +213,7 @@ def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> N
     ],
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
-    with odd_models.serving(fault=fault) as url:
+    with unusual_models.serve(fault=fault) as url:
         results = judged(url, name, EXTENSIONS)
     assert requirement in missed(results)
     assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
@@ -221,12 +229,12 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
     ],
 )
 def test_one_fault_breaks_one_requirement(fault: str, requirement: str) -> None:
-    with odd_models.serving(fault=fault) as url:
+    with unusual_models.serve(fault=fault) as url:
         assert missed(judged(url, "multi", EXTENSIONS)) == {requirement}
 
 
 @pytest.mark.parametrize("fault", ["bools-inverted-both-ways", "octet-stream-of-two-tensors-refused"])
 def test_binary_data_that_are_always_wrong_are_no_matter_of_headers(fault: str) -> None:
-    with odd_models.serving(fault=fault) as url:
+    with unusual_models.serve(fault=fault) as url:
         found = missed(judged(url, "multi", EXTENSIONS))
     assert not found & {"BIN-HEADER-I", "BIN-ORDER-I", "BIN-ALL-UNSET", "BIN-CONTENT-TYPE-OF-JSON"}

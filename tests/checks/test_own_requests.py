@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from conformance.checks.errors.impossible_requests import REFUSALS
-from conformance.checks.json_documents.respelled import ESCAPED, WHOLE, WITH_EXPONENTS, Respelled
-from conformance.expect.unmet import NotApplicable
+from conformance.checks.json_documents.element_rewriting import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
+from conformance.discovery.deployed_model import DeployedModel, derive_role
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.roles import TensorSpec
-from conformance.survey.deployed import Deployed, role_of
 from conformance.wire.tensor import Tensor
 
 OWN = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit is not None}
 
 
-def model(datatype: str, declared: tuple[int, ...], values: Any) -> Deployed:
-    role = role_of("m", [TensorSpec("X", datatype, declared)], [TensorSpec("Y", "INT32", (-1,))])
-    return Deployed(role, "m", tensors=(Tensor.of("X", datatype, values),))
+def model(datatype: str, declared: tuple[int, ...], values: Any) -> DeployedModel:
+    role = derive_role("m", [TensorSpec("X", datatype, declared)], [TensorSpec("Y", "INT32", (-1,))])
+    return DeployedModel(role, "m", tensors=(Tensor.of("X", datatype, values),))
 
 
 ROWS = model("FP32", (-1, 3), [[0.5, 1, 2], [3, 4, 5]])
@@ -56,8 +56,8 @@ def test_one_thing_is_wrong(fault: str, changed: dict[str, Any]) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_model_that_leaves_no_such_request_is_not_asked(fault: str, of: Deployed) -> None:
-    with pytest.raises(NotApplicable):
+def test_a_model_that_leaves_no_such_request_is_not_asked(fault: str, of: DeployedModel) -> None:
+    with pytest.raises(NotApplicableError):
         OWN[fault].message(of)
 
 
@@ -74,13 +74,13 @@ def test_an_output_is_named_beside_the_first_and_an_input_that_no_model_has() ->
     [
         (WITH_EXPONENTS, "FP64", 0.125, b"[1.25E-1]"),
         (WITH_EXPONENTS, "FP32", 2, b"[2E+0]"),
-        (WHOLE, "FP32", 1.75, b"[2]"),
+        (AS_INTEGERS, "FP32", 1.75, b"[2]"),
         (ESCAPED, "BYTES", "é", b'["\\u00e9"]'),
         (ESCAPED, "FP32", 0.5, b"[0.5]"),
     ],
 )
-def test_elements_are_written_otherwise(spelling: Respelled, datatype: str, value: Any, text: bytes) -> None:
-    message, _ = Respelled(spelling.datatypes, spelling.write, None, spelling.adapt).sent(
+def test_elements_are_written_otherwise(spelling: ElementRewriting, datatype: str, value: Any, text: bytes) -> None:
+    message, _ = ElementRewriting(spelling.datatypes, spelling.write, None, spelling.adapt).sent(
         model(datatype, (1,), [value])
     )
     assert b'"data":' + text in message.body

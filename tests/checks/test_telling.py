@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from conformance.checks.support.telling import draw_telling, require_telling
-from conformance.expect.unmet import NotApplicable
+from conformance.checks.support.telling_inputs import draw_telling, require_telling
+from conformance.discovery.deployed_model import DeployedModel, derive_role
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.roles import TensorSpec
-from conformance.survey.deployed import Deployed, role_of
 from conformance.wire.tensor import Tensor
 
 
@@ -19,7 +19,7 @@ def tensor(*values: int) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Parity(Deployed):
+class Parity(DeployedModel):
     """A model that says whether the sum of its input is even."""
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -28,7 +28,7 @@ class Parity(Deployed):
 
 SAMPLES = ((tensor(2, 2),), (tensor(4, 4),), (tensor(4, 1),), (tensor(3, 2),))
 MODEL = Parity(
-    role_of("m", [TensorSpec("X", "INT32", (2,))], [TensorSpec("Y", "INT32", (1,))]),
+    derive_role("m", [TensorSpec("X", "INT32", (2,))], [TensorSpec("Y", "INT32", (1,))]),
     "m",
     tensors=SAMPLES[0],
     samples=SAMPLES,
@@ -42,11 +42,11 @@ def test_inputs_are_drawn_until_the_misread_ones_are_answered_otherwise() -> Non
 
 
 def test_nothing_is_judged_where_all_are_answered_as_if_misread() -> None:
-    with pytest.raises(NotApplicable, match="m answers its inputs as it would answer them misread"):
+    with pytest.raises(NotApplicableError, match="m answers its inputs as it would answer them misread"):
         draw_telling(MODEL, lambda tensors: tensors)
 
 
 def test_some_of_several_inputs_have_to_be_answered_otherwise_than_the_first() -> None:
     require_telling(MODEL, SAMPLES[0], SAMPLES[1], SAMPLES[2])
-    with pytest.raises(NotApplicable, match="alike"):
+    with pytest.raises(NotApplicableError, match="alike"):
         require_telling(MODEL, SAMPLES[0], SAMPLES[1])

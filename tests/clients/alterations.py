@@ -91,7 +91,7 @@ def load(kind: str) -> dict[str, Alteration]:
 
 
 @contextmanager
-def applied(*altered: Alteration, taken: Callable[[], object] = lambda: None) -> Iterator[None]:
+def apply(*altered: Alteration, taken: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Alter the client of this process; `taken` is called whenever an altered step is taken."""
     with ExitStack() as stack:
         for one in altered:

@@ -6,7 +6,7 @@ import gzip
 import zlib
 from dataclasses import replace
 
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from tests.clients.made_requests import (
     BINARY,
     BOOL,
@@ -23,15 +23,15 @@ from tests.clients.made_requests import (
     asking,
     framed,
     inputs,
-    one,
+    make_received,
+    make_sized_input,
     plain,
     raw,
-    sent,
     top,
     with_type,
 )
 
-HONEST: list[tuple[str, Received]] = [
+HONEST: list[tuple[str, ClientRequest]] = [
     ("json", plain(inputs(PLAIN))),
     ("binary", BINARY),
     ("several", framed(inputs(I2, TEXT, BOOL), I2_BYTES + TEXT_BYTES + BOOL_BYTES)),
@@ -44,10 +44,10 @@ HONEST: list[tuple[str, Received]] = [
     ("data-that-begin-with-blanks", framed(inputs(I2), b"        ")),
     ("data-that-look-like-json", framed(inputs(I2), b'{"a":[1}')),
     ("escapes", plain('{"inputs":[{"name":"\\u0041\\n","datatype":"\\u0042OOL","shape":[1],"data":[true]}]}')),
-    ("not-ascii", framed(inputs(one("élan-日本", "INT32", "[2]", 8)), I2_BYTES)),
+    ("not-ascii", framed(inputs(make_sized_input("élan-日本", "INT32", "[2]", 8)), I2_BYTES)),
     ("header-on-json", framed(inputs(PLAIN), kind=JSON)),
     ("header-on-json-as-octets", framed(inputs(PLAIN))),
-    ("header-in-another-case", sent(BINARY.body, (LENGTH.upper(), str(len(inputs(I2)))), kind=OCTETS)),
+    ("header-in-another-case", make_received(BINARY.body, (LENGTH.upper(), str(len(inputs(I2)))), kind=OCTETS)),
     ("header-with-leading-zeros", framed(inputs(I2), I2_BYTES, count=f"00{len(inputs(I2))}")),
     ("header-with-many-zeros", framed(inputs(I2), I2_BYTES, count="0" * 9000 + str(len(inputs(I2))))),
     ("empty-with-header", framed(inputs(EMPTY))),
@@ -56,9 +56,9 @@ HONEST: list[tuple[str, Received]] = [
     ("empty-between", framed(inputs(I2, EMPTY, BOOL), I2_BYTES + BOOL_BYTES)),
     ("empty-data-beside-a-size", framed(inputs(I2[:-1] + ',"data":[]}'), I2_BYTES)),
     ("null-data-beside-a-size", framed(inputs(I2[:-1] + ',"data":null}'), I2_BYTES)),
-    ("size-as-8.0", framed(inputs(one("A", "INT32", "[2]", "8.0")), I2_BYTES)),
-    ("dimension-as-2.0", framed(inputs(one("A", "INT32", "[2.0]", 8)), I2_BYTES)),
-    ("rank-0", framed(inputs(one("A", "INT32", "[]", 4)), I2_BYTES[:4])),
+    ("size-as-8.0", framed(inputs(make_sized_input("A", "INT32", "[2]", "8.0")), I2_BYTES)),
+    ("dimension-as-2.0", framed(inputs(make_sized_input("A", "INT32", "[2.0]", 8)), I2_BYTES)),
+    ("rank-0", framed(inputs(make_sized_input("A", "INT32", "[]", 4)), I2_BYTES[:4])),
     ("rank-0-json", with_type("INT32", "[]", "[5]")),
     ("rank-0-json-bare", with_type("INT32", "[]", "5")),
     ("rank-40", with_type("INT32", "[" + ",".join(["1"] * 40) + "]", "[5]")),
@@ -85,20 +85,25 @@ HONEST: list[tuple[str, Received]] = [
     ("binary-data-output", top('{"binary_data_output":true}')),
     ("shared-memory", plain(inputs(PLAIN.replace('"data":[1,2]', '"parameters":{"shared_memory_region":"r"}')))),
     ("content-type-with-charset", plain(inputs(PLAIN), kind="Application/JSON; charset=utf-8")),
-    ("chunked", sent(BINARY.body, (LENGTH, str(len(inputs(I2)))), ("Transfer-Encoding", "chunked"), kind=OCTETS)),
+    (
+        "chunked",
+        make_received(BINARY.body, (LENGTH, str(len(inputs(I2)))), ("Transfer-Encoding", "chunked"), kind=OCTETS),
+    ),
     ("http-1.0", replace(BINARY, version="HTTP/1.0")),
     ("version-in-the-path", plain(inputs(PLAIN), path="/v2/models/m/versions/12/infer")),
     ("encoded-name", plain(inputs(PLAIN), path="/v2/models/a%2Fb%20c%C3%A9:d@e/infer")),
     ("behind-a-prefix-with-a-query", plain(inputs(PLAIN), path="/gateway/v2/models/m/infer?trace=1")),
     ("absolute-target", plain(inputs(PLAIN), path="http://host:8000/v2/models/m/infer")),
-    ("equal-content-lengths", sent(b'{"inputs":[]}', ("Content-Length", "13, 13"))),
+    ("equal-content-lengths", make_received(b'{"inputs":[]}', ("Content-Length", "13, 13"))),
     ("gzip", plain(gzip.compress(inputs(PLAIN).encode()), ("Content-Encoding", "gzip"))),
     ("gzip-in-another-case", plain(gzip.compress(inputs(PLAIN).encode()), ("content-encoding", "GZip"))),
     ("gzip-in-members", plain(gzip.compress(b'{"inputs"') + gzip.compress(b":[]}"), ("Content-Encoding", "x-gzip"))),
     ("deflate", plain(zlib.compress(inputs(PLAIN).encode()), ("Content-Encoding", "deflate"))),
     (
         "gzip-binary",
-        sent(gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), ("Content-Encoding", "gzip"), kind=OCTETS),
+        make_received(
+            gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), ("Content-Encoding", "gzip"), kind=OCTETS
+        ),
     ),
     (
         "two-codings",

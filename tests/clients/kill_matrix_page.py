@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.matrix import complaints, run
+from tests.clients.matrix import find_complaints, run
 from tests.clients.samples import SEEN_BY
-from tests.clients.seeing import Seen, Sighting
+from tests.clients.sightings import Sighting, UnmetRow
 
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix-clients.md"
 HEAD = """# Kill matrix of clients
@@ -38,22 +38,22 @@ def render(faults: Mapping[str, Alteration], lines: Mapping[str, str], variation
     return "".join(parts).rstrip() + "\n"
 
 
-def line_of(fault: Alteration, sighting: Sighting) -> str:
+def format_line(fault: Alteration, sighting: Sighting) -> str:
     """Return the line of a fault."""
     found = sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1])
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in found))
     shown = ", ".join(caught[:3]) + (f" and {len(caught) - 3} more" if len(caught) > 3 else "")
     watched = "yes" if set(fault.misses) & set(sighting.watched) else "no"
-    cells = (f"`{fault.name}`", fault.summary, missed(fault), watched, shown, _first(found))
+    cells = (f"`{fault.name}`", fault.summary, describe_missed(fault), watched, shown, _first(found))
     return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
 
 
-def missed(fault: Alteration) -> str:
+def describe_missed(fault: Alteration) -> str:
     """Return what a fault misses."""
     return ", ".join(fault.misses) + (" and more" if fault.broad else "")
 
 
-def _first(found: Collection[Seen]) -> str:
+def _first(found: Collection[UnmetRow]) -> str:
     return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", next((miss.message[:240] for miss in found), ""))
 
 
@@ -61,7 +61,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def rows_that_saw(fault: Alteration, sighting: Sighting) -> list[list[str]]:
+def find_seeing_rows(fault: Alteration, sighting: Sighting) -> list[list[str]]:
     """Return the first row of each check that names what a fault misses, what it is about first."""
     first: dict[str, list[str]] = {}
     for miss in sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1]):
@@ -80,9 +80,9 @@ def main(names: Collection[str]) -> None:
     lines = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", page, re.M)}
     rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8")) if SEEN_BY.exists() else {}
     for sighting in run("faults", names or known):
-        lines[sighting.name] = line_of(known[sighting.name], sighting)
-        rows[sighting.name] = rows_that_saw(known[sighting.name], sighting)
-        for line in complaints(sighting, known[sighting.name]):
+        lines[sighting.name] = format_line(known[sighting.name], sighting)
+        rows[sighting.name] = find_seeing_rows(known[sighting.name], sighting)
+        for line in find_complaints(sighting, known[sighting.name]):
             print(f"{sighting.name}: {line}", flush=True)  # noqa: T201
     PAGE.write_text(render(known, lines, alterations.load("variations")), encoding="utf-8")
     kept = [f"{json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(known)]

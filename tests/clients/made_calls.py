@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from google.protobuf import text_format
 
-from conformance.wire.grpc_request import stubs
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
+from conformance.wire.grpc_request import load_stubs
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 
 
-def call(text: str, method: str = METHOD) -> Received:
+def call(text: str, method: str = METHOD) -> ClientRequest:
     """Return the call that protobuf's text form describes; the model is `m` where it names none."""
     named = text if "model_name" in text else f'model_name: "m" {text}'
-    message = text_format.Parse(named, stubs().ModelInferRequest())
-    return Received("GRPC", method, (), message.SerializeToString(deterministic=True))
+    message = text_format.Parse(named, load_stubs().ModelInferRequest())
+    return ClientRequest("GRPC", method, (), message.SerializeToString(deterministic=True))
 
 
 def tensor(name: str, datatype: str, shape: str, contents: str = "", rest: str = "") -> str:
@@ -35,14 +35,14 @@ TEXT, B2 = tensor("B", "BYTES", "2"), r"\003\000\000\000abc\000\000\000\000"
 BOOL, C3 = tensor("C", "BOOL", "3"), r"\001\000\001"
 
 
-def asking(value: str) -> Received:
+def asking(value: str) -> ClientRequest:
     """Return a call with a requested output whose parameter `classification` has this value."""
     return call(INT32 + raw(I2) + 'outputs { name: "X" ' + parameter("classification", value) + "}")
 
 
 CLASSES = parameter("classification", "int64_param: 2")
 
-HONEST_CALLS: list[tuple[str, Received]] = [
+HONEST_CALLS: list[tuple[str, ClientRequest]] = [
     ("raw", call(INT32 + raw(I2))),
     ("several", call(INT32 + TEXT + BOOL + raw(I2, B2, C3))),
     ("empty-raw", call(tensor("A", "FP32", "0") + INT32 + raw("", I2))),
@@ -75,7 +75,7 @@ HONEST_CALLS: list[tuple[str, Received]] = [
 ]
 
 # name, call, the requirements that it misses, without what is the same in all ids
-WRONG_CALLS: list[tuple[str, Received, list[str]]] = [
+WRONG_CALLS: list[tuple[str, ClientRequest, list[str]]] = [
     ("no-model", call('model_name: "" ' + INT32 + raw(I2)), ["POST"]),
     ("no-name", call(tensor("", "INT32", "2") + raw(I2)), ["MEMBERS"]),
     ("datatype-of-numpy", call(tensor("A", "int32", "2") + raw(I2)), ["MEMBERS"]),

@@ -9,12 +9,12 @@ from multiprocessing import get_context
 
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.seeing import Seen, Sighting, Stage, rows_of
+from tests.clients.sightings import SharedPeer, Sighting, UnmetRow, collect_rows
 
 PROCESSES = 2
 
 
-def complaints(sighting: Sighting, fault: Alteration) -> list[str]:
+def find_complaints(sighting: Sighting, fault: Alteration) -> list[str]:
     """Return what is wrong with a fault or with the suite, one line each; empty where it is seen and named."""
     named = sighting.named
     wrong = [] if sighting.touched else ["void: no altered step was ever taken"]
@@ -25,7 +25,7 @@ def complaints(sighting: Sighting, fault: Alteration) -> list[str]:
     return wrong if fault.broad else wrong + _stopped(sighting)
 
 
-def strays(sighting: Sighting, variation: Alteration) -> list[str]:
+def find_false_alarms(sighting: Sighting, variation: Alteration) -> list[str]:
     """Return of what an honest client was wrongly accused, one line each: by a row, or by its requests alone."""
     wrong = [] if sighting.touched else ["void: no altered step was ever taken"]
     found = [miss for miss in sighting.of("fail", "advisory") if miss.requirement not in variation.misses]
@@ -41,8 +41,8 @@ def _stopped(sighting: Sighting) -> list[str]:
 
 def _whole(kind: str, name: str) -> Sighting:
     altered = alterations.load(kind)[name]
-    with Stage() as stage:
-        return stage.see(altered, rows_of(altered.transports, "certify"))
+    with SharedPeer() as stage:
+        return stage.see(altered, collect_rows(altered.transports, "certify"))
 
 
 def run(kind: str, names: Iterable[str]) -> Iterator[Sighting]:
@@ -59,8 +59,8 @@ def main(names: Sequence[str]) -> int:
         raise SystemExit(f"no fault and no variation: {', '.join(sorted(unknown))}")
     misfits = 0
     for kind, judge, praise in (
-        ("faults", complaints, "killed, and rightly named"),
-        ("variations", strays, "accused of nothing"),
+        ("faults", find_complaints, "killed, and rightly named"),
+        ("variations", find_false_alarms, "accused of nothing"),
     ):
         known = alterations.load(kind)
         for sighting in run(kind, [name for name in names or known if name in known]):
@@ -74,7 +74,7 @@ def _print(sighting: Sighting, altered: Alteration, conclusions: Sequence[str]) 
     watched = ", ".join(sighting.watched) or "nothing"
     print(f"{altered.name} ({sighting.rows} rows, {sighting.seconds} s): {', '.join(altered.misses)}")  # noqa: T201
     print(f"    watched: {watched}")  # noqa: T201
-    rows: dict[tuple[str, str, str], list[Seen]] = {}
+    rows: dict[tuple[str, str, str], list[UnmetRow]] = {}
     for miss in sighting.misses:
         rows.setdefault((miss.outcome, miss.requirement, miss.check), []).append(miss)
     for (outcome, requirement, check), found in rows.items():

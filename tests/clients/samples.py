@@ -9,7 +9,7 @@ from pathlib import Path
 from zlib import crc32
 
 from tests.clients.alterations import Alteration
-from tests.clients.seeing import Case
+from tests.clients.sightings import Case
 
 # Where `python -m tests.clients.kill_matrix_page` writes which rows saw each fault.
 SEEN_BY = Path(__file__).with_name("seen_by.json")
@@ -22,15 +22,15 @@ SIDES = {"CLIENT-SENDS-": {"request", "grpc_request"}}
 
 
 @cache
-def seen_by() -> dict[str, list[list[str]]]:
+def read_seen_by() -> dict[str, list[list[str]]]:
     """Return for each fault the first row of each check that saw it, by the names of check and row."""
     found: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
     return found
 
 
-def sampled(fault: Alteration, rows: Sequence[Case]) -> list[Case]:
+def sample_rows(fault: Alteration, rows: Sequence[Case]) -> list[Case]:
     """Return the rows that saw a fault before, and a few others that are not slow."""
-    known = seen_by().get(fault.name, [])
+    known = read_seen_by().get(fault.name, [])
     return [
         (check, row)
         for check, row in rows
@@ -42,7 +42,7 @@ def _chance(fault: Alteration, check: str, row: str) -> int:
     return crc32(f"{fault.name} {check} {row}".encode())
 
 
-def apt(variation: Alteration, rows: Sequence[Case]) -> list[Case]:
+def select_apt(variation: Alteration, rows: Sequence[Case]) -> list[Case]:
     """Return some of the rows that a variation could be accused by: of its own side many, of the other side a few."""
     modules = {step.partition(".")[0] for step in variation.steps}
     side = next((side for side, of in SIDES.items() if modules <= of), "CLIENT-")
@@ -53,6 +53,6 @@ def apt(variation: Alteration, rows: Sequence[Case]) -> list[Case]:
     ]
 
 
-def meant(rows: Sequence[Case], requirements: Collection[str]) -> list[Case]:
+def select_answering(rows: Sequence[Case], requirements: Collection[str]) -> list[Case]:
     """Return all rows that answer for any of these requirements."""
     return [(check, row) for check, row in rows if set(check.requirements(row)) & set(requirements)]

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from conformance.judging.selection import CLIENTS, collected_rows
-from conformance.terms import ledger
-from conformance.terms.extensions import TRANSPORTS
-from conformance.terms.ledger import Party
+from conformance.spec import ledger
+from conformance.spec.extensions import TRANSPORTS
+from conformance.spec.ledger import Party
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.kill_matrix_page import PAGE, missed, render
-from tests.clients.matrix import complaints
-from tests.clients.samples import meant, sampled, seen_by
-from tests.clients.seeing import Stage, rows_of
+from tests.clients.kill_matrix_page import PAGE, describe_missed, render
+from tests.clients.matrix import find_complaints
+from tests.clients.samples import read_seen_by, sample_rows, select_answering
+from tests.clients.sightings import SharedPeer, collect_rows
 from tests.support.tables import on_each, own_name
 
 FAULTS = alterations.load("faults")
@@ -25,21 +25,21 @@ UNBROKEN: Mapping[str, str] = {}
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    with Stage() as opened:
+def stage() -> Iterator[SharedPeer]:
+    with SharedPeer() as opened:
         yield opened
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
-def test_a_fault_is_seen_and_rightly_named(fault: Alteration, stage: Stage) -> None:
-    rows = rows_of(fault.transports, "certify")
-    sighting = stage.see(fault, sampled(fault, rows))
+def test_a_fault_is_seen_and_rightly_named(fault: Alteration, stage: SharedPeer) -> None:
+    rows = collect_rows(fault.transports, "certify")
+    sighting = stage.see(fault, sample_rows(fault, rows))
     if fault.misses[0] not in sighting.named:  # the rows that saw it are there no more
-        sighting = stage.see(fault, meant(rows, fault.misses), until=lambda named: fault.misses[0] in named)
-    assert complaints(sighting, fault) == []
+        sighting = stage.see(fault, select_answering(rows, fault.misses), until=lambda named: fault.misses[0] in named)
+    assert find_complaints(sighting, fault) == []
 
 
-@on_each([entry.id for entry in ledger.of_party(Party.CLIENT) if entry.level != "OBSERVE"])
+@on_each([entry.id for entry in ledger.load_for_party(Party.CLIENT) if entry.level != "OBSERVE"])
 def test_a_requirement_has_a_fault(name: str) -> None:
     missed = [fault.name for fault in FAULTS.values() if name in fault.misses]
     assert bool(missed) != (name in UNBROKEN)
@@ -47,7 +47,7 @@ def test_a_requirement_has_a_fault(name: str) -> None:
 
 @on_each(sorted({check.id for check, _ in collected_rows("quick", subjects=CLIENTS, transports=TRANSPORTS)}))
 def test_a_check_sees_a_fault(check: str) -> None:
-    assert any([check, row] in rows for rows in seen_by().values() for _, row in rows)
+    assert any([check, row] in rows for rows in read_seen_by().values() for _, row in rows)
 
 
 def test_there_are_faults_enough() -> None:
@@ -57,7 +57,7 @@ def test_there_are_faults_enough() -> None:
 @on_each(FAULTS.values(), own_name)
 def test_a_fault_names_known_requirements_and_says_what_it_does(fault: Alteration) -> None:
     assert fault.misses
-    assert set(fault.misses) <= {entry.id for entry in ledger.of_party(Party.CLIENT)}
+    assert set(fault.misses) <= {entry.id for entry in ledger.load_for_party(Party.CLIENT)}
     assert fault.summary.endswith(".")
 
 
@@ -67,4 +67,4 @@ def test_the_page_has_every_fault_and_every_variation() -> None:
     assert set(lines) == set(FAULTS)
     assert page == render(FAULTS, lines, alterations.load("variations"))
     told = {name: line.split(" | ")[1:3] for name, line in lines.items()}
-    assert told == {name: [fault.summary, missed(fault)] for name, fault in FAULTS.items()}
+    assert told == {name: [fault.summary, describe_missed(fault)] for name, fault in FAULTS.items()}

@@ -10,28 +10,28 @@ import pytest
 
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.matrix import strays
-from tests.clients.samples import apt
-from tests.clients.seeing import Stage, rows_of
+from tests.clients.matrix import find_false_alarms
+from tests.clients.samples import select_apt
+from tests.clients.sightings import SharedPeer, collect_rows
 
 VARIATIONS = alterations.load("variations")
 CLIENT = Path(__file__).parent / "honest"
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    with Stage() as opened:
+def stage() -> Iterator[SharedPeer]:
+    with SharedPeer() as opened:
         yield opened
 
 
 @pytest.mark.parametrize("variation", VARIATIONS.values(), ids=lambda variation: variation.name)
-def test_a_variation_is_accused_of_nothing(variation: Alteration, stage: Stage) -> None:
-    rows = apt(variation, rows_of(variation.transports))
-    assert strays(stage.see(variation, rows), variation) == []
+def test_a_variation_is_accused_of_nothing(variation: Alteration, stage: SharedPeer) -> None:
+    rows = select_apt(variation, collect_rows(variation.transports))
+    assert find_false_alarms(stage.see(variation, rows), variation) == []
 
 
-def test_the_honest_client_meets_every_row(stage: Stage) -> None:
-    rows = rows_of(("http", "grpc"), "certify")
+def test_the_honest_client_meets_every_row(stage: SharedPeer) -> None:
+    rows = collect_rows(("http", "grpc"), "certify")
     sighting = stage.see(None, rows)
     assert len(rows) > 300
     assert sighting.misses == ()

@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 from conformance.clients.adapter import AdapterProcess
 from conformance.clients.peer import Peer
 from conformance.judging.client_judge import ClientJudge
-from conformance.terms import data
-from conformance.terms.outcome import Outcome
-from tests.clients.seeing import rows_of
+from conformance.spec import data_files
+from conformance.spec.outcome import Outcome
+from tests.clients.sightings import collect_rows
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "tests.clients.honest")
@@ -47,7 +47,7 @@ def peer() -> Iterator[Peer]:
 )
 def test_rows_judge_the_program(peer: Peer, transport: str, options: tuple[str, ...], outcome: Outcome) -> None:
     wanted = WANTED[transport]
-    (case,) = [one for one in rows_of((transport,)) if (one[0].id, one[1].id) == wanted]
+    (case,) = [one for one in collect_rows((transport,)) if (one[0].id, one[1].id) == wanted]
     with closing(AdapterProcess((*PROGRAM, *options))) as adapter:
         result = ClientJudge(adapter, adapter.introduction, peer)(*case)
     assert result.outcome is outcome
@@ -57,7 +57,7 @@ def test_rows_judge_the_program(peer: Peer, transport: str, options: tuple[str, 
 
 
 def test_its_lines_fit_the_schema() -> None:
-    schema = json.loads((data.folder("schemas") / "adapter.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((data_files.find_folder("schemas") / "adapter.schema.json").read_text(encoding="utf-8"))
     tensor = {"name": "IN", "datatype": "UINT8", "shape": [2], "data": "AQI=", "form": "binary"}
     ask = {"seq": 2, "command": "infer", "transport": "http", "address": "http://127.0.0.1:1", "timeout_s": 1}
     inferences = [{"model": "m", "inputs": [tensor]}, {"model": "m", "inputs": [tensor, tensor], "raw": True}]

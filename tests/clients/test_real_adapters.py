@@ -13,8 +13,8 @@ import pytest
 from conformance.clients.adapter import AdapterProcess
 from conformance.clients.peer import Peer
 from conformance.judging.client_judge import ClientJudge
-from conformance.terms.outcome import Outcome
-from tests.clients.seeing import rows_of
+from conformance.spec.outcome import Outcome
+from tests.clients.sightings import collect_rows
 
 CLIENTS = Path(__file__).parents[2] / "targets" / "clients"
 ADAPTERS = {
@@ -50,6 +50,6 @@ def test_a_real_client_is_judged(peer: Peer, name: str) -> None:
     with closing(AdapterProcess((program, str(CLIENTS / adapter)))) as opened:
         assert (opened.introduction.name, opened.introduction.transports) == (name, (transport,))
         judge = ClientJudge(opened, opened.introduction, peer)
-        cases = {(one[0].id, one[1].id): one for one in rows_of((transport,))}
+        cases = {(one[0].id, one[1].id): one for one in collect_rows((transport,))}
         found = {row: judge(*cases[row]).outcome for row in ROWS[transport]}
     assert found == ROWS[transport]

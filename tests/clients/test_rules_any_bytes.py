@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conformance.clients.inference import AskedOutput, Inference
-from conformance.clients.meant import differences
-from conformance.clients.rules import judged
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.clients.intent import find_differences
+from conformance.clients.rules import judge_request
 from conformance.clients.rules.call_rules import CALL_RULES
 from conformance.clients.rules.http_rules import RULES
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
 from tests.clients.honest_requests import HONEST
 from tests.clients.made_calls import HONEST_CALLS, METHOD, WRONG_CALLS
@@ -22,7 +22,7 @@ from tests.clients.wrong_requests import WRONG
 MEANT = Inference(
     "m",
     (Tensor.of("A", "INT32", [1, 2]), Tensor.of("B", "BYTES", [b"a", b"\0"]), Tensor.of("F", "FP32", [np.nan])),
-    outputs=(AskedOutput("X", "binary", 2),),
+    outputs=(RequestedOutput("X", "binary", 2),),
     id="a",
 )
 IDS = {rule.requirement for rule in RULES} | {rule.requirement for rule in CALL_RULES}
@@ -56,10 +56,10 @@ def mutated(body: bytes, changes: list[tuple[float, int, bytes]]) -> bytes:
     return body
 
 
-def check(received: Received) -> None:
-    found = judged(received)
-    assert found == judged(received)
-    missed = [miss.requirement for miss in (*found.misses, *differences(received, MEANT))]
+def check(received: ClientRequest) -> None:
+    found = judge_request(received)
+    assert found == judge_request(received)
+    missed = [miss.requirement for miss in (*found.misses, *find_differences(received, MEANT))]
     assert {*found.met, *missed} <= IDS | {f"CLIENT-SENDS-{name}" for name in ("VALUES", "OUTPUTS")} | {
         f"CLIENT-SENDS-{name}/grpc" for name in ("VALUES", "OUTPUTS")
     }
@@ -72,17 +72,19 @@ BOUNDED = settings(max_examples=400, deadline=None, derandomize=True, suppress_h
 
 @BOUNDED
 @given(st.sampled_from([row[1] for row in (*HONEST, *WRONG)]), edits, headers)
-def test_any_request(received: Received, changes: list[tuple[float, int, bytes]], more: list[tuple[str, str]]) -> None:
+def test_any_request(
+    received: ClientRequest, changes: list[tuple[float, int, bytes]], more: list[tuple[str, str]]
+) -> None:
     check(replace(received, body=mutated(received.body, changes), headers=(*more, *received.headers)))
 
 
 @BOUNDED
 @given(st.sampled_from([row[1] for row in (*HONEST_CALLS, *WRONG_CALLS)]), edits)
-def test_any_call(received: Received, changes: list[tuple[float, int, bytes]]) -> None:
+def test_any_call(received: ClientRequest, changes: list[tuple[float, int, bytes]]) -> None:
     check(replace(received, body=mutated(received.body, changes)))
 
 
 @BOUNDED
 @given(st.text(max_size=40), st.binary(max_size=60), st.sampled_from(["POST", "GET", "GRPC"]))
 def test_any_path_and_bytes(path: str, body: bytes, method: str) -> None:
-    check(Received(method, METHOD if method == "GRPC" else f"/v2/models/{path}/infer", (), body))
+    check(ClientRequest(method, METHOD if method == "GRPC" else f"/v2/models/{path}/infer", (), body))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.clients.rules import judged
-from conformance.wire.received import Received
-from tests.clients.made_requests import ids
+from conformance.clients.rules import judge_request
+from conformance.wire.client_request import ClientRequest
+from tests.clients.made_requests import list_ids
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -70,16 +70,16 @@ def names(kind: str) -> list[str]:
     return sorted(folder.name for folder in (FIXTURES / kind).iterdir())
 
 
-def request(kind: str, name: str) -> Received:
+def request(kind: str, name: str) -> ClientRequest:
     folder = FIXTURES / kind / name
     asked = json.loads((folder / "case.json").read_text(encoding="utf-8"))["request"]
     body = (folder / "request.bin").read_bytes()
-    return Received(asked["method"], asked["path"], tuple(asked["headers"].items()), body)
+    return ClientRequest(asked["method"], asked["path"], tuple(asked["headers"].items()), body)
 
 
 @pytest.mark.parametrize("name", names("valid"))
 def test_valid_requests_miss_no_demand(name: str) -> None:
-    assert ids(judged(request("valid", name)).misses) == ADVISED.get(name, [])
+    assert list_ids(judge_request(request("valid", name)).misses) == ADVISED.get(name, [])
 
 
 @pytest.mark.parametrize("name", names("invalid"))
@@ -88,7 +88,7 @@ def test_invalid_requests_miss_what_is_wrong_with_them(name: str) -> None:
     expected = OTHERWISE.get(name)
     if expected is None and name not in OF_THE_MODEL:
         expected = next(ours for theirs, ours in MISSED.items() if case["requirements"][0].startswith(theirs))
-    assert ids(judged(request("invalid", name)).misses) == ([] if expected is None else [expected])
+    assert list_ids(judge_request(request("invalid", name)).misses) == ([] if expected is None else [expected])
 
 
 WRONG_CALLS = {
@@ -104,5 +104,5 @@ WRONG_CALLS = {
 def test_calls_miss_what_is_wrong_with_them(name: str) -> None:
     folder = FIXTURES / "grpc" / name
     method = json.loads((folder / "case.json").read_text(encoding="utf-8"))["method"]
-    received = Received("GRPC", method, (), (folder / "request.bin").read_bytes())
-    assert ids(judged(received).misses) == WRONG_CALLS.get(name, [])
+    received = ClientRequest("GRPC", method, (), (folder / "request.bin").read_bytes())
+    assert list_ids(judge_request(received).misses) == WRONG_CALLS.get(name, [])

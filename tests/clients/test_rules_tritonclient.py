@@ -13,13 +13,13 @@ import tritonclient.grpc as triton_grpc
 import tritonclient.http as triton_http
 from tritonclient.grpc._utils import _get_inference_request
 
-from conformance.clients.inference import AskedOutput, Form, Inference
-from conformance.clients.meant import differences
-from conformance.clients.rules import judged
+from conformance.clients.inference import Form, Inference, RequestedOutput
+from conformance.clients.intent import find_differences
+from conformance.clients.rules import judge_request
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.received import Received
 from conformance.wire.tensor import Tensor
-from tests.clients.made_requests import ids
+from tests.clients.made_requests import list_ids
 
 VALUES: dict[str, Any] = {
     "BOOL": [True, False, True],
@@ -38,7 +38,7 @@ def tensor(datatype: str, shape: tuple[int, ...] = (3,)) -> Tensor:
     return Tensor.of(f"IN_{datatype}", datatype, (VALUES[datatype] * 4)[:count], shape)
 
 
-def over_http(inference: Inference, coding: Callable[[bytes], bytes] = bytes, *more: tuple[str, str]) -> Received:
+def over_http(inference: Inference, coding: Callable[[bytes], bytes] = bytes, *more: tuple[str, str]) -> ClientRequest:
     """Return the request that tritonclient makes over HTTP, with a Content-Type, which it leaves out."""
     inputs = [
         _filled(triton_http.InferInput(one.name, list(one.shape), one.datatype), one, binary_data=form == "binary")
@@ -54,10 +54,10 @@ def over_http(inference: Inference, coding: Callable[[bytes], bytes] = bytes, *m
     kind = "application/json" if length is None else "application/octet-stream"
     header = [] if length is None else [("Inference-Header-Content-Length", str(length))]
     path = f"/v2/models/{inference.model}/infer"
-    return Received("POST", path, (("Content-Type", kind), *header, *more), coding(body))
+    return ClientRequest("POST", path, (("Content-Type", kind), *header, *more), coding(body))
 
 
-def over_grpc(inference: Inference) -> Received:
+def over_grpc(inference: Inference) -> ClientRequest:
     """Return the call that tritonclient makes; all of its inputs are in raw contents."""
     inputs = [_filled(triton_grpc.InferInput(one.name, list(one.shape), one.datatype), one) for one in inference.inputs]
     outputs = [
@@ -77,7 +77,7 @@ def over_grpc(inference: Inference) -> Received:
         timeout=None,
         parameters=None,
     )
-    return Received("GRPC", METHOD, (), message.SerializeToString())
+    return ClientRequest("GRPC", METHOD, (), message.SerializeToString())
 
 
 def _filled(given: Any, one: Tensor, **more: Any) -> Any:
@@ -88,47 +88,49 @@ def _filled(given: Any, one: Tensor, **more: Any) -> Any:
 @pytest.mark.parametrize(("datatype", "form"), FORMS)
 @pytest.mark.parametrize("shape", [(3,), (2, 2), (1, 2, 1, 3), (0,)])
 def test_each_datatype_and_form_over_http(datatype: str, form: Form, shape: tuple[int, ...]) -> None:
-    inference = Inference("m", (tensor(datatype, shape),), (form,), (AskedOutput("X", "binary"),), id="7")
+    inference = Inference("m", (tensor(datatype, shape),), (form,), (RequestedOutput("X", "binary"),), id="7")
     received = over_http(inference)
-    assert judged(received).misses == ()
-    assert differences(received, inference) == ()
+    assert judge_request(received).misses == ()
+    assert find_differences(received, inference) == ()
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 @pytest.mark.parametrize("shape", [(3,), (2, 2), (0,)])
 def test_each_datatype_over_grpc(datatype: str, shape: tuple[int, ...]) -> None:
-    inference = Inference("m", (tensor(datatype, shape),), outputs=(AskedOutput("X", classes=2),), version="3", id="7")
+    inference = Inference(
+        "m", (tensor(datatype, shape),), outputs=(RequestedOutput("X", classes=2),), version="3", id="7"
+    )
     received = over_grpc(inference)
-    assert judged(received).misses == ()
-    assert differences(received, inference) == ()
+    assert judge_request(received).misses == ()
+    assert find_differences(received, inference) == ()
 
 
-ALL = Inference("m", tuple(tensor(datatype) for datatype in DATATYPES), outputs=(AskedOutput("X", "json", 2),))
+ALL = Inference("m", tuple(tensor(datatype) for datatype in DATATYPES), outputs=(RequestedOutput("X", "json", 2),))
 
 
 @pytest.mark.parametrize(("coding", "name"), [(gzip.compress, "gzip"), (zlib.compress, "deflate"), (bytes, "identity")])
 def test_every_datatype_at_once_and_coded(coding: Callable[[bytes], bytes], name: str) -> None:
     received = over_http(ALL, coding, ("Content-Encoding", name))
-    found = judged(received)
+    found = judge_request(received)
     assert found.misses == ()
     assert {"CLIENT-SENDS-ORDER", "CLIENT-SENDS-SIZE", "CLIENT-SENDS-BOOL", "CLIENT-SENDS-BYTES"} <= set(found.met)
-    assert differences(received, ALL) == ()
+    assert find_differences(received, ALL) == ()
 
 
 def test_every_datatype_at_once_over_grpc() -> None:
     received = over_grpc(ALL)
-    assert judged(received).misses == ()
-    assert differences(received, ALL) == ()
+    assert judge_request(received).misses == ()
+    assert find_differences(received, ALL) == ()
 
 
-SMALL = Inference("m", (tensor("INT32"),), outputs=(AskedOutput("X", classes=2),), version="3", id="7")
+SMALL = Inference("m", (tensor("INT32"),), outputs=(RequestedOutput("X", classes=2),), version="3", id="7")
 # name, what the caller meant, and what a call that says SMALL then misses
 DIFFERENT: list[tuple[str, Inference, list[str]]] = [
     ("another-model", Inference("n", SMALL.inputs), ["POST/grpc", "OUTPUTS/grpc"]),
     ("another-version", Inference("m", SMALL.inputs, outputs=SMALL.outputs, version="4"), ["POST/grpc"]),
     ("another-id", Inference("m", SMALL.inputs, outputs=SMALL.outputs, id="8"), ["OUTPUTS/grpc"]),
-    ("no-classes", Inference("m", SMALL.inputs, outputs=(AskedOutput("X"),)), ["OUTPUTS/grpc"]),
-    ("another-output", Inference("m", SMALL.inputs, outputs=(AskedOutput("Y", classes=2),)), ["OUTPUTS/grpc"]),
+    ("no-classes", Inference("m", SMALL.inputs, outputs=(RequestedOutput("X"),)), ["OUTPUTS/grpc"]),
+    ("another-output", Inference("m", SMALL.inputs, outputs=(RequestedOutput("Y", classes=2),)), ["OUTPUTS/grpc"]),
     ("another-value", Inference("m", (tensor("INT32", (1,)),), outputs=SMALL.outputs), ["VALUES/grpc"]),
     ("another-input", Inference("m", (tensor("FP32"),), outputs=SMALL.outputs), ["VALUES/grpc"]),
 ]
@@ -136,15 +138,15 @@ DIFFERENT: list[tuple[str, Inference, list[str]]] = [
 
 @pytest.mark.parametrize(("inference", "expected"), [pytest.param(*row[1:], id=row[0]) for row in DIFFERENT])
 def test_a_call_that_says_something_else(inference: Inference, expected: list[str]) -> None:
-    assert ids(differences(over_grpc(SMALL), inference)) == expected
+    assert list_ids(find_differences(over_grpc(SMALL), inference)) == expected
 
 
 def test_entries_in_another_order_than_the_callers() -> None:
     first, second = (Tensor.of(name, "INT32", [value]) for name, value in (("A", 1), ("B", 2)))
     sent = over_grpc(Inference("m", (first, second)))
     meant = Inference("m", (Tensor.of("A", "INT32", [2]), Tensor.of("B", "INT32", [1])))
-    assert ids(differences(sent, meant)) == ["ORDER/grpc"]
+    assert list_ids(find_differences(sent, meant)) == ["ORDER/grpc"]
 
 
 def test_bytes_that_are_no_call_differ_in_nothing() -> None:
-    assert differences(Received("GRPC", METHOD, (), b"\xff\xff"), SMALL) == ()
+    assert find_differences(ClientRequest("GRPC", METHOD, (), b"\xff\xff"), SMALL) == ()

@@ -6,7 +6,7 @@ import gzip
 import zlib
 from dataclasses import replace
 
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from tests.clients.made_requests import (
     BINARY,
     BOOL,
@@ -24,21 +24,25 @@ from tests.clients.made_requests import (
     TINY,
     TINY_BYTES,
     asking,
-    data,
     framed,
     inputs,
-    octets,
-    one,
+    make_json_input,
+    make_received,
+    make_sized_input,
+    parse_hex,
     plain,
     raw,
-    sent,
     top,
     with_type,
 )
 
-BOOL1, I1, I1_BYTES = one("C", "BOOL", "[1]", 1), one("A", "INT32", "[1]", 4), octets("04000000")
-SHORT = inputs(one("é", "INT32", "[2]", 8))
-WRONG: list[tuple[str, Received, list[str]]] = [
+BOOL1, I1, I1_BYTES = (
+    make_sized_input("C", "BOOL", "[1]", 1),
+    make_sized_input("A", "INT32", "[1]", 4),
+    parse_hex("04000000"),
+)
+SHORT = inputs(make_sized_input("é", "INT32", "[2]", 8))
+WRONG: list[tuple[str, ClientRequest, list[str]]] = [
     # the request line and HTTP
     ("put", replace(BINARY, method="PUT"), ["POST"]),
     ("path-without-v2", plain(inputs(PLAIN), path="/models/m/infer"), ["POST"]),
@@ -49,9 +53,13 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("path-with-a-broken-escape", plain(inputs(PLAIN), path="/v2/models/a%2/infer"), ["POST"]),
     ("path-with-a-slash-behind", plain(inputs(PLAIN), path="/v2/models/m/infer/"), ["POST"]),
     ("cut-short", replace(BINARY, trouble="12 of 104 bytes came", body=BINARY.body[:12]), ["WHOLE"]),
-    ("content-length-of-another-body", sent(b'{"inputs":[]}', ("Content-Length", "12")), ["WHOLE"]),
-    ("two-content-lengths", sent(b'{"inputs":[]}', ("Content-Length", "13"), ("Content-Length", "9")), ["WHOLE"]),
-    ("content-length-no-number", sent(b'{"inputs":[]}', ("Content-Length", "+13")), ["WHOLE"]),
+    ("content-length-of-another-body", make_received(b'{"inputs":[]}', ("Content-Length", "12")), ["WHOLE"]),
+    (
+        "two-content-lengths",
+        make_received(b'{"inputs":[]}', ("Content-Length", "13"), ("Content-Length", "9")),
+        ["WHOLE"],
+    ),
+    ("content-length-no-number", make_received(b'{"inputs":[]}', ("Content-Length", "+13")), ["WHOLE"]),
     ("no-content-type", plain(inputs(PLAIN), kind=None), ["CONTENT-TYPE"]),
     ("json-as-text", plain(inputs(PLAIN), kind="text/plain"), ["CONTENT-TYPE"]),
     ("json-as-a-form", plain(inputs(PLAIN), kind="application/x-www-form-urlencoded"), ["CONTENT-TYPE"]),
@@ -63,7 +71,7 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("gzip-not-announced", plain(gzip.compress(inputs(PLAIN).encode())), ["CODING"]),
     (
         "gzip-not-announced-in-binary",
-        sent(gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), kind=OCTETS),
+        make_received(gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), kind=OCTETS),
         ["CODING"],
     ),
     (
@@ -78,7 +86,7 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("raw-gzip-not-applied", raw(I2_BYTES, ("Content-Encoding", "gzip")), ["CODING"]),
     (
         "header-counts-the-coded-json",
-        sent(gzip.compress(BINARY.body), (LENGTH, "60"), ("Content-Encoding", "gzip"), kind=OCTETS),
+        make_received(gzip.compress(BINARY.body), (LENGTH, "60"), ("Content-Encoding", "gzip"), kind=OCTETS),
         ["HEADER-LENGTH"],
     ),
     # the JSON
@@ -93,7 +101,7 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("array", plain("[]"), ["JSON"]),
     ("a-byte-order-mark", plain(b"\xef\xbb\xbf" + inputs(PLAIN).encode()), ["JSON"]),
     ("utf-16", plain(inputs(PLAIN).encode("utf-16")), ["JSON"]),
-    ("latin-1", plain(inputs(data("é", "INT8", "[1]", "[1]")).encode("latin-1")), ["JSON"]),
+    ("latin-1", plain(inputs(make_json_input("é", "INT8", "[1]", "[1]")).encode("latin-1")), ["JSON"]),
     ("nan", with_type("FP32", "[2]", "[NaN,1]"), ["JSON"]),
     ("infinity", with_type("FP64", "[1]", "[-Infinity]"), ["JSON"]),
     ("json-broken-and-header-off", framed(inputs(I2)[:-1], I2_BYTES, count=3), ["JSON"]),
@@ -106,7 +114,7 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("name-missing", plain('{"inputs":[{"datatype":"INT8","shape":[1],"data":[1]}]}'), ["MEMBERS"]),
     ("name-a-number", plain('{"inputs":[{"name":1,"datatype":"INT8","shape":[1],"data":[1]}]}'), ["MEMBERS"]),
     ("datatype-of-numpy", with_type("float32", "[1]", "[1]"), ["MEMBERS"]),
-    ("datatype-string", framed(inputs(one("B", "STRING", "[2]", 11)), TEXT_BYTES), ["MEMBERS"]),
+    ("datatype-string", framed(inputs(make_sized_input("B", "STRING", "[2]", 11)), TEXT_BYTES), ["MEMBERS"]),
     ("datatype-missing", plain('{"inputs":[{"name":"A","shape":[1],"data":[1]}]}'), ["MEMBERS"]),
     ("shape-missing", plain('{"inputs":[{"name":"A","datatype":"INT8","data":[1]}]}'), ["MEMBERS"]),
     ("shape-negative", with_type("INT8", "[-1]", "[1]"), ["MEMBERS"]),
@@ -119,9 +127,9 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("an-output-without-name", plain(inputs(PLAIN, rest=',"outputs":[{}]')), ["MEMBERS"]),
     ("id-a-number", plain(inputs(PLAIN, rest=',"id":7')), ["MEMBERS"]),
     # parameters
-    ("size-a-string", framed(inputs(one("A", "INT32", "[2]", '"8"')), I2_BYTES), ["PARAMETERS"]),
-    ("size-a-fraction", framed(inputs(one("A", "INT32", "[2]", "8.5")), I2_BYTES), ["PARAMETERS"]),
-    ("size-true", framed(inputs(one("A", "INT8", "[1]", "true")), b"\x07"), ["PARAMETERS"]),
+    ("size-a-string", framed(inputs(make_sized_input("A", "INT32", "[2]", '"8"')), I2_BYTES), ["PARAMETERS"]),
+    ("size-a-fraction", framed(inputs(make_sized_input("A", "INT32", "[2]", "8.5")), I2_BYTES), ["PARAMETERS"]),
+    ("size-true", framed(inputs(make_sized_input("A", "INT8", "[1]", "true")), b"\x07"), ["PARAMETERS"]),
     (
         "size-beside-the-parameters",
         framed('{"inputs":[{"name":"A","datatype":"INT32","shape":[2],"binary_data_size":8}]}', I2_BYTES),
@@ -200,15 +208,22 @@ WRONG: list[tuple[str, Received, list[str]]] = [
         ["HEADER-LENGTH"],
     ),
     # sizes
-    ("size-of-another-datatype", framed(inputs(one("A", "INT32", "[2]", 16)), I2_BYTES), ["SIZE"]),
-    ("fp16-as-eight-bytes", framed(inputs(one("A", "FP16", "[2]", 16)), bytes(16)), ["SIZE"]),
-    ("fp16-as-eight-bytes-undeclared", framed(inputs(one("A", "FP16", "[2]", 4)), bytes(16)), ["SIZES-FILL"]),
-    ("size-of-elements", framed(inputs(one("A", "INT32", "[2]", 2)), I2_BYTES), ["SIZE"]),
-    ("size-negative", framed(inputs(one("A", "INT32", "[2]", -8)), I2_BYTES), ["SIZE"]),
-    ("size-of-texts-without-prefixes", framed(inputs(one("B", "BYTES", "[2]", 3)), TEXT_BYTES), ["SIZE"]),
+    ("size-of-another-datatype", framed(inputs(make_sized_input("A", "INT32", "[2]", 16)), I2_BYTES), ["SIZE"]),
+    ("fp16-as-eight-bytes", framed(inputs(make_sized_input("A", "FP16", "[2]", 16)), bytes(16)), ["SIZE"]),
+    (
+        "fp16-as-eight-bytes-undeclared",
+        framed(inputs(make_sized_input("A", "FP16", "[2]", 4)), bytes(16)),
+        ["SIZES-FILL"],
+    ),
+    ("size-of-elements", framed(inputs(make_sized_input("A", "INT32", "[2]", 2)), I2_BYTES), ["SIZE"]),
+    ("size-negative", framed(inputs(make_sized_input("A", "INT32", "[2]", -8)), I2_BYTES), ["SIZE"]),
+    ("size-of-texts-without-prefixes", framed(inputs(make_sized_input("B", "BYTES", "[2]", 3)), TEXT_BYTES), ["SIZE"]),
     (
         "sizes-swapped",
-        framed(inputs(one("A", "INT32", "[2]", 11), one("B", "BYTES", "[2]", 8)), I2_BYTES + TEXT_BYTES),
+        framed(
+            inputs(make_sized_input("A", "INT32", "[2]", 11), make_sized_input("B", "BYTES", "[2]", 8)),
+            I2_BYTES + TEXT_BYTES,
+        ),
         ["SIZE"],
     ),
     ("data-short", framed(inputs(I2), I2_BYTES[:-1]), ["SIZES-FILL"]),
@@ -219,18 +234,38 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("data-padded-before", framed(inputs(TEXT), b"\0" + TEXT_BYTES), ["SIZES-FILL"]),
     ("second-tensor-left-out", framed(inputs(TEXT, BOOL), TEXT_BYTES), ["SIZES-FILL"]),
     # elements
-    ("texts-without-prefix", framed(inputs(one("B", "BYTES", "[1]", 3)), b"abc"), ["BYTES"]),
-    ("texts-big-endian", framed(inputs(one("B", "BYTES", "[1]", 7)), octets("00000003 616263")), ["BYTES"]),
-    ("texts-prefix-of-8", framed(inputs(one("B", "BYTES", "[1]", 11)), octets("0300000000000000 616263")), ["BYTES"]),
-    ("texts-with-nul-behind", framed(inputs(one("B", "BYTES", "[1]", 8)), octets("03000000 61626300")), ["BYTES"]),
-    ("texts-too-few", framed(inputs(one("B", "BYTES", "[3]", 11)), TEXT_BYTES), ["BYTES"]),
-    ("bool-255", framed(inputs(BOOL), octets("ff 00 ff")), ["BOOL"]),
+    ("texts-without-prefix", framed(inputs(make_sized_input("B", "BYTES", "[1]", 3)), b"abc"), ["BYTES"]),
+    (
+        "texts-big-endian",
+        framed(inputs(make_sized_input("B", "BYTES", "[1]", 7)), parse_hex("00000003 616263")),
+        ["BYTES"],
+    ),
+    (
+        "texts-prefix-of-8",
+        framed(inputs(make_sized_input("B", "BYTES", "[1]", 11)), parse_hex("0300000000000000 616263")),
+        ["BYTES"],
+    ),
+    (
+        "texts-with-nul-behind",
+        framed(inputs(make_sized_input("B", "BYTES", "[1]", 8)), parse_hex("03000000 61626300")),
+        ["BYTES"],
+    ),
+    ("texts-too-few", framed(inputs(make_sized_input("B", "BYTES", "[3]", 11)), TEXT_BYTES), ["BYTES"]),
+    ("bool-255", framed(inputs(BOOL), parse_hex("ff 00 ff")), ["BOOL"]),
     ("bool-behind-one-number", framed(inputs(BOOL1, I1), I1_BYTES + b"\x01"), ["ORDER"]),
-    ("bool-255-beside-zeros", framed(inputs(BOOL1, I1), b"\xff" + octets("01000000")), ["BOOL"]),
+    ("bool-255-beside-zeros", framed(inputs(BOOL1, I1), b"\xff" + parse_hex("01000000")), ["BOOL"]),
     ("bool-as-text", framed(inputs(BOOL), b"101"), ["BOOL"]),
-    ("bool-255-beside-another", framed(inputs(BOOL, one("D", "INT8", "[3]", 3)), octets("ff00ff 010001")), ["BOOL"]),
+    (
+        "bool-255-beside-another",
+        framed(inputs(BOOL, make_sized_input("D", "INT8", "[3]", 3)), parse_hex("ff00ff 010001")),
+        ["BOOL"],
+    ),
     ("texts-behind-numbers-first", framed(inputs(I2, TEXT), TEXT_BYTES + I2_BYTES), ["ORDER"]),
-    ("two-texts", framed(inputs(TEXT, one("B2", "BYTES", "[1]", 5)), octets("01000000 7a") + TEXT_BYTES), ["ORDER"]),
+    (
+        "two-texts",
+        framed(inputs(TEXT, make_sized_input("B2", "BYTES", "[1]", 5)), parse_hex("01000000 7a") + TEXT_BYTES),
+        ["ORDER"],
+    ),
     ("by-name", framed(inputs(TEXT, PLAIN, I2, BOOL), I2_BYTES + TEXT_BYTES + BOOL_BYTES), ["ORDER"]),
     (
         "reversed-of-six",
@@ -246,12 +281,12 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     # raw
     ("raw-without-header", raw(I2_BYTES, count=None), ["RAW"]),
     ("raw-with-the-length-of-the-body", raw(I2_BYTES, count="8"), ["RAW"]),
-    ("raw-of-255-with-the-length-of-the-body", raw(octets("ff fe 00"), count="3"), ["RAW"]),
+    ("raw-of-255-with-the-length-of-the-body", raw(parse_hex("ff fe 00"), count="3"), ["RAW"]),
     ("utf-16-as-octets", plain(inputs(PLAIN).encode("utf-16"), kind=OCTETS), ["JSON"]),
     # two faults
     (
         "header-missing-and-size-off",
-        framed(inputs(one("A", "INT32", "[2]", 9)), I2_BYTES, count=None),
+        framed(inputs(make_sized_input("A", "INT32", "[2]", 9)), I2_BYTES, count=None),
         ["HEADER", "SIZE"],
     ),
     ("path-and-classes", replace(asking('{"classification":"2"}'), path="/infer"), ["POST", "CLASSIFICATION"]),

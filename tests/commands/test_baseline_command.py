@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from conformance.commands.main import main
-from conformance.judging.baseline_file import NO_REASON
+from conformance.judging.baseline_file import DEFAULT_REASON
 
 ROOT = Path(__file__).parents[2]
 ENTRY = '[[known]]\ncheck = "ordering.response-follows-its-json"\nreason = "r"\n'
@@ -28,7 +28,7 @@ def test_baselines_that_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     [
         ("[[known]]\n", "known.0: 'reason' is a required property"),
         ("[[known]\n", "not TOML: Expected ']]' at the end of an array declaration (at line 1, column 8)"),
-        (ENTRY.replace('"r"', f'"{NO_REASON}"'), f"{LABEL}: give a reason instead of {NO_REASON!r}"),
+        (ENTRY.replace('"r"', f'"{DEFAULT_REASON}"'), f"{LABEL}: give a reason instead of {DEFAULT_REASON!r}"),
         (ENTRY + "expires = 2020-01-31\n", f"{LABEL}: expired on 2020-01-31"),
         (ENTRY.replace("its", "whose"), f"{LABEL.replace('its', 'whose')}: this suite has no such check"),
         (ENTRY + 'requirement = "BIN-X"\n', f"{LABEL}: this suite has no requirement BIN-X"),

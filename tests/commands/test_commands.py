@@ -12,7 +12,7 @@ from conformance import __version__
 from conformance.commands import main
 from conformance.pages import pages
 from conformance.roles import roles
-from conformance.terms import ledger
+from conformance.spec import ledger
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_explain_unknown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_requirements_prints_the_index(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["requirements"]) == 0
-    assert capsys.readouterr().out == pages.index()
+    assert capsys.readouterr().out == pages.render_index()
 
 
 def test_requirements_writes_pages_without_results_where_there_are_none(
@@ -73,7 +73,7 @@ def test_requirements_that_cannot_be_written(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().err == f"oip-conformance: error: cannot write {tmp_path / 'file'}: File exists\n"
 
 
-class Replaced(Exception):  # noqa: N818 (not an error: it ends the process as execv would)
+class ProcessReplacement(Exception):  # noqa: N818 (not an error: it ends the process as execv would)
     """The process has become another program."""
 
 
@@ -84,7 +84,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
 
     def execv(path: str, command: list[str]) -> None:
         found.append((path, command))
-        raise Replaced
+        raise ProcessReplacement
 
     monkeypatch.setattr(os, "execv", execv)
     return found
@@ -92,14 +92,14 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("arguments", [["--port", "0"], ["--help"], ["--fault", "a", "--", "-x"], []])
 def test_serve_becomes_the_reference_server(arguments: list[str], calls: list[tuple[str, list[str]]]) -> None:
-    with pytest.raises(Replaced):
+    with pytest.raises(ProcessReplacement):
         main.main(["serve", *arguments])
     assert calls == [(sys.executable, [sys.executable, "-m", "reference_server", *arguments])]
 
 
 @pytest.mark.parametrize("options", [[], ["-k", "ordering", "-n", "2"], ["--target-grpc=h:1", "--help"]])
 def test_run_becomes_pytest(options: list[str], calls: list[tuple[str, list[str]]]) -> None:
-    with pytest.raises(Replaced):
+    with pytest.raises(ProcessReplacement):
         main.main(["run", "http://h:8000", *options])
     assert calls == [(sys.executable, [sys.executable, "-m", "pytest", "--target-url=http://h:8000", *options])]
 

@@ -8,16 +8,18 @@ import pytest
 
 from conformance.commands import main, sources
 from conformance.commands.sentences_page import render
-from conformance.terms.documents import Document, Sentence, documents, sentences
-from conformance.terms.sentence_places import digest
+from conformance.spec.documents import Document, Sentence, load_documents, load_sentences
+from conformance.spec.sentence_places import compute_digest
 
 FISH = Document("fish", "Fish", "https://fish", copy="fish.md")
 BIRDS = Document("birds", "Birds", "https://birds", copy="birds.md")
 RULES = Document("rules", "Rules", "https://rules")
 KNOWN = (
-    Sentence("fish.red", FISH, "Fish", "Red fish", "swim", digest("Red fish swim"), "red ones swim"),
-    Sentence("fish.blue", FISH, "Fish", "Blue fish sleep", sha256=digest("Blue fish sleep"), gist="blue ones sleep"),
-    Sentence("birds.fly", BIRDS, "Birds", "Birds", "fly", digest("Birds fly"), "birds fly"),
+    Sentence("fish.red", FISH, "Fish", "Red fish", "swim", compute_digest("Red fish swim"), "red ones swim"),
+    Sentence(
+        "fish.blue", FISH, "Fish", "Blue fish sleep", sha256=compute_digest("Blue fish sleep"), gist="blue ones sleep"
+    ),
+    Sentence("birds.fly", BIRDS, "Birds", "Birds", "fly", compute_digest("Birds fly"), "birds fly"),
     Sentence("rules.one", RULES, "1 One", anchor="section-1"),
 )
 TEXTS = {"fish.md": "# Fish\nRed fish\nswim.\n\nBlue fish sleep.", "birds.md": "Birds  fly."}
@@ -112,8 +114,8 @@ def test_page() -> None:
 
 
 def test_the_command_prints_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sources, "sentences", sentences)
+    monkeypatch.setattr(sources, "sentences", load_sentences)
     assert main.main(["sources", "page"]) == 0
     printed = capsys.readouterr().out
-    assert [title for title in documents() if f"\n## {documents()[title].title}\n" not in printed] == []
-    assert printed.count("\n| ") > len(sentences())
+    assert [title for title in load_documents() if f"\n## {load_documents()[title].title}\n" not in printed] == []
+    assert printed.count("\n| ") > len(load_sentences())

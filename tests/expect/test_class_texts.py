@@ -56,7 +56,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "expected"), ACCEPTED)
 def test_a_class_is_parsed(text: str, expected: ClassText) -> None:
     assert class_texts.parse(text) == expected
-    assert class_texts.understand(text) == expected
+    assert class_texts.parse_leniently(text) == expected
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
@@ -83,7 +83,7 @@ def test_what_is_no_class_is_refused(text: str, message: str) -> None:
     ],
 )
 def test_a_class_written_wrongly_is_understood(text: str, expected: ClassText | None) -> None:
-    assert class_texts.understand(text) == expected
+    assert class_texts.parse_leniently(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_class_written_wrongly_is_understood(text: str, expected: ClassText | 
     ],
 )
 def test_a_text_is_the_value_of_a_score(text: str, score: float, same: bool) -> None:
-    assert class_texts.same_value(text, score) is same
+    assert class_texts.is_same_value(text, score) is same
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ HIGHEST: list[tuple[str, list[Any], int, list[int]]] = [
 
 @pytest.mark.parametrize(("dtype", "scores", "count", "expected"), HIGHEST)
 def test_the_highest_scores(dtype: str, scores: list[Any], count: int, expected: list[int]) -> None:
-    assert class_texts.highest(np.array(scores, dtype), count) == expected
+    assert class_texts.find_highest(np.array(scores, dtype), count) == expected
 
 
 SCORES = np.array([1.5, 5.25, 10.0, 4.0], "<f4")
@@ -185,28 +185,30 @@ LISTS = [
 def test_what_a_list_of_classes_says(texts: list[str], yes: str) -> None:
     listed = [class_texts.parse(text) for text in texts]
     answers = {
-        "agree": class_texts.agree(listed, SCORES),
-        "values": class_texts.values_are_highest(listed, SCORES),
-        "index": class_texts.are_highest(class_texts.by_index(listed, SCORES), SCORES),
-        "value": class_texts.are_highest(class_texts.by_value(listed, SCORES), SCORES),
+        "agree": class_texts.has_matching_indices(listed, SCORES),
+        "values": class_texts.has_highest_values(listed, SCORES),
+        "index": class_texts.are_highest(class_texts.find_scores_by_index(listed, SCORES), SCORES),
+        "value": class_texts.are_highest(class_texts.find_scores_by_value(listed, SCORES), SCORES),
     }
     assert [name for name, answer in answers.items() if answer] == yes.split()
 
 
 def test_indices_can_be_counted_from_one() -> None:
     listed = [class_texts.parse(text) for text in ("10:3", "5.25:2", "4:4", "1.5:1")]
-    assert class_texts.by_index(listed, SCORES, first=1) == [10.0, 5.25, 4.0, 1.5]
+    assert class_texts.find_scores_by_index(listed, SCORES, first=1) == [10.0, 5.25, 4.0, 1.5]
 
 
 def test_large_integers_are_told_apart() -> None:
     scores = np.array([2**53, 2**53 + 1, 2**64 - 1], "<u8")
-    assert class_texts.nearest(class_texts.parse("9007199254740993:0"), scores) == 1
-    assert class_texts.nearest(class_texts.parse("18446744073709551615:0"), scores) == 2
+    assert class_texts.find_nearest(class_texts.parse("9007199254740993:0"), scores) == 1
+    assert class_texts.find_nearest(class_texts.parse("18446744073709551615:0"), scores) == 2
 
 
 def test_nan_and_infinities_have_a_nearest_score() -> None:
     scores = np.array([1, -np.inf, np.inf], "<f4")
-    assert [class_texts.nearest(class_texts.parse(f"{value}:0"), scores) for value in ("inf", "-inf", "2", "nan")] == [
+    assert [
+        class_texts.find_nearest(class_texts.parse(f"{value}:0"), scores) for value in ("inf", "-inf", "2", "nan")
+    ] == [
         2,
         1,
         0,
@@ -229,7 +231,11 @@ FAULTS = [
 @pytest.mark.parametrize(("texts", "kept"), FAULTS)
 def test_rules_tell_faults_apart(texts: list[str], kept: str) -> None:
     listed = [class_texts.parse(text) for text in texts]
-    rules = {"order": class_texts.in_order, "values": class_texts.values_right, "indices": class_texts.indices_right}
+    rules = {
+        "order": class_texts.is_in_order,
+        "values": class_texts.has_right_values,
+        "indices": class_texts.has_right_indices,
+    }
     assert [name for name, rule in rules.items() if rule(listed, SCORES)] == kept.split()
 
 
@@ -245,7 +251,7 @@ def test_rules_tell_faults_apart(texts: list[str], kept: str) -> None:
 )
 def test_ties_may_stand_in_any_order(texts: list[str], right: bool) -> None:
     scores = np.array([1, 2, 1, 2], "<i4")
-    assert class_texts.ties_in_order([class_texts.parse(text) for text in texts], scores) is right
+    assert class_texts.is_ordered_without_repeats([class_texts.parse(text) for text in texts], scores) is right
 
 
 @pytest.mark.parametrize(
@@ -266,4 +272,4 @@ def test_indices_of_a_batch_count_alike(first: list[str], second: list[str], ali
     items = [
         ([class_texts.parse(text) for text in texts], row) for texts, row in zip((first, second), scores, strict=True)
     ]
-    assert class_texts.counted_alike(items) is alike
+    assert class_texts.is_ranked_per_item(items) is alike

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from conformance.expect.difference import difference
+from conformance.expect.difference import find_difference
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, decode
 
-LARGEST = {
+MAX_FINITE = {
     "FP16": 65504.0,
     "BF16": (2 - 2**-7) * 2.0**127,
     "FP32": 3.4028235e38,
@@ -27,13 +27,13 @@ def output(tensor: Tensor) -> Output:
 
 def differ(datatype: str, expected: float, actual: float) -> bool:
     right, wrong = (Tensor.of("OUT", datatype, [value]) for value in (expected, actual))
-    return difference(right, output(wrong), b"", through_json=True) is not None
+    return find_difference(right, output(wrong), b"", through_json=True) is not None
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("datatype", LARGEST)
+@pytest.mark.parametrize("datatype", MAX_FINITE)
 def test_nothing_finite_is_near_infinity(datatype: str, sign: int) -> None:
-    infinite, largest = sign * math.inf, sign * LARGEST[datatype]
+    infinite, largest = sign * math.inf, sign * MAX_FINITE[datatype]
     assert differ(datatype, infinite, largest)
     assert differ(datatype, largest, infinite)
     assert differ(datatype, infinite, 1.0)
@@ -53,9 +53,9 @@ SIGNALLING = {"FP16": b"\x01\x7c", "BF16": b"\xa0\x7f", "FP32": b"\0\0\xa0\x7f",
 def test_a_signalling_nan_is_compared_without_a_warning(datatype: str) -> None:
     nan = Tensor("OUT", datatype, (1,), decode(datatype, (1,), SIGNALLING[datatype]))
     one = Tensor.of("OUT", datatype, [1.0])
-    assert difference(nan, output(nan), b"", through_json=True) is None
-    assert difference(one, output(nan), b"", through_json=True) is not None
-    assert difference(nan, output(one), b"", through_json=True) is not None
+    assert find_difference(nan, output(nan), b"", through_json=True) is None
+    assert find_difference(one, output(nan), b"", through_json=True) is not None
+    assert find_difference(nan, output(one), b"", through_json=True) is not None
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ TOLD = [
 
 @pytest.mark.parametrize(("right", "wrong", "expected", "actual"), TOLD)
 def test_a_message_shows_the_first_wrong_element(right: Tensor, wrong: Tensor, expected: str, actual: str) -> None:
-    found = difference(right, output(wrong), b"", through_json=False)
+    found = find_difference(right, output(wrong), b"", through_json=False)
     assert found is not None
     assert (found.expected, found.actual) == (expected, actual)
 
 
 def test_a_message_says_what_stands_where_there_is_no_datatype_or_shape() -> None:
     wrong = Finding("shape-invalid", "outputs[0].shape", None, "an array of dimensions", "[-1]")
-    found = difference(COUNT, Output(0, "OUT", "", None, False, None, findings=(wrong,)), b"")
+    found = find_difference(COUNT, Output(0, "OUT", "", None, False, None, findings=(wrong,)), b"")
     assert found is not None
     assert (found.expected, found.actual) == (
         "OUT with datatype INT32 and shape [10]",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.expect.expectation import Expectation, expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
@@ -120,7 +120,7 @@ def test_accepted(answer: Reply, ask: Ask) -> None:
 
 @pytest.mark.parametrize(("answer", "ask", "text"), REFUSED)
 def test_refused(answer: Reply, ask: Ask, text: str) -> None:
-    with pytest.raises(Unmet) as unmet:
+    with pytest.raises(UnmetError) as unmet:
         ask(expect(answer, "BIN-ORDER-O"))
     assert str(unmet.value).startswith(text)
     assert unmet.value.requirement == "BIN-ORDER-O"
@@ -129,7 +129,7 @@ def test_refused(answer: Reply, ask: Ask, text: str) -> None:
 
 def test_the_first_wrong_byte_is_known() -> None:
     wrong = reply([TEXTS_OUT], bytes.fromhex("01000000 61 01000000 fe"))
-    with pytest.raises(Unmet) as unmet:
+    with pytest.raises(UnmetError) as unmet:
         expect(wrong).tensors([TEXTS])
     assert unmet.value.offset == len(wrong.body) - 5
 
@@ -143,5 +143,5 @@ def test_decimals_in_json_are_right_when_near(value: float, same: bool) -> None:
     if same:
         assert expect(answer).tensors([expected])
     else:
-        with pytest.raises(Unmet):
+        with pytest.raises(UnmetError):
             expect(answer).tensors([expected])

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.expect.difference import difference
-from conformance.expect.transforms import elsewhere, recognised
-from conformance.wire.response import take_apart
+from conformance.expect.difference import find_difference
+from conformance.expect.transforms import describe_misplacement, describe_transform
+from conformance.wire.response import parse
 from conformance.wire.tensor import Tensor
 
 
@@ -40,16 +40,18 @@ def array(datatype: str, elements: list[Any], shape: tuple[int, ...] | None = No
 def test_what_is_recognised(
     datatype: str, shape: tuple[int, ...], right: list[Any], wrong: list[Any], words: str
 ) -> None:
-    assert recognised(array(datatype, right, shape), array(datatype, wrong, shape), datatype) == words
+    assert describe_transform(array(datatype, right, shape), array(datatype, wrong, shape), datatype) == words
 
 
 def test_other_shapes_are_not_compared() -> None:
-    assert recognised(array("INT32", [1, 2]), array("INT32", [1, 2, 3]), "INT32") == ""
+    assert describe_transform(array("INT32", [1, 2]), array("INT32", [1, 2, 3]), "INT32") == ""
 
 
 def test_bytes_that_stand_elsewhere() -> None:
-    assert elsewhere(b"abcd", b"{}....abcd", 2) == "its bytes stand at byte 6 of the answer, not at 2"
-    assert [elsewhere(*case) for case in ((b"abcd", b"abcd", 0), (b"abcd", b"x", 0), (b"ab", b"{}ab", 0))] == [
+    assert describe_misplacement(b"abcd", b"{}....abcd", 2) == "its bytes stand at byte 6 of the answer, not at 2"
+    assert [
+        describe_misplacement(*case) for case in ((b"abcd", b"abcd", 0), (b"abcd", b"x", 0), (b"ab", b"{}ab", 0))
+    ] == [
         "",
         "",
         "",
@@ -59,7 +61,7 @@ def test_bytes_that_stand_elsewhere() -> None:
 def test_the_message_says_so() -> None:
     head = b'{"outputs":[{"name":"X","datatype":"INT32","shape":[2],"parameters":{"binary_data_size":8}}]}'
     body = head + bytes.fromhex("00000001 00000002")
-    answer = take_apart(body, str(len(head)))
-    found = difference(Tensor.of("X", "INT32", [1, 2]), answer.output("X"), body)
+    answer = parse(body, str(len(head)))
+    found = find_difference(Tensor.of("X", "INT32", [1, 2]), answer.output("X"), body)
     assert found is not None
     assert found.actual.endswith("; it is the expected tensor with the bytes of each element in reverse (big-endian)")

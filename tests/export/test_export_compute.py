@@ -62,7 +62,7 @@ def as_exported(array: Array, datatype: str) -> Array:
 def test_models_compute_what_the_suite_expects(name: str, salt: int, compute: ModuleType) -> None:
     model = Model(roles.load()[name], name, salt)
     sample = model.sample(batch=1 + salt % 8)
-    role = formats.plain(model.role)
+    role = formats.describe_role(model.role)
     compute.check(role, [(tensor.name, tensor.datatype, tensor.shape) for tensor in reversed(sample)])
     given = {tensor.name: as_exported(tensor.array, tensor.datatype) for tensor in reversed(sample)}
     answered = compute.run(role, given)
@@ -106,13 +106,14 @@ CASES: list[tuple[str, dict[str, Array], list[Array]]] = [
 def test_models_compute_by_hand(
     name: str, inputs: dict[str, Array], outputs: Sequence[Array], compute: ModuleType
 ) -> None:
-    answered = compute.run(formats.plain(roles.load()[name]), inputs)
+    answered = compute.run(formats.describe_role(roles.load()[name]), inputs)
     assert [(array.dtype, array.tolist()) for array in answered] == [(each.dtype, each.tolist()) for each in outputs]
 
 
 def test_nan_stays_nan_in_bf16(compute: ModuleType) -> None:
     (bits,) = compute.run(
-        formats.plain(roles.load()["cast_fp32_bf16"]), {"INPUT": np.array([0x7F800001, 0xFFFFFFFF], "<u4").view("<f4")}
+        formats.describe_role(roles.load()["cast_fp32_bf16"]),
+        {"INPUT": np.array([0x7F800001, 0xFFFFFFFF], "<u4").view("<f4")},
     )
     assert [(word & 0x7F80, word & 0x007F > 0) for word in bits.tolist()] == [(0x7F80, True), (0x7F80, True)]
 
@@ -129,7 +130,7 @@ def test_nan_stays_nan_in_bf16(compute: ModuleType) -> None:
 )
 def test_values_that_models_refuse(name: str, inputs: dict[str, Array], message: str, compute: ModuleType) -> None:
     with pytest.raises(compute.RefusedError, match=message):
-        compute.run(formats.plain(roles.load()[name]), inputs)
+        compute.run(formats.describe_role(roles.load()[name]), inputs)
 
 
 GOOD = ("INPUT", "INT32", [2, 3])
@@ -155,7 +156,7 @@ GOOD = ("INPUT", "INT32", [2, 3])
 def test_inputs_are_held_against_the_role(
     name: str, given: list[tuple[str, str, list[int]]], message: str, compute: ModuleType
 ) -> None:
-    role = formats.plain(roles.load()[name])
+    role = formats.describe_role(roles.load()[name])
     if message:
         with pytest.raises(compute.RefusedError, match=message):
             compute.check(role, given)
@@ -205,7 +206,7 @@ def test_a_view_is_written_row_by_row(tensors: ModuleType) -> None:
 # --- Dynamo ----------------------------------------------------------------------------------------------------------
 
 
-def asked(engine: Any, *tensors: dict[str, Any], outputs: tuple[str, ...] = ()) -> dict[str, Any]:
+def run_engine(engine: Any, *tensors: dict[str, Any], outputs: tuple[str, ...] = ()) -> dict[str, Any]:
     async def answer() -> dict[str, Any]:
         listed = [{"name": name} for name in outputs]
         (item,) = [item async for item in engine.generate({"tensors": tensors, "outputs": listed})]
@@ -220,8 +221,8 @@ def dynamo_tensor(name: str, datatype: str, shape: list[int], values: list[Any])
 
 
 def test_dynamo_tensors_are_lists(frontend: ModuleType) -> None:
-    engine = frontend.RoleEngine("m", formats.plain(roles.load()["identity_bytes"]))
-    answer = asked(engine, dynamo_tensor("INPUT", "Bytes", [2], [[255, 0], []]))
+    engine = frontend.RoleEngine("m", formats.describe_role(roles.load()["identity_bytes"]))
+    answer = run_engine(engine, dynamo_tensor("INPUT", "Bytes", [2], [[255, 0], []]))
     assert answer == {
         "model": "m",
         "tensors": [dynamo_tensor("OUTPUT", "Bytes", [2], [[255, 0], []])],
@@ -230,12 +231,12 @@ def test_dynamo_tensors_are_lists(frontend: ModuleType) -> None:
 
 
 def test_dynamo_leaves_the_choice_of_outputs_to_the_engine(frontend: ModuleType) -> None:
-    engine = frontend.RoleEngine("m", formats.plain(roles.load()["add_sub"]))
+    engine = frontend.RoleEngine("m", formats.describe_role(roles.load()["add_sub"]))
     tensors = [dynamo_tensor(name, "Int32", [1], [value]) for name, value in (("B", 2), ("A", 7))]
-    assert asked(engine, *tensors, outputs=("DIFFERENCE",))["tensors"] == [
+    assert run_engine(engine, *tensors, outputs=("DIFFERENCE",))["tensors"] == [
         dynamo_tensor("DIFFERENCE", "Int32", [1], [5])
     ]
     with pytest.raises(frontend.InvalidArgument, match="there is no output 'NONE'"):
-        asked(engine, *tensors, outputs=("NONE",))
+        run_engine(engine, *tensors, outputs=("NONE",))
     with pytest.raises(frontend.InvalidArgument, match="the inputs are"):
-        asked(engine, tensors[0])
+        run_engine(engine, tensors[0])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import running
+import server_process
 
 from conformance import judge
 from conformance.export import export
@@ -31,9 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def url(folder: Path) -> Iterator[str]:
     """The URL of its server, started by the command of its README."""
     (line,) = [line for line in (folder / "README.md").read_text().splitlines() if line.strip().startswith("uvicorn ")]
-    (port,) = running.free_ports(1)
+    (port,) = server_process.find_free_ports(1)
     command = [sys.executable, "-m", *shlex.split(line.replace("8000", str(port)))]
-    server = running.start(command, folder, os.environ, {"http": f"127.0.0.1:{port}"}, folder.parent)
+    server = server_process.start(command, folder, os.environ, {"http": f"127.0.0.1:{port}"}, folder.parent)
     yield f"http://127.0.0.1:{port}"
     server.stop()
 

@@ -12,22 +12,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import outcome
+import known_failures
 import pytest
 import recipe
-import running
-from outcome import Known
-from versions import RECIPES
+import server_process
+from known_failures import KnownFailure
+from recipes import RECIPES
 
 from conformance import checks
 from conformance.export import FORMATS
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row, all_rows
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row, list_rows
 from tests.support import grpc_serving
 from tests.support.tables import on_each
 
 TARGETS = Path(__file__).parents[2] / "targets"
-ROWS = all_rows(checks.load())
+ROWS = list_rows(checks.load())
 ENTRIES = [(name, known) for name in RECIPES for known in RECIPES[name].known]
 
 
@@ -79,7 +79,7 @@ def test_every_package_is_pinned(name: str) -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_names_no_place_that_is_not_there(name: str, tmp_path: Path) -> None:
-    target, place = RECIPES[name], recipe.Place(tmp_path)
+    target, place = RECIPES[name], recipe.WorkFolder(tmp_path)
     texts = [*target.command, *target.environment.values(), *target.copies, *target.copies.values()]
     filled = [place.fill(text, (8000, 8001, 8002)) for text in [*texts, target.library, target.library_hint]]
     assert "{" not in "".join(filled)
@@ -88,7 +88,7 @@ def test_a_recipe_names_no_place_that_is_not_there(name: str, tmp_path: Path) ->
 
 
 @on_each(ENTRIES)
-def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: Known) -> None:
+def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: KnownFailure) -> None:
     rows = [(check, row) for check, row in ROWS if check.id == known.check and fnmatchcase(row.id, known.rows)]
     assert rows, f"{name}: no such check, or no such row"
     assert known.requirement in ledger.load()
@@ -101,7 +101,7 @@ def test_no_row_is_known_twice(name: str) -> None:
     assert [label(check, row) for check, row in ROWS if len(fitting(entries, check, row)) > 1] == []
 
 
-def fitting(entries: list[Known], check: Check, row: Row) -> list[Known]:
+def fitting(entries: list[KnownFailure], check: Check, row: Row) -> list[KnownFailure]:
     plain = {"check": check.id, "row": row.id}
     return [known for known in entries if known.fits(plain)]
 
@@ -120,11 +120,11 @@ def judged(row: str, result: str, requirement: str | None = None, check: str = "
     return {**rows, "message": "got 200", "failure": failure}
 
 
-def known(rows: str, requirement: str = "A-1") -> Known:
-    return Known("sizes.a-check", rows, requirement, "why")
+def known(rows: str, requirement: str = "A-1") -> KnownFailure:
+    return KnownFailure("sizes.a-check", rows, requirement, "why")
 
 
-COMPARED: list[tuple[list[dict[str, Any]], list[Known], list[str]]] = [
+COMPARED: list[tuple[list[dict[str, Any]], list[KnownFailure], list[str]]] = [
     ([judged("a", "pass"), judged("b", "observed"), judged("c", "not_applicable")], [], []),
     ([judged("a", "fail", "A-1"), judged("b", "advisory", "B-2")], [known("a"), known("b", "B-2")], []),
     ([judged("a-1", "fail", "A-1"), judged("a-2", "fail", "A-1"), judged("b", "pass")], [known("a-*")], []),
@@ -149,9 +149,9 @@ COMPARED: list[tuple[list[dict[str, Any]], list[Known], list[str]]] = [
 
 
 @pytest.mark.parametrize(("rows", "entries", "differences"), COMPARED)
-def test_rows_are_compared(rows: list[dict[str, Any]], entries: list[Known], differences: list[str]) -> None:
+def test_rows_are_compared(rows: list[dict[str, Any]], entries: list[KnownFailure], differences: list[str]) -> None:
     report = {"rows": rows, "verdict": "nonconformant", "why": []}
-    assert outcome.compare(report, entries, {}, 1) == differences
+    assert known_failures.compare(report, entries, {}, 1) == differences
 
 
 @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ def test_rows_are_compared(rows: list[dict[str, Any]], entries: list[Known], dif
 )
 def test_the_ending_is_compared(wanted: dict[str, Any], differences: list[str]) -> None:
     report = {"rows": [], "verdict": "incomplete", "why": ["http://h offers nothing"]}
-    assert outcome.compare(report, [], wanted, 6) == differences
+    assert known_failures.compare(report, [], wanted, 6) == differences
 
 
 def test_what_only_a_baseline_needs_is_passed_over(tmp_path: Path) -> None:
     entry = 'check = "c"\nrows = "*"\nrequirement = "R"\nreason = "why"\nissue = "https://x"\nmessage = "got"\n'
     (tmp_path / "expected.toml").write_text(f"[[known]]\n{entry}")
-    assert outcome.read_known(tmp_path / "expected.toml", "1.0") == [Known("c", "*", "R", "why")]
+    assert known_failures.read_known(tmp_path / "expected.toml", "1.0") == [KnownFailure("c", "*", "R", "why")]
 
 
 def test_an_entry_may_be_of_some_versions(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_an_entry_may_be_of_some_versions(tmp_path: Path) -> None:
     entries = [entry.format("all"), entry.format("old") + 'versions = ["1.0", "1.1"]\n']
     (tmp_path / "expected.toml").write_text("".join(f"[[known]]\n{each}" for each in entries))
     for version, rows in (("1.0", ["all", "old"]), ("1.1", ["all", "old"]), ("2.0", ["all"])):
-        assert [known.rows for known in outcome.read_known(tmp_path / "expected.toml", version)] == rows
+        assert [known.rows for known in known_failures.read_known(tmp_path / "expected.toml", version)] == rows
 
 
 # --- starting and stopping -------------------------------------------------------------------------------------------
@@ -200,12 +200,14 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 
 def test_a_server_is_started_and_stopped_with_its_children(tmp_path: Path) -> None:
-    (port,) = running.free_ports(1)
+    (port,) = server_process.find_free_ports(1)
     held = tmp_path / "held"  # by the child, as long as it lives
     os.mkfifo(held)
     reader = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
     addresses = {"http": f"127.0.0.1:{port}"}
-    server = running.start([sys.executable, "-c", READY, str(port), str(held)], tmp_path, {}, addresses, tmp_path)
+    server = server_process.start(
+        [sys.executable, "-c", READY, str(port), str(held)], tmp_path, {}, addresses, tmp_path
+    )
     try:
         assert server.addresses == addresses
         server.check_alive()
@@ -215,52 +217,52 @@ def test_a_server_is_started_and_stopped_with_its_children(tmp_path: Path) -> No
     assert select.select([reader], [], [], 10)[0] == [reader]
     assert os.read(reader, 1) == b""
     os.close(reader)
-    with pytest.raises(running.RecipeError, match="ended by itself with status -15"):
+    with pytest.raises(server_process.RecipeError, match="ended by itself with status -15"):
         server.check_alive()
 
 
 def nowhere() -> dict[str, str]:
     """Return addresses where nobody listens."""
-    http, grpc = running.free_ports(2)
+    http, grpc = server_process.find_free_ports(2)
     return {"http": f"127.0.0.1:{http}", "grpc": f"127.0.0.1:{grpc}"}
 
 
 def test_a_server_that_ends_is_told_with_its_last_lines(tmp_path: Path) -> None:
     script = "print('no models'); raise SystemExit(3)"
-    with pytest.raises(running.RecipeError, match=r"ended by itself with status 3:\n    no models$"):
-        running.start([sys.executable, "-c", script], tmp_path, {}, nowhere(), tmp_path)
+    with pytest.raises(server_process.RecipeError, match=r"ended by itself with status 3:\n    no models$"):
+        server_process.start([sys.executable, "-c", script], tmp_path, {}, nowhere(), tmp_path)
 
 
 def test_a_server_that_is_never_ready_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "START_LIMIT", 0.5)
+    monkeypatch.setattr(server_process, "START_LIMIT", 0.5)
     script = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-    with pytest.raises(running.RecipeError, match="is not ready after 0 s"):
-        running.start([sys.executable, "-c", script], tmp_path, {}, nowhere(), tmp_path)
+    with pytest.raises(server_process.RecipeError, match="is not ready after 0 s"):
+        server_process.start([sys.executable, "-c", script], tmp_path, {}, nowhere(), tmp_path)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "server.log").read_text()), 0)
 
 
 def test_a_server_with_grpc_alone_says_there_that_it_is_ready() -> None:
-    with grpc_serving.serving() as server:
-        assert running.PROBES["grpc"](server.address)
-    assert not running.PROBES["grpc"](nowhere()["grpc"])
+    with grpc_serving.serve() as server:
+        assert server_process.PROBES["grpc"](server.address)
+    assert not server_process.PROBES["grpc"](nowhere()["grpc"])
 
 
 def test_free_ports_differ() -> None:
-    assert len(set(running.free_ports(20))) == 20
+    assert len(set(server_process.find_free_ports(20))) == 20
 
 
 def test_a_missing_library_is_named_with_where_it_comes_from(tmp_path: Path) -> None:
-    place = recipe.Place(tmp_path)
+    place = recipe.WorkFolder(tmp_path)
     place.python.parent.mkdir(parents=True)
     place.python.symlink_to(sys.executable)
     there = dataclasses.replace(RECIPES["triton"], environment={}, library="libc.so.6")
-    recipe.needs_library(there, place)
+    recipe.check_library(there, place)
     missing = dataclasses.replace(there, library="libnone{version}.so")
     with pytest.raises(
-        running.RecipeError, match=r"no shared library libnone3\.\d+\.so: Debian has it in the package lib"
+        server_process.RecipeError, match=r"no shared library libnone3\.\d+\.so: Debian has it in the package lib"
     ):
-        recipe.needs_library(missing, place)
+        recipe.check_library(missing, place)
 
 
 def test_tox_has_an_environment_for_each_recipe() -> None:

@@ -12,7 +12,7 @@ import clients
 import pytest
 
 from conformance.judging.selection import CLIENTS, collected_rows
-from conformance.terms import ledger
+from conformance.spec import ledger
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -25,7 +25,7 @@ def test_what_is_known_names_clients_rows_and_requirements() -> None:
     for known in clients.read_known():
         assert known.reason
         assert set(known.clients) <= names.keys(), known
-        assert ledger.requirement(known.requirement), known
+        assert ledger.get_requirement(known.requirement), known
         is_watched = known.check.startswith("client.watched-")
         assert is_watched or any(check == known.check and fnmatchcase(row, known.rows) for check, row in rows), known
 
@@ -37,10 +37,10 @@ def test_every_adapter_is_there() -> None:
 
 def test_an_adapter_is_judged_and_a_program_is_watched() -> None:
     found = clients.read_clients()
-    judged = clients.suite(found["kserve-rest"], Path("r.json"))
+    judged = clients.build_command(found["kserve-rest"], Path("r.json"))
     assert judged[:3] == [sys.executable, "-m", "pytest"]
     assert judged[-1] == f"--client-adapter={sys.executable} {clients.CLIENTS / 'adapters/kserve_rest.py'}"
-    watched = clients.suite(found["curl"], Path("r.json"))
+    watched = clients.build_command(found["curl"], Path("r.json"))
     assert watched[1:3] == ["client", "watch"]
     assert watched[-3:] == ["--", sys.executable, str(clients.CLIENTS / "curl_fixtures.py")]
 

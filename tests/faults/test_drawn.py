@@ -8,9 +8,9 @@ import hypothesis
 import pytest
 
 from conformance.judging.selection import collected_rows
-from conformance.terms.outcome import Outcome
+from conformance.spec.outcome import Outcome
 from reference_server import faults
-from tests.support.seeing import Server, judge_rows, see, serving
+from tests.support.sightings import Server, judge_rows, run_server, see
 
 EXPLORING = [case for case in collected_rows("explore") if case[0].explores]
 # Of the walk a few rows do: each draws from the same axes.
@@ -28,7 +28,7 @@ SEEN = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving() as started:
+    with run_server() as started:
         yield started
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from conformance.judging.selection import Subjects, collected_rows
-from conformance.terms import ledger
-from conformance.terms.extensions import TRANSPORTS
-from conformance.terms.ledger import Party
+from conformance.spec import ledger
+from conformance.spec.extensions import TRANSPORTS
+from conformance.spec.ledger import Party
 from reference_server import faults
-from tests.support import variations
-from tests.support.kill_matrix_page import line_of, render
-from tests.support.matrix import complaints, is_seen_by, load_all, run, strays
-from tests.support.seeing import Sighting
+from tests.support import valid_servers
+from tests.support.kill_matrix_page import format_line, render
+from tests.support.matrix import find_complaints, find_false_alarms, is_seen_by, load_all, run
+from tests.support.sightings import Sighting
 from tests.support.tables import on_each, own_name
 
 EVERYTHING = Subjects(robustness=True)
@@ -33,12 +33,12 @@ def sightings() -> dict[str, Sighting]:
 
 @pytest.mark.parametrize("name", faults.load())
 def test_a_fault_is_killed_exactly(name: str, sightings: dict[str, Sighting]) -> None:
-    assert complaints(sightings[name], faults.load()[name]) == []
+    assert find_complaints(sightings[name], faults.load()[name]) == []
 
 
-@pytest.mark.parametrize("name", variations.load())
+@pytest.mark.parametrize("name", valid_servers.load())
 def test_an_honest_server_fails_nothing(name: str, sightings: dict[str, Sighting]) -> None:
-    assert strays(sightings[name], variations.load()[name]) == []
+    assert find_false_alarms(sightings[name], valid_servers.load()[name]) == []
 
 
 @on_each([one.id for one in ledger.load().values() if one.party is Party.SERVER and one.level in ("MUST", "SHOULD")])
@@ -50,7 +50,7 @@ def test_a_requirement_has_a_fault(name: str) -> None:
 def checks_with_a_level() -> list[str]:
     """Return the checks of MUSTs and SHOULDs whose requests are the same each time."""
     levels = {
-        check.id: {ledger.requirement(name).level for name in check.requirements(row)}
+        check.id: {ledger.get_requirement(name).level for name in check.requirements(row)}
         for check, row in collected_rows("certify", dangerous=True, subjects=EVERYTHING, transports=TRANSPORTS)
     }
     return [name for name, found in levels.items() if found & {"MUST", "SHOULD"}]
@@ -78,4 +78,4 @@ def rows_of(page: str) -> list[list[str]]:
 def test_the_page_is_current(sightings: dict[str, Sighting]) -> None:
     page = (Path(__file__).parents[2] / "docs/kill-matrix.md").read_text(encoding="utf-8")
     known = faults.load()
-    assert rows_of(page) == rows_of(render(known, {name: line_of(known[name], sightings[name]) for name in known}))
+    assert rows_of(page) == rows_of(render(known, {name: format_line(known[name], sightings[name]) for name in known}))

@@ -16,8 +16,8 @@ import pytest
 
 from conformance.fleet.cluster import Cluster
 from conformance.fleet.fleet_error import FleetError
-from tests.support.servers import bundled, command
-from tests.support.small_fleets import index, written
+from tests.support.servers import run_bundled, run_command
+from tests.support.small_fleets import read_index, write_fleet
 
 TOKEN = "s3cret-of-the-worker"  # noqa: S105
 LITERAL = "s3cret-of-the-file"
@@ -67,13 +67,13 @@ def until(happens: Callable[[], bool]) -> None:
 
 def test_a_cluster_does_the_same_and_secrets_are_looked_up_there(tmp_path: Path, cluster: str, logs: Path) -> None:
     headers = f'headers = {{ Authorization = "Bearer ${{OIP_FLEET_TEST_TOKEN}}", X-Plain = "{LITERAL}" }}\n'
-    with bundled("--model=identity_int32") as url:
+    with run_bundled("--model=identity_int32") as url:
         dead = '[targets.dead]\nurl = "http://127.0.0.1:9"\ntimeout = 0.2\nlimits.retries = 0\n'
         lost = f'[targets.lost]\nurl = "{url}"\nheaders.X-Lost = "${{OIP_FLEET_NO_SUCH}}"\n'
-        written(tmp_path, f'{SMALL}{headers}[targets.a]\nurl = "{url}"\n{dead}{lost}')
-        done = command(tmp_path, "fleet", "fleet.toml", "-o", "out", "--scheduler", cluster)
+        write_fleet(tmp_path, f'{SMALL}{headers}[targets.a]\nurl = "{url}"\n{dead}{lost}')
+        done = run_command(tmp_path, "fleet", "fleet.toml", "-o", "out", "--scheduler", cluster)
     assert done.returncode == 6, done.stdout + done.stderr
-    by_name = {target["name"]: target for target in index(tmp_path)["targets"]}
+    by_name = {target["name"]: target for target in read_index(tmp_path)["targets"]}
     assert [by_name[name]["verdict"] for name in ("a", "dead", "lost")] == ["incomplete"] * 3
     assert by_name["lost"]["trouble"] == "usage"
     assert by_name["lost"]["why"][0].endswith("the environment has no variable OIP_FLEET_NO_SUCH")
@@ -86,7 +86,7 @@ def test_a_cluster_does_the_same_and_secrets_are_looked_up_there(tmp_path: Path,
 def test_nobody_goes_on_with_what_a_fleet_has_given_up(tmp_path: Path, cluster: str) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         port = silent.getsockname()[1]
-        written(tmp_path, f'{SMALL}timeout = 600\n[targets.a]\nurl = "http://127.0.0.1:{port}"\n')
+        write_fleet(tmp_path, f'{SMALL}timeout = 600\n[targets.a]\nurl = "http://127.0.0.1:{port}"\n')
         program = "import sys; from conformance.commands.main import main; sys.exit(main())"
         arguments = ["fleet", "fleet.toml", "-o", "out", "--scheduler", cluster]
         fleet = subprocess.Popen([sys.executable, "-c", program, *arguments], cwd=tmp_path)
@@ -94,7 +94,7 @@ def test_nobody_goes_on_with_what_a_fleet_has_given_up(tmp_path: Path, cluster: 
             fleet.terminate()
             assert fleet.wait() == 2
             until(lambda: not under_way(port))
-    assert index(tmp_path)["counts"]["not_run"] == 1
+    assert read_index(tmp_path)["counts"]["not_run"] == 1
 
 
 def under_way(port: int) -> bool:

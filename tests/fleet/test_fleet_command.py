@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from conformance.fleet import fleet_file
-from tests.support.servers import bundled, command
-from tests.support.small_fleets import index, of, written
+from tests.support.servers import run_bundled, run_command
+from tests.support.small_fleets import make_fleet_text, read_index, write_fleet
 
 PAGE = (Path(__file__).parents[2] / "docs/fleet.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -34,10 +34,13 @@ never = ["b*", "c*", "d*", "e*", "g*", "h*", "j*", "m*", "o*", "r*", "st*", "w*"
 
 def test_the_example_of_the_page_works(tmp_path: Path) -> None:
     """Its first target, for the second is the same."""
-    assert [target.name for target in fleet_file.load(written(tmp_path, EXAMPLES[0])).targets] == ["stable", "canary"]
-    written(tmp_path, EXAMPLES[0].partition("[targets.canary]")[0])
+    assert [target.name for target in fleet_file.load(write_fleet(tmp_path, EXAMPLES[0])).targets] == [
+        "stable",
+        "canary",
+    ]
+    write_fleet(tmp_path, EXAMPLES[0].partition("[targets.canary]")[0])
     assert "oip-conformance fleet fleet.toml -o fleet\n" in PAGE
-    done = command(tmp_path, "fleet", "fleet.toml", "-o", "fleet")
+    done = run_command(tmp_path, "fleet", "fleet.toml", "-o", "fleet")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-2:] == ["index: fleet/index.html", "1 target: 1 partial"]
     (found,) = json.loads((tmp_path / "fleet" / "index.json").read_text())["targets"]
@@ -48,7 +51,7 @@ def test_the_long_example_of_the_page_is_a_fleet_file(tmp_path: Path) -> None:
     (tmp_path / "targets").mkdir()
     (tmp_path / "targets" / "bert.toml").write_text('url = "http://bert"\n')
     (tmp_path / "endpoints.txt").write_text("http://a\n")
-    found = fleet_file.load(written(tmp_path, EXAMPLES[1]))
+    found = fleet_file.load(write_fleet(tmp_path, EXAMPLES[1]))
     assert [target.name for target in found.targets] == ["resnet-eu", "bert", "10.0.0.7-8000", "a"]
 
 
@@ -73,7 +76,7 @@ def test_usage_errors_are_one_line_and_status_4(
 ) -> None:
     from conformance.commands.main import main
 
-    written(tmp_path, of("a"))
+    write_fleet(tmp_path, make_fleet_text("a"))
     monkeypatch.chdir(tmp_path)
     try:
         status = main(["fleet", *arguments])
@@ -96,16 +99,16 @@ def test_other_commands_keep_their_status(capsys: pytest.CaptureFixture[str]) ->
 @pytest.fixture
 def half_silent(tmp_path: Path) -> Iterator[Path]:
     """Yield the folder of a fleet with a target that is judged at once, and one that never answers."""
-    with bundled("--model=identity_int32") as url, socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+    with run_bundled("--model=identity_int32") as url, socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         port = silent.getsockname()[1]
-        written(
+        write_fleet(
             tmp_path,
             f'{SMALL}timeout = 600\n[targets.quick]\nurl = "{url}"\n[targets.silent]\nurl = "http://127.0.0.1:{port}"\n',
         )
         yield tmp_path
 
 
-def begun(folder: Path) -> subprocess.Popen[bytes]:
+def start_fleet(folder: Path) -> subprocess.Popen[bytes]:
     """Start the fleet; return once a target is done and the other one is under way."""
     # A shell that runs the tests in the background has them ignore SIGINT, and all that they start.
     heeding = ("env", "--default-signal=INT,TERM", sys.executable)
@@ -116,7 +119,7 @@ def begun(folder: Path) -> subprocess.Popen[bytes]:
     return fleet
 
 
-def children(process: int) -> list[int]:
+def find_children(process: int) -> list[int]:
     """Return the children of a process, whichever of its threads has started them."""
     return [int(pid) for path in Path(f"/proc/{process}/task").glob("*/children") for pid in path.read_text().split()]
 
@@ -131,19 +134,19 @@ def is_there(process: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_fleet_with_all_its_children_and_an_index(half_silent: Path, number: int) -> None:
-    fleet = begun(half_silent)
-    left = children(fleet.pid)
+    fleet = start_fleet(half_silent)
+    left = find_children(fleet.pid)
     os.kill(fleet.pid, number)
     assert fleet.wait(timeout=60) == 2
     assert left
     assert not any(map(is_there, left))
-    counts = index(half_silent)["counts"]
+    counts = read_index(half_silent)["counts"]
     assert (counts["incomplete"], counts["not_run"]) == (1, 1)
 
 
 def test_a_fleet_that_was_killed_goes_on_where_it_was(half_silent: Path) -> None:
-    fleet = begun(half_silent)
-    left = children(fleet.pid)
+    fleet = start_fleet(half_silent)
+    left = find_children(fleet.pid)
     fleet.kill()
     fleet.wait()
     while any(map(is_there, left)):  # they end by themselves
@@ -151,10 +154,10 @@ def test_a_fleet_that_was_killed_goes_on_where_it_was(half_silent: Path) -> None
     (before,) = (half_silent / "out").glob("runs/*/quick/done.json")
     stamp = before.stat().st_mtime_ns
     text = (half_silent / "fleet.toml").read_text()
-    with bundled("--model=identity_int32") as url:
+    with run_bundled("--model=identity_int32") as url:
         head, _, _ = text.partition("[targets.silent]")
         (half_silent / "fleet.toml").write_text(f'{head}[targets.silent]\nurl = "{url}"\n')
-        done = command(half_silent, "fleet", "fleet.toml", "-o", "out")
+        done = run_command(half_silent, "fleet", "fleet.toml", "-o", "out")
     assert done.returncode == 6, done.stdout + done.stderr
     assert "going on with the run of " in done.stdout
     assert "1 of 2 targets are done" in done.stdout

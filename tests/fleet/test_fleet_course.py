@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from conformance.fleet import course, local
+from conformance.fleet import course, local_pool
 from conformance.fleet.cluster import Cluster
 from conformance.fleet.fleet_file import Limits
 from conformance.fleet.unit import Outcome, Unit
-from conformance.terms.extras import MissingExtraError
+from conformance.spec.extras import MissingExtraError
 from tests.support.small_fleets import Given
 from tests.support.small_reports import report
 
@@ -44,7 +44,7 @@ def test_a_verdict_is_never_tried_again() -> None:
 
 
 @dataclass
-class Deaf(Given):
+class SilentPool(Given):
     """A pool of which nothing ever comes."""
 
     looks: list[int] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Deaf(Given):
 
 def test_who_does_the_work_may_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(course, "LOOK", 0.01)
-    assert carried_out(Deaf(None, gone="the scheduler is gone")) == ([], "the scheduler is gone")
+    assert carried_out(SilentPool(None, gone="the scheduler is gone")) == ([], "the scheduler is gone")
 
 
 def test_a_pool_of_this_machine_does_so_many_at_once_and_can_be_stopped(tmp_path: Any) -> None:
@@ -70,7 +70,7 @@ def test_a_pool_of_this_machine_does_so_many_at_once_and_can_be_stopped(tmp_path
             pass
         return Outcome(unit.name, 0)
 
-    pool = local.LocalPool(1, lambda unit: tmp_path / unit.name, do)
+    pool = local_pool.LocalPool(1, lambda unit: tmp_path / unit.name, do)
     for unit in UNITS:
         pool.submit(unit, told.append)
     begun.wait()

@@ -11,12 +11,12 @@ from conformance.fleet import addresses, fleet_file, units
 from conformance.fleet.fleet_error import FleetError
 from conformance.fleet.fleet_file import Fleet, FleetTarget, Limits
 from conformance.fleet.unit import Unit
-from conformance.terms import files
-from tests.support.small_fleets import written
+from conformance.spec import files
+from tests.support.small_fleets import write_fleet
 
 
 def fleet(folder: Path, text: str) -> Fleet:
-    return fleet_file.load(written(folder, text))
+    return fleet_file.load(write_fleet(folder, text))
 
 
 def target(folder: Path, text: str, name: str = "a") -> FleetTarget:
@@ -24,7 +24,7 @@ def target(folder: Path, text: str, name: str = "a") -> FleetTarget:
 
 
 def unit(folder: Path, text: str, *, here: bool = True) -> Unit:
-    return units.units(fleet(folder, text), here=here)[0]
+    return units.make_units(fleet(folder, text), here=here)[0]
 
 
 def test_a_target_takes_what_the_defaults_say_and_it_does_not(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_targets_are_discovered_by_their_urls(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
-    assert addresses.name_of(url, ()) == name
+    assert addresses.make_name(url, ()) == name
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
 )
 def test_what_is_wrong_is_one_line_that_names_the_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(FleetError) as error:
-        units.units(fleet(tmp_path, text), here=True)
+        units.make_units(fleet(tmp_path, text), here=True)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert error.value.status == 4
@@ -164,7 +164,7 @@ def test_a_unit_shows_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         Host = "models"
         """,
     )
-    said = files.toml_of(found.target)
+    said = files.parse_toml(found.target)
     assert said["url"] == "http://a/base"
     assert said["headers"] == {"Authorization": "Bearer ${TOKEN}", "X-Key": f"@{tmp_path}/key", "Host": "models"}
     assert found.headers == ("X-Plain: s3cret-of-the-text", "X-Both: s3cret-of-both ${TOKEN}")
@@ -176,7 +176,7 @@ def test_a_user_given_by_variables_stays_where_it_is(tmp_path: Path, monkeypatch
     monkeypatch.setenv("USER_NAME", "u")
     monkeypatch.setenv("PASS", "p")
     found = unit(tmp_path, '[targets.a]\nurl = "http://${USER_NAME}:${PASS}@a"')
-    assert (files.toml_of(found.target)["url"], found.url) == ("http://${USER_NAME}:${PASS}@a", "")
+    assert (files.parse_toml(found.target)["url"], found.url) == ("http://${USER_NAME}:${PASS}@a", "")
 
 
 def test_on_a_cluster_secrets_are_not_looked_up_here(tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_a_baseline_travels_as_its_text(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "a.toml").write_text("advice = true\n")
     text = 'baselines = "b"\n[targets.a]\nurl = "http://a"\n[targets.c]\nurl = "http://c"\n'
-    assert [each.baseline for each in units.units(fleet(tmp_path, text), here=True)] == ["advice = true\n", None]
-    anew = units.units(fleet(tmp_path, text), here=True, updates_baselines=True)
+    assert [each.baseline for each in units.make_units(fleet(tmp_path, text), here=True)] == ["advice = true\n", None]
+    anew = units.make_units(fleet(tmp_path, text), here=True, updates_baselines=True)
     assert [(each.baseline, each.updates_baseline) for each in anew] == [("advice = true\n", True), ("", True)]
 
 

@@ -10,10 +10,10 @@ import jsonschema_rs
 import pytest
 
 from conformance.fleet import index_html, index_markdown
-from conformance.report.reading import read
-from conformance.terms import data
+from conformance.report.report_file import read
+from conformance.spec import data_files
 from tests.support.made_index import INDEX
-from tests.support.small_fleets import Report, failing, index, judged, of
+from tests.support.small_fleets import Report, judge_fleet, make_failing_report, make_fleet_text, read_index
 from tests.support.small_reports import HOSTILE, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
@@ -28,60 +28,64 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a fleet that was judged twice; one target was upgraded between, and one was not run."""
     folder = tmp_path_factory.mktemp("fleet")
     others = {"kserve": real("kserve"), "ours": real("reference")}
-    judged(folder, of("triton", "kserve", "ours", "gone"), {"triton": real("triton-2.39"), "gone": report(), **others})
-    judged(folder, of("triton", "kserve", "ours", "new"), {"triton": real("triton"), **others})
+    judge_fleet(
+        folder,
+        make_fleet_text("triton", "kserve", "ours", "gone"),
+        {"triton": real("triton-2.39"), "gone": report(), **others},
+    )
+    judge_fleet(folder, make_fleet_text("triton", "kserve", "ours", "new"), {"triton": real("triton"), **others})
     return folder
 
 
 def test_the_index_fits_its_schema(upgraded: Path) -> None:
-    schema = json.loads((data.folder("schemas") / "fleet_index.schema.json").read_text())
-    jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(index(upgraded))
+    schema = json.loads((data_files.find_folder("schemas") / "fleet_index.schema.json").read_text())
+    jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(read_index(upgraded))
 
 
 def test_the_index_that_pages_are_tried_with_fits_it() -> None:
-    schema = json.loads((data.folder("schemas") / "fleet_index.schema.json").read_text())
+    schema = json.loads((data_files.find_folder("schemas") / "fleet_index.schema.json").read_text())
     jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(INDEX)
 
 
 def test_an_index_of_a_run_that_was_ended_fits_its_schema(tmp_path: Path) -> None:
-    judged(tmp_path, of("a", "b"), {"a": report()}, ends_after=1)
-    schema = json.loads((data.folder("schemas") / "fleet_index.schema.json").read_text())
-    jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(index(tmp_path))
+    judge_fleet(tmp_path, make_fleet_text("a", "b"), {"a": report()}, ends_after=1)
+    schema = json.loads((data_files.find_folder("schemas") / "fleet_index.schema.json").read_text())
+    jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(read_index(tmp_path))
 
 
 def test_what_an_upgrade_fixed_and_broke_is_told(upgraded: Path) -> None:
-    changes = index(upgraded)["changes"]
+    changes = read_index(upgraded)["changes"]
     assert {change["target"] for change in (*changes["fixed"], *changes["broke"])} == {"triton"}
     assert changes["fixed"]
     assert (changes["new"], changes["gone"]) == (["new"], ["gone"])
 
 
 def test_areas_add_up_to_the_whole(upgraded: Path) -> None:
-    for target in index(upgraded)["targets"]:
+    for target in read_index(upgraded)["targets"]:
         for kind, count in target.get("musts", {}).items():
             assert sum(area[kind] for area in target["areas"].values()) == count
 
 
 def test_what_is_not_met_is_that_of_the_report(upgraded: Path) -> None:
-    (target,) = (each for each in index(upgraded)["targets"] if each["name"] == "kserve")
+    (target,) = (each for each in read_index(upgraded)["targets"] if each["name"] == "kserve")
     unmet = [entry["id"] for entry in real("kserve")["requirements"] if entry["verdict"] in ("fail", "advisory")]
     assert [entry["id"] for entry in target["unmet"]] == unmet
 
 
 def test_a_target_whose_run_left_no_report_says_why(upgraded: Path) -> None:
-    target = index(upgraded)["targets"][-1]
+    target = read_index(upgraded)["targets"][-1]
     assert (target["verdict"], target["trouble"], target["why"]) == ("incomplete", "crashed", ["left no report"])
     assert "url" not in target
 
 
 def test_the_summary_names_what_needs_a_look(tmp_path: Path) -> None:
-    broken = failing(
+    broken = make_failing_report(
         requirements=[requirement("BIN-ORDER-O", "MUST", "fail")],
         rows=[check("ordering.x", "r", "fail", "m", "BIN-ORDER-O")],
     )
     sound = report(requirements=[requirement("BIN-ORDER-O", "MUST", "pass")])
-    judged(tmp_path, of("a", "b"), {"a": sound, "b": sound})
-    lines, _, _ = judged(tmp_path, of("a", "b"), {"a": sound, "b": broken})
+    judge_fleet(tmp_path, make_fleet_text("a", "b"), {"a": sound, "b": sound})
+    lines, _, _ = judge_fleet(tmp_path, make_fleet_text("a", "b"), {"a": sound, "b": broken})
     assert lines == [
         "b is nonconformant: 1 row failed",
         "broke since the last run: b BIN-ORDER-O MUST",
@@ -92,21 +96,23 @@ def test_the_summary_names_what_needs_a_look(tmp_path: Path) -> None:
 
 
 def test_who_is_interoperable_is_called_that(tmp_path: Path) -> None:
-    refusing = failing(requirements=[requirement("OIP-REFUSAL", "MUST", "fail")]) | {"interoperable": True}
-    lines, _, _ = judged(tmp_path, of("a"), {"a": refusing})
+    refusing = make_failing_report(requirements=[requirement("OIP-REFUSAL", "MUST", "fail")]) | {"interoperable": True}
+    lines, _, _ = judge_fleet(tmp_path, make_fleet_text("a"), {"a": refusing})
     assert lines[0].startswith("a is nonconformant but interoperable")
     for page in ("index.html", "index.md"):
         assert "nonconformant but interoperable" in (tmp_path / "out" / page).read_text()
 
 
 def test_pages_show_what_a_server_says_as_text(tmp_path: Path) -> None:
-    hostile = failing(requirements=[requirement(HOSTILE, "MUST", "fail", area=HOSTILE)], name=HOSTILE, version=HOSTILE)
+    hostile = make_failing_report(
+        requirements=[requirement(HOSTILE, "MUST", "fail", area=HOSTILE)], name=HOSTILE, version=HOSTILE
+    )
     hostile["rows"] = [check("ordering.x", "r", "fail", HOSTILE, HOSTILE)]
     hostile["why"] = [HOSTILE]
     hostile["target"]["url"] = HOSTILE
-    judged(tmp_path, of("a"), {"a": report()})
-    judged(tmp_path, of("a"), {"a": hostile})
-    found = index(tmp_path)
+    judge_fleet(tmp_path, make_fleet_text("a"), {"a": report()})
+    judge_fleet(tmp_path, make_fleet_text("a"), {"a": hostile})
+    found = read_index(tmp_path)
     page = index_html.render(found)
     parsed = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(page)
     assert list(parsed.iter("script")) == []

@@ -12,7 +12,7 @@ from conformance.fleet import run_folder
 from conformance.fleet.fleet_error import FleetError
 from conformance.fleet.run_folder import RunFolder
 from conformance.fleet.unit import Outcome, Unit
-from tests.support.small_fleets import failing, index, judged, of
+from tests.support.small_fleets import judge_fleet, make_failing_report, make_fleet_text, read_index
 from tests.support.small_reports import report
 
 WELL = {"a": report(), "b": report(), "c": report()}
@@ -23,9 +23,9 @@ def runs(folder: Path) -> list[str]:
 
 
 def test_every_target_has_a_folder_and_the_index_has_them_all(tmp_path: Path) -> None:
-    lines, status, pool = judged(tmp_path, of("a", "b"), WELL)
+    lines, status, pool = judge_fleet(tmp_path, make_fleet_text("a", "b"), WELL)
     assert (status, pool.is_stopped, lines[-1]) == (0, True, "2 targets: 2 conformant")
-    found = index(tmp_path)
+    found = read_index(tmp_path)
     folders = [tmp_path / "out" / target["folder"] for target in found["targets"]]
     assert all(sorted(path.name for path in each.iterdir()) == ["done.json", "report.json"] for each in folders)
     assert all(stat.S_IMODE(each.stat().st_mode) == 0o755 for each in folders)
@@ -38,28 +38,28 @@ def test_every_target_has_a_folder_and_the_index_has_them_all(tmp_path: Path) ->
         (WELL, 0),
         (WELL | {"b": report(verdict="incomplete")}, 6),
         ({"a": report()}, 6),
-        (WELL | {"a": report(verdict="incomplete"), "c": failing()}, 1),
+        (WELL | {"a": report(verdict="incomplete"), "c": make_failing_report()}, 1),
     ],
 )
 def test_the_status_is_that_of_the_worst_target(tmp_path: Path, reports: dict[str, object], status: int) -> None:
-    assert judged(tmp_path, of("a", "b", "c"), reports)[1] == status  # type: ignore[arg-type]
+    assert judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), reports)[1] == status  # type: ignore[arg-type]
 
 
 def test_a_run_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
-    lines, status, pool = judged(tmp_path, of("a", "b", "c"), WELL, ends_after=1)
+    lines, status, pool = judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL, ends_after=1)
     assert (status, pool.is_stopped) == (2, True)
     assert (
         lines[-1] == "3 targets: 3 not run (interrupted: the same command goes on)"
     )  # it came before anything was kept
-    assert index(tmp_path)["counts"]["not_run"] == 3
-    assert judged(tmp_path, of("a", "b", "c"), WELL)[1:2] == (0,)
+    assert read_index(tmp_path)["counts"]["not_run"] == 3
+    assert judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL)[1:2] == (0,)
     assert len(runs(tmp_path)) == 1
 
 
-def kept(folder: Path, text: str, *names: str) -> None:
+def keep_done(folder: Path, text: str, *names: str) -> None:
     """Have these targets done, and the fleet killed then."""
-    judged(folder, text, WELL)
-    (record,) = run_folder.records(folder / "out")
+    judge_fleet(folder, text, WELL)
+    (record,) = run_folder.read_records(folder / "out")
     run_folder.write(folder / "out", run_folder.RunRecord(record.name, record.started, record.salt, record.suite))
     run = RunFolder(folder / "out", record)
     for name in {"a", "b", "c"} - set(names):
@@ -68,47 +68,47 @@ def kept(folder: Path, text: str, *names: str) -> None:
 
 
 def test_what_is_done_is_kept_and_what_is_half_done_begins_anew(tmp_path: Path) -> None:
-    kept(tmp_path, of("a", "b", "c"), "a", "b")
-    _, status, pool = judged(tmp_path, of("a", "b", "c"), WELL)
+    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
+    _, status, pool = judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL)
     assert (status, pool.asked) == (0, ["c"])
     (run,) = runs(tmp_path)
     assert sorted(path.name for path in (tmp_path / "out" / "runs" / run).iterdir()) == ["a", "b", "c"]
 
 
 def test_a_target_that_is_asked_for_otherwise_runs_again(tmp_path: Path) -> None:
-    kept(tmp_path, of("a", "b", "c"), "a", "b")
-    other = of("a", "c") + '[targets.b]\nurl = "http://elsewhere"\n'
-    assert judged(tmp_path, other, WELL)[2].asked == ["c", "b"]
+    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
+    other = make_fleet_text("a", "c") + '[targets.b]\nurl = "http://elsewhere"\n'
+    assert judge_fleet(tmp_path, other, WELL)[2].asked == ["c", "b"]
 
 
 def test_a_target_that_is_asked_for_no_more_leaves_the_run(tmp_path: Path) -> None:
-    kept(tmp_path, of("a", "b", "c"), "a", "b")
-    assert judged(tmp_path, of("b"), WELL)[2].asked == []
-    assert [target["name"] for target in index(tmp_path)["targets"]] == ["b"]
+    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
+    assert judge_fleet(tmp_path, make_fleet_text("b"), WELL)[2].asked == []
+    assert [target["name"] for target in read_index(tmp_path)["targets"]] == ["b"]
 
 
 def test_another_run_is_begun_where_that_is_asked_for(tmp_path: Path) -> None:
-    kept(tmp_path, of("a", "b", "c"), "a", "b")
-    assert judged(tmp_path, of("a", "b", "c"), WELL, anew=True)[2].asked == ["a", "b", "c"]
+    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
+    assert judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL, anew=True)[2].asked == ["a", "b", "c"]
     assert len(runs(tmp_path)) == 2
 
 
 def test_a_finished_run_is_followed_by_another(tmp_path: Path) -> None:
-    for reports in (WELL, WELL | {"b": failing()}):
-        judged(tmp_path, of("a", "b"), reports)
-    found = index(tmp_path)
+    for reports in (WELL, WELL | {"b": make_failing_report()}):
+        judge_fleet(tmp_path, make_fleet_text("a", "b"), reports)
+    found = read_index(tmp_path)
     assert found["changes"]["turned"] == [{"target": "b", "before": "conformant", "after": "nonconformant"}]
     assert [run["counts"]["conformant"] for run in found["history"]] == [2, 1]
-    lines, _, _ = judged(tmp_path, of("a", "c"), WELL)
-    assert (index(tmp_path)["changes"]["new"], index(tmp_path)["changes"]["gone"]) == (["c"], ["b"])
+    lines, _, _ = judge_fleet(tmp_path, make_fleet_text("a", "c"), WELL)
+    assert (read_index(tmp_path)["changes"]["new"], read_index(tmp_path)["changes"]["gone"]) == (["c"], ["b"])
     assert "b was" not in "\n".join(lines)
 
 
 def test_of_earlier_runs_the_verdicts_remain(tmp_path: Path) -> None:
     for _ in range(4):
-        judged(tmp_path, of("a", more="keep = 2\n"), WELL)
+        judge_fleet(tmp_path, make_fleet_text("a", more="keep = 2\n"), WELL)
     assert len(runs(tmp_path)) == 2
-    assert len(index(tmp_path)["history"]) == 4
+    assert len(read_index(tmp_path)["history"]) == 4
 
 
 def test_what_a_cluster_leaves_undone_is_left_for_the_next_time(
@@ -116,19 +116,19 @@ def test_what_a_cluster_leaves_undone_is_left_for_the_next_time(
 ) -> None:
     monkeypatch.setattr("conformance.fleet.course.LOOK", 0.0)
     monkeypatch.setattr("tests.support.small_fleets.Given.submit", lambda *_: None)
-    lines, status, _ = judged(tmp_path, of("a"), WELL, gone="the scheduler is gone")
+    lines, status, _ = judge_fleet(tmp_path, make_fleet_text("a"), WELL, gone="the scheduler is gone")
     assert (status, lines[-1]) == (6, "1 target: 1 not run (the scheduler is gone: the same command goes on)")
 
 
 def test_files_that_come_back_are_written_below_the_folder_of_the_target(tmp_path: Path) -> None:
-    judged(tmp_path, of("a"), WELL, brings_files=True)
-    place = tmp_path / "out" / index(tmp_path)["targets"][0]["folder"]
+    judge_fleet(tmp_path, make_fleet_text("a"), WELL, brings_files=True)
+    place = tmp_path / "out" / read_index(tmp_path)["targets"][0]["folder"]
     assert (place / "evidence" / "run.har.xz").read_bytes() == b"x"
 
 
 def test_a_worker_writes_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    record = run_folder.chosen(tmp_path, "suite", anew=False)
+    record = run_folder.choose_run(tmp_path, "suite", anew=False)
     stray = {"../../stray": b"", "/tmp/stray-of-a-fleet": b"", "report.json": b"{}"}  # noqa: S108
     RunFolder(tmp_path, record).keep(Unit("a", "", ""), Outcome("a", 0, files=stray), "digest", 1)
     assert [path.name for path in tmp_path.rglob("*stray*")] == []
@@ -136,36 +136,36 @@ def test_a_worker_writes_nowhere_else(tmp_path: Path) -> None:
 
 
 def test_two_fleets_do_not_write_into_one_folder(tmp_path: Path) -> None:
-    with run_folder.locked(tmp_path / "out"), pytest.raises(FleetError, match="another fleet is at work there"):
-        judged(tmp_path, of("a"), WELL)
+    with run_folder.lock_folder(tmp_path / "out"), pytest.raises(FleetError, match="another fleet is at work there"):
+        judge_fleet(tmp_path, make_fleet_text("a"), WELL)
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(FleetError, match=r"cannot write .*out: "):
-        judged(tmp_path, of("a"), WELL)
+        judge_fleet(tmp_path, make_fleet_text("a"), WELL)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 1}', "{" * 9999])
 def test_records_that_are_none_of_ours_are_passed_over(tmp_path: Path, text: str) -> None:
-    judged(tmp_path, of("a"), WELL)
+    judge_fleet(tmp_path, make_fleet_text("a"), WELL)
     (tmp_path / "out" / "runs" / "zzz.json").write_text(text)
-    (tmp_path / "out" / "runs" / index(tmp_path)["run"] / "a" / "done.json").write_text(text)
-    assert judged(tmp_path, of("a"), WELL)[1] == 0
+    (tmp_path / "out" / "runs" / read_index(tmp_path)["run"] / "a" / "done.json").write_text(text)
+    assert judge_fleet(tmp_path, make_fleet_text("a"), WELL)[1] == 0
 
 
 def test_a_retry_leaves_nothing_behind(tmp_path: Path) -> None:
-    text = of("a", more="[defaults.limits]\nretry_pause = 0\n")
-    judged(tmp_path, text, WELL, unreached={"a": 1})
+    text = make_fleet_text("a", more="[defaults.limits]\nretry_pause = 0\n")
+    judge_fleet(tmp_path, text, WELL, unreached={"a": 1})
     (run,) = runs(tmp_path)
     assert [path.name for path in (tmp_path / "out" / "runs" / run).iterdir()] == ["a"]
-    assert index(tmp_path)["targets"][0]["tried"] == 2
+    assert read_index(tmp_path)["targets"][0]["tried"] == 2
 
 
 def test_baselines_that_were_written_anew_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from conformance.fleet import work
+    from conformance.fleet import unit_runner
 
-    monkeypatch.setattr(work, "BASELINE", "report.json")
+    monkeypatch.setattr(unit_runner, "BASELINE", "report.json")
     monkeypatch.setattr("conformance.fleet.baselines.BASELINE", "report.json")
-    judged(tmp_path, of("a", more='baselines = "b"\n'), WELL, updates_baselines=True)
+    judge_fleet(tmp_path, make_fleet_text("a", more='baselines = "b"\n'), WELL, updates_baselines=True)
     assert json.loads((tmp_path / "b" / "a.toml").read_text()) == WELL["a"]

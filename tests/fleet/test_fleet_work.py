@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fleet import child_process, units, work
+from conformance.fleet import child_process, unit_runner, units
 from conformance.fleet.fleet_file import load
-from conformance.fleet.unit import Trouble, Unit
-from conformance.report.json_report import suite_digest
-from tests.support.servers import bundled
-from tests.support.small_fleets import written
-from tests.support.valid_reports import valid_report
+from conformance.fleet.unit import RunFailure, Unit
+from conformance.report.json_report import compute_suite_digest
+from tests.support.servers import run_bundled
+from tests.support.small_fleets import write_fleet
+from tests.support.valid_reports import read_valid_report
 
 HIDDEN = "s3cret-token-of-a-fleet"
 SMALL = 'profile = "quick"\n[defaults]\nmodels = ["identity_int32"]\nextensions = ["binary_tensor_data"]\n'
@@ -31,14 +31,14 @@ BRIEF = SMALL + 'never = ["b*", "c*", "d*", "e*", "g*", "h*", "j*", "m*", "o*", 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with bundled("--model=identity_int32") as found:
+    with run_bundled("--model=identity_int32") as found:
         yield found
 
 
 def unit(folder: Path, url: str, more: str = "", head: str = BRIEF) -> Unit:
-    fleet = load(written(folder, f'{head}[targets.a]\nurl = "{url}"\n{more}'))
+    fleet = load(write_fleet(folder, f'{head}[targets.a]\nurl = "{url}"\n{more}'))
     (folder / "a").mkdir()
-    return replace(units.units(fleet, here=True)[0], folder=str(folder / "a"))
+    return replace(units.make_units(fleet, here=True)[0], folder=str(folder / "a"))
 
 
 def log(folder: Path) -> str:
@@ -53,14 +53,14 @@ def test_a_run_leaves_what_a_run_leaves_and_no_secret(
     monkeypatch.setenv("TOKEN", HIDDEN)
     headers = f'headers = {{ X-Plain = "{HIDDEN}", Authorization = "Bearer ${{TOKEN}}" }}'
     asked = unit(tmp_path, url, headers, SMALL)
-    outcome = work.do(asked)
+    outcome = unit_runner.judge_unit(asked)
     assert (outcome.status, outcome.verdict, outcome.trouble, outcome.is_reached) == (0, "partial", None, True), log(
         tmp_path
     )
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
         *("evidence", "report.html", "report.json", "run.log", "target.toml")
     ]
-    found = valid_report(tmp_path / "a" / "report.json")
+    found = read_valid_report(tmp_path / "a" / "report.json")
     assert (found["verdict"], found["options"]["headers"]) == ("partial", ["Authorization", "X-Plain"])
     assert [
         path for path in (tmp_path / "a").rglob("*") if path.is_file() and HIDDEN.encode() in path.read_bytes()
@@ -69,42 +69,42 @@ def test_a_run_leaves_what_a_run_leaves_and_no_secret(
 
 
 def test_without_a_folder_the_files_come_back(tmp_path: Path, url: str) -> None:
-    outcome = work.do(replace(unit(tmp_path, url), folder="", evidence=False))
+    outcome = unit_runner.judge_unit(replace(unit(tmp_path, url), folder="", evidence=False))
     assert sorted(outcome.files) == ["report.html", "report.json", "run.log", "target.toml"]
     assert json.loads(outcome.files["report.json"])["verdict"] == "incomplete"
 
 
 def test_a_target_that_is_not_there_was_not_reached(tmp_path: Path) -> None:
-    outcome = work.do(unit(tmp_path, "http://127.0.0.1:9", "timeout = 0.2"))
+    outcome = unit_runner.judge_unit(unit(tmp_path, "http://127.0.0.1:9", "timeout = 0.2"))
     assert (outcome.status, outcome.is_reached, outcome.trouble) == (6, False, None)
-    assert valid_report(tmp_path / "a" / "report.json")["target"]["unreachable"] is True
+    assert read_valid_report(tmp_path / "a" / "report.json")["target"]["unreachable"] is True
 
 
 def test_a_baseline_is_the_gate_and_can_be_written_anew(tmp_path: Path) -> None:
-    with bundled("--model=identity_int32", "--fault=size-counts-elements") as url:
+    with run_bundled("--model=identity_int32", "--fault=size-counts-elements") as url:
         brief = unit(tmp_path, url)
-        assert work.do(brief).status == 1, log(tmp_path)
+        assert unit_runner.judge_unit(brief).status == 1, log(tmp_path)
         whole = replace(brief, target=brief.target.replace("never", "# never"), evidence=False)
-        assert work.do(replace(whole, baseline="", updates_baseline=True)).status == 0, log(tmp_path)
+        assert unit_runner.judge_unit(replace(whole, baseline="", updates_baseline=True)).status == 0, log(tmp_path)
         baseline = (tmp_path / "a" / "baseline.toml").read_text()
         assert "[[known]]" in baseline
-        assert work.do(replace(whole, baseline=baseline)).status == 0, log(tmp_path)
+        assert unit_runner.judge_unit(replace(whole, baseline=baseline)).status == 0, log(tmp_path)
 
 
 def test_what_cannot_be_used_where_it_runs_is_said(tmp_path: Path, url: str) -> None:
     asked = unit(tmp_path, url)
-    outcome = work.do(replace(asked, target=asked.target + '[headers]\nX = "${NO_SUCH_VARIABLE}"\n'))
-    assert (outcome.status, outcome.trouble) == (6, Trouble.USAGE)
+    outcome = unit_runner.judge_unit(replace(asked, target=asked.target + '[headers]\nX = "${NO_SUCH_VARIABLE}"\n'))
+    assert (outcome.status, outcome.trouble) == (6, RunFailure.USAGE)
     assert outcome.said.endswith("headers.X: the environment has no variable NO_SUCH_VARIABLE")
 
 
 def test_another_suite_judges_nothing() -> None:
-    assert work.do(Unit("a", "", "another")).trouble is Trouble.OTHER_SUITE
+    assert unit_runner.judge_unit(Unit("a", "", "another")).trouble is RunFailure.OTHER_SUITE
 
 
 def test_a_folder_that_is_gone_is_trouble_of_the_worker(tmp_path: Path) -> None:
-    outcome = work.do(Unit("a", "", suite_digest(), folder=str(tmp_path / "gone")))
-    assert (outcome.trouble, outcome.said) == (Trouble.WORKER, "cannot work there: No such file or directory")
+    outcome = unit_runner.judge_unit(Unit("a", "", compute_suite_digest(), folder=str(tmp_path / "gone")))
+    assert (outcome.trouble, outcome.said) == (RunFailure.WORKER, "cannot work there: No such file or directory")
 
 
 @pytest.fixture
@@ -115,14 +115,14 @@ def silent() -> Iterator[str]:
 
 def test_a_run_that_takes_too_long_is_ended(tmp_path: Path, silent: str) -> None:
     asked = unit(tmp_path, silent, "timeout = 600\nlimits.time = 5")
-    outcome = work.do(asked)
-    assert (outcome.status, outcome.trouble, outcome.said) == (6, Trouble.TIME, "took longer than 5 s")
+    outcome = unit_runner.judge_unit(asked)
+    assert (outcome.status, outcome.trouble, outcome.said) == (6, RunFailure.TIME, "took longer than 5 s")
 
 
 def test_nobody_has_to_want_it(tmp_path: Path, silent: str) -> None:
     asked = unit(tmp_path, silent, "timeout = 600")
-    outcome = work.do(asked, lambda: False)
-    assert outcome.trouble is Trouble.STOPPED
+    outcome = unit_runner.judge_unit(asked, lambda: False)
+    assert outcome.trouble is RunFailure.STOPPED
 
 
 def test_a_child_that_does_not_heed_is_ended_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_a_child_that_does_not_heed_is_ended_all_the_same(tmp_path: Path, monkey
     deaf.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
     deaf.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(deaf))
-    ended = child_process.run([], tmp_path, 0.2, work.wanted, grace=0.2)
+    ended = child_process.run([], tmp_path, 0.2, unit_runner.is_always_wanted, grace=0.2)
     assert (ended.was_late, ended.status) == (True, -signal.SIGKILL)
 
 
@@ -166,12 +166,12 @@ def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None
             seen.extend(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in child.read_text().split())
         return False
 
-    work.do(unit(tmp_path, silent, f'headers = {{ X-Plain = "{HIDDEN}" }}'), is_wanted)
+    unit_runner.judge_unit(unit(tmp_path, silent, f'headers = {{ X-Plain = "{HIDDEN}" }}'), is_wanted)
     assert any(b"conformance.fleet.child" in line for line in seen)
     assert not any(HIDDEN.encode() in line for line in seen)
 
 
 def test_the_gate_decides_the_status_and_not_the_verdict(tmp_path: Path, url: str) -> None:
     """Without a gate the same run ends with 0, as above."""
-    outcome = work.do(unit(tmp_path, url, head=f'gate = "conformant"\n{SMALL}'))
+    outcome = unit_runner.judge_unit(unit(tmp_path, url, head=f'gate = "conformant"\n{SMALL}'))
     assert (outcome.status, outcome.verdict) == (6, "partial"), log(tmp_path)

@@ -68,5 +68,5 @@ def test_the_fleet_of_the_manifest_can_be_judged(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("MODEL_TOKEN", "t")
     (text,) = [one["data"]["fleet.toml"] for _, one in MANIFESTS if one["kind"] == "ConfigMap"]
     (tmp_path / "fleet.toml").write_text(text)
-    found = units.units(fleet_file.load(tmp_path / "fleet.toml"), here=True)
+    found = units.make_units(fleet_file.load(tmp_path / "fleet.toml"), here=True)
     assert [unit.name for unit in found] == ["resnet50", "bert"]

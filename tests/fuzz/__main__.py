@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.fuzz.smallest import keep_smallest
-from tests.fuzz.target import Target, named
+from tests.fuzz.target import Target, make_file_name
 from tests.fuzz.targets import TARGETS
 
 # Of one input: what takes longer, or more memory, is a finding, too.
@@ -25,7 +25,7 @@ LONGEST_SECONDS, MOST_MEGABYTES = 10, 1024
 _NUMBERS = re.compile(r"#(\d+)\s+DONE\s+cov: (\d+) ft: (\d+) corp: (\d+)")
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     """Return what the user wants."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     known = [*TARGETS, "all"]
@@ -38,14 +38,14 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Fuzz; return 1 where a property does not hold."""
-    options = arguments()
+    options = parse_arguments()
     if find_spec("atheris") is None:
         print("fuzzing needs atheris: pip install -e '.[fuzz]'", file=sys.stderr)
         return 2
     names = list(TARGETS) if "all" in options.names else options.names
     chosen = [TARGETS[name] for name in names]
     with tempfile.TemporaryDirectory(prefix="oip-fuzz-") as folder:
-        status = fuzzed(chosen, options.seconds, Path(folder), options.seed)
+        status = run_fuzzer(chosen, options.seconds, Path(folder), options.seed)
         found = [path.read_bytes() for path in (Path(folder) / "new").iterdir()]
     if options.keep:
         for place, target in enumerate(chosen):
@@ -54,7 +54,7 @@ def main() -> int:
     return status
 
 
-def fuzzed(targets: Sequence[Target], seconds: int, folder: Path, seed: int = 0) -> int:
+def run_fuzzer(targets: Sequence[Target], seconds: int, folder: Path, seed: int = 0) -> int:
     """Fuzz in a process of its own; say what came of it."""
     new, begin, broken = (folder / name for name in ("new", "begin", "broken"))
     for made in (new, begin, broken):
@@ -62,7 +62,7 @@ def fuzzed(targets: Sequence[Target], seconds: int, folder: Path, seed: int = 0)
     for place, target in enumerate(targets):
         head = b"" if len(targets) == 1 else bytes((place,))
         for data in target.inputs():
-            (begin / named(head + data)).write_bytes(head + data)
+            (begin / make_file_name(head + data)).write_bytes(head + data)
     names = [target.name for target in targets]
     limits = [f"-seed={seed}", f"-max_total_time={seconds}", f"-timeout={LONGEST_SECONDS}"]
     limits += [f"-rss_limit_mb={MOST_MEGABYTES}"]
@@ -83,8 +83,8 @@ def fuzzed(targets: Sequence[Target], seconds: int, folder: Path, seed: int = 0)
         target = targets[0] if len(targets) == 1 else targets[(data or b"\0")[0] % len(targets)]
         rest = data if len(targets) == 1 else data[1:]
         target.folder.mkdir(parents=True, exist_ok=True)
-        (target.folder / named(rest)).write_bytes(rest)
-        print(f"{target.name}: does not hold for {target.folder / named(rest)}")
+        (target.folder / make_file_name(rest)).write_bytes(rest)
+        print(f"{target.name}: does not hold for {target.folder / make_file_name(rest)}")
     return 1 if ran.returncode else 0
 
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.terms import data
-from conformance.wire.received import Received
+from conformance.spec import data_files
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import INFERENCE_HEADER
 
 
@@ -37,7 +37,7 @@ class HttpInput(NamedTuple):
         fields = (self.role, self.content_type, self.coding, self.inference_header)
         return ";".join(field or "" for field in fields).encode("latin-1") + b"\n" + self.body
 
-    def received(self) -> Received:
+    def received(self) -> ClientRequest:
         """Return it as a request that a client sent."""
         given = (
             ("Content-Type", self.content_type),
@@ -45,12 +45,12 @@ class HttpInput(NamedTuple):
             (INFERENCE_HEADER, self.inference_header),
         )
         headers = tuple((name, value) for name, value in given if value is not None)
-        return Received("POST", f"/v2/models/{self.role}/infer", headers, self.body)
+        return ClientRequest("POST", f"/v2/models/{self.role}/infer", headers, self.body)
 
 
 def golden_requests() -> Iterator[bytes]:
     """Yield the golden requests over HTTP, valid and invalid ones."""
-    for path in sorted(data.folder("fixtures").glob("*valid/*/case.json")):
+    for path in sorted(data_files.find_folder("fixtures").glob("*valid/*/case.json")):
         case = json.loads(path.read_text(encoding="utf-8"))
         body = (path.parent / "request.bin").read_bytes()
         if len(body) > 2048:

@@ -16,8 +16,8 @@ from typing import Any
 
 import atheris
 
-from tests.fuzz.mutator import mutated
-from tests.fuzz.target import named
+from tests.fuzz.mutator import mutate
+from tests.fuzz.target import make_file_name
 
 # What is watched; libraries are not, which costs time and says nothing of ours.
 WATCHED = ["conformance", "reference_server"]
@@ -37,13 +37,13 @@ def main(arguments: Sequence[str]) -> None:
         try:
             target.holds(rest)
         except Exception:  # libFuzzer's own alarm may end the process before it has written the input
-            Path(broken, named(data)).write_bytes(data)
+            Path(broken, make_file_name(data)).write_bytes(data)
             raise
 
     def mutator(data: bytes, largest: int, seed: int) -> bytes:
         kept = b"" if len(chosen) == 1 else data[:1]
         rest = data[len(kept) :]
-        return (kept + mutated(rest, seed, lambda part: _by_chance(part, largest)))[:largest]
+        return (kept + mutate(rest, seed, lambda part: _by_chance(part, largest)))[:largest]
 
     atheris.Setup(["fuzz", *given], one, custom_mutator=mutator, internal_libfuzzer=True)
     atheris.Fuzz()

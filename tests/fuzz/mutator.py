@@ -27,7 +27,7 @@ _WORDS: Final = (
 _SIZES: Final = (*range(9), 255, 256, 65536, *(2**bits - less for bits in (31, 32, 62, 63, 64) for less in (0, 1)))
 
 
-def mutated(data: bytes, seed: int, by_chance: Callable[[bytes], bytes]) -> bytes:
+def mutate(data: bytes, seed: int, by_chance: Callable[[bytes], bytes]) -> bytes:
     """Return an input with one to four changes; the same for the same seed.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-LONGEST = 2000
+MAX_REFUSAL_CHARS = 2000
 
 
 def expect_read_or_refused(read: Callable[[], object], honest: type[Exception]) -> None:
@@ -19,4 +19,4 @@ def expect_read_or_refused(read: Callable[[], object], honest: type[Exception]) 
     except honest as error:
         said = str(error)
     assert not said or said.isprintable(), said
-    assert len(said) < LONGEST
+    assert len(said) < MAX_REFUSAL_CHARS

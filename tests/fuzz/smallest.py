@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.fuzz.target import Target, named
+from tests.fuzz.target import Target, make_file_name
 
 ROOT = Path(__file__).parents[2]
 OURS = (str(ROOT / "conformance"), str(ROOT / "reference_server"))
@@ -23,10 +23,10 @@ def keep_smallest(target: Target, found: Iterable[bytes]) -> int:
     kept = [path.read_bytes() for path in target.folder.glob("*")] if target.folder.is_dir() else []
     reached: set[Step] = set()
     for data in target.seeds():
-        reached |= steps(target.holds, data)
+        reached |= trace_steps(target.holds, data)
     chosen: list[bytes] = []
     for data in sorted({*kept, *found}, key=lambda data: (len(data), data)):
-        new = steps(target.holds, data)
+        new = trace_steps(target.holds, data)
         if not new <= reached:
             reached |= new
             chosen.append(data)
@@ -34,11 +34,11 @@ def keep_smallest(target: Target, found: Iterable[bytes]) -> int:
     for path in target.folder.glob("*"):
         path.unlink()
     for data in chosen:
-        (target.folder / named(data)).write_bytes(data)
+        (target.folder / make_file_name(data)).write_bytes(data)
     return len(chosen)
 
 
-def steps(holds: Callable[[bytes], None], data: bytes) -> set[Step]:
+def trace_steps(holds: Callable[[bytes], None], data: bytes) -> set[Step]:
     """Return the steps between lines of ours that an input makes; of one that breaks the property, up to there."""
     found: set[Step] = set()
 

@@ -37,6 +37,6 @@ class Target:
         return sorted({*self.seeds(), *kept}, key=lambda data: (len(data), data))
 
 
-def named(data: bytes) -> str:
+def make_file_name(data: bytes) -> str:
     """Return the name of an input's file."""
     return sha1(data, usedforsecurity=False).hexdigest()[:16]

@@ -14,9 +14,9 @@ import pytest
 
 from conformance.certification import manifest
 from conformance.clients import adapter_lines
-from conformance.clients.recording import http_reading
-from conformance.clients.recording.http_reading import Read
-from conformance.clients.recording.kept import Body
+from conformance.clients.recording import message_reader
+from conformance.clients.recording.body_store import Body
+from conformance.clients.recording.message_reader import HttpMessage
 from conformance.fleet import units
 from conformance.judging import baseline_file
 from conformance.report import formats
@@ -45,11 +45,11 @@ def far_away(*_: object) -> Finding:
     return Finding("bytes-stray", "tensor", 10**6, "", "")
 
 
-def another_each_time(_: object, body: Body) -> Read:
-    return Read(body, method=str(next(NUMBERS)))
+def another_each_time(_: object, body: Body) -> HttpMessage:
+    return HttpMessage(body, method=str(next(NUMBERS)))
 
 
-CUT, NUMBERS = outputs.cut, count()
+CUT, NUMBERS = outputs.assign_spans, count()
 WRONG: tuple[Wrong, ...] = (
     ("answer", outputs, "cut", one_byte_early),
     ("request", outputs, "cut", one_byte_early),
@@ -71,7 +71,7 @@ WRONG: tuple[Wrong, ...] = (
     ("report", formats, "write", trips),
     ("adapter-lines", adapter_lines, "_answer", trips),
     ("server-heads", request, "parse", trips),
-    ("watched-requests", http_reading, "_begun", another_each_time),
+    ("watched-requests", message_reader, "_begun", another_each_time),
 )
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.fuzz import smallest, target
 from tests.fuzz.http_input import HttpInput, golden_requests
-from tests.fuzz.mutator import mutated
+from tests.fuzz.mutator import mutate
 from tests.fuzz.target import CORPUS, Target
 from tests.fuzz.targets import TARGETS
 
-LARGEST_CORPUS = 400_000
+MAX_CORPUS_BYTES = 400_000
 
 
 def unchanged(data: bytes) -> bytes:
@@ -21,19 +21,19 @@ def unchanged(data: bytes) -> bytes:
 
 def test_a_mutation_is_the_same_for_the_same_seed() -> None:
     data = next(golden_requests())
-    made = [mutated(data, seed, unchanged) for seed in range(200)]
-    assert made == [mutated(data, seed, unchanged) for seed in range(200)]
+    made = [mutate(data, seed, unchanged) for seed in range(200)]
+    assert made == [mutate(data, seed, unchanged) for seed in range(200)]
     assert len(set(made)) > 150
 
 
 def test_any_input_can_be_mutated() -> None:
     for data in (b"", b"\n", b"{}", b"\xff" * 10):
-        assert {mutated(data, seed, unchanged) for seed in range(50)} != {data}
+        assert {mutate(data, seed, unchanged) for seed in range(50)} != {data}
 
 
 def test_mutations_keep_a_request_readable_often_enough() -> None:
     data = next(golden_requests())
-    made = [HttpInput.of(mutated(data, seed, unchanged)) for seed in range(200)]
+    made = [HttpInput.of(mutate(data, seed, unchanged)) for seed in range(200)]
     assert sum(given.role == HttpInput.of(data).role for given in made) > 100
 
 
@@ -44,7 +44,7 @@ def test_an_input_is_what_it_was_made_of() -> None:
 
 def test_the_corpus_is_small_and_of_targets_that_are_there() -> None:
     assert {path.name for path in CORPUS.iterdir()} <= set(TARGETS)
-    assert sum(path.stat().st_size for path in CORPUS.glob("*/*")) < LARGEST_CORPUS
+    assert sum(path.stat().st_size for path in CORPUS.glob("*/*")) < MAX_CORPUS_BYTES
 
 
 def test_what_reaches_nothing_new_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import trustme
 
-from conformance.terms.outcome import ReasonKind
+from conformance.spec.outcome import ReasonKind
 from tests.support import nginx
 from tests.support.nginx import Gateway
-from tests.support.servers import FEW_MODELS, bundled, judge, proxied
+from tests.support.servers import FEW_MODELS, judge, run_bundled, run_proxy
 
 Behind = Callable[[str], AbstractContextManager[Gateway]]
 
@@ -28,14 +28,14 @@ TOKEN = "tok-of-the-gateway"  # noqa: S105 - of no service
 
 @pytest.fixture(scope="session")
 def program(pytestconfig: pytest.Config) -> Path:
-    return nginx.find(pytestconfig.cache.mkdir("nginx"))
+    return nginx.find_nginx(pytestconfig.cache.mkdir("nginx"))
 
 
 @pytest.fixture(scope="module")
 def reference() -> Iterator[str]:
     """The URL of a server with models for all that a gateway may change: sizes, forms, raw requests, classes."""
     roles = ("identity_uint8", "identity_fp32", "identity_bytes", "cast_int32_fp32", "raw_variable", "scores_batching")
-    with bundled(*FEW_MODELS, *[f"--model={role}" for role in roles]) as url:
+    with run_bundled(*FEW_MODELS, *[f"--model={role}" for role in roles]) as url:
         yield url
 
 
@@ -44,7 +44,7 @@ def gateway(program: Path, reference: str, tmp_path: Path) -> Behind:
     """Return what runs nginx with these `server` blocks in front of the reference server."""
     folder = tmp_path / "nginx"
     folder.mkdir()
-    return lambda servers: nginx.running(program, folder, reference, servers)
+    return lambda servers: nginx.run_nginx(program, folder, reference, servers)
 
 
 def report_of(folder: Path) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def outcomes(folder: Path) -> set[str]:
     return {check["outcome"] for check in with_a_model(folder)}
 
 
-def refused(folder: Path, *arguments: str) -> str:
+def judge_refused(folder: Path, *arguments: str) -> str:
     """Run the suite on a gateway that lets it have nothing, and return the one line that says why."""
     run = judge(folder, "--target-timeout=1", *arguments)
     assert run.returncode == 6, run.stdout
@@ -77,7 +77,7 @@ def test_a_base_path_that_the_gateway_strips(gateway: Behind, tmp_path: Path) ->
         url = f"http://127.0.0.1:{front.port}"
         run = judge(tmp_path, f"--target-url={url}/models/x", "-k", FEW, "--conformance-report=r.json")
         asked = front.log.read_text().splitlines()
-        without = refused(tmp_path, f"--target-url={url}")
+        without = judge_refused(tmp_path, f"--target-url={url}")
     assert run.returncode == 0, run.stdout
     assert (report_of(tmp_path)["target"]["url"], outcomes(tmp_path)) == (f"{url}/models/x", {"pass"})
     assert len(asked) > 100
@@ -99,7 +99,7 @@ def test_a_virtual_host(gateway: Behind, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("answer", "shown"), [("404", "HTTP 404"), ("444", "closed without an answer")])
 def test_another_host_than_the_virtual_one(gateway: Behind, tmp_path: Path, answer: str, shown: str) -> None:
     with gateway(f"server {{ listen LISTEN default_server; return {answer}; }} {NAMED}") as front:
-        assert shown in refused(tmp_path, f"--target-url=http://127.0.0.1:{front.port}")
+        assert shown in judge_refused(tmp_path, f"--target-url=http://127.0.0.1:{front.port}")
 
 
 def test_a_bearer_token(gateway: Behind, tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_a_bearer_token(gateway: Behind, tmp_path: Path) -> None:
         url = f"--target-url=http://127.0.0.1:{front.port}"
         written = ("--conformance-report=r.json", "--conformance-evidence=evidence", "--junitxml=j.xml", "-v")
         run = judge(tmp_path, url, f"--target-header=Authorization: Bearer {TOKEN}", "-k", FEW, *written)
-        without = refused(tmp_path, url)
-        wrong = refused(tmp_path, url, "--target-header=Authorization: Bearer another")
+        without = judge_refused(tmp_path, url)
+        wrong = judge_refused(tmp_path, url, "--target-header=Authorization: Bearer another")
     assert run.returncode == 0, run.stdout
     assert outcomes(tmp_path) == {"pass"}
     assert "HTTP 401" in without
@@ -155,7 +155,7 @@ def test_tls_that_cannot_be_verified(
 ) -> None:
     with gateway(encrypted(tmp_path, authority, name)) as front:
         url = f"https://127.0.0.1:{front.port}"
-        line = refused(tmp_path, f"--target-url={url}", *arguments)
+        line = judge_refused(tmp_path, f"--target-url={url}", *arguments)
     assert line.startswith(f"incomplete: cannot connect to {url}: ")
     assert "certificate verify failed" in line
     assert reason in line
@@ -201,8 +201,8 @@ def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference:
     folder.mkdir()
     servers = f"server {{ listen LISTEN; {PLAIN} }}"
     with (
-        proxied(reference, connections=200) as upstream,
-        nginx.running(program, folder, upstream, servers) as front,
+        run_proxy(reference, connections=200) as upstream,
+        nginx.run_nginx(program, folder, upstream, servers) as front,
     ):
         url = f"http://127.0.0.1:{front.port}"
         options = ("--conformance-profile=quick", "--target-timeout=3", "--conformance-report=r.json")

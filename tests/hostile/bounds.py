@@ -30,7 +30,7 @@ _REPORT, _TEMPORARY = "report.json", "temporary"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunResult:
     """How a run has ended.
 
     Attributes:
@@ -64,7 +64,7 @@ class Ended:
         return {f"{c['check']}[{c['row']}]": tuple(c["requirements"]) for c in checks if c["outcome"] == "fail"}
 
 
-def run(folder: Path, *arguments: str, seconds: float = SECONDS, beside: Beside | None = None) -> Ended:
+def run(folder: Path, *arguments: str, seconds: float = SECONDS, beside: Beside | None = None) -> RunResult:
     """Judge with the suite, in a process of its own; see `command`.
 
     Args:
@@ -74,10 +74,12 @@ def run(folder: Path, *arguments: str, seconds: float = SECONDS, beside: Beside 
         beside: is called with the number of its process once it has started: to send it a signal, say.
     """
     words = (*PYTEST, "-q", f"--conformance-report={_REPORT}", *arguments)
-    return command(folder, words, seconds=seconds, beside=beside)
+    return run_command(folder, words, seconds=seconds, beside=beside)
 
 
-def command(folder: Path, words: Sequence[str], *, seconds: float = SECONDS, beside: Beside | None = None) -> Ended:
+def run_command(
+    folder: Path, words: Sequence[str], *, seconds: float = SECONDS, beside: Beside | None = None
+) -> RunResult:
     """Run a command in a session of its own, so that all that it starts can be found and ended."""
     (temporary := folder / _TEMPORARY).mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THIS_RUN)}
@@ -101,7 +103,7 @@ def command(folder: Path, words: Sequence[str], *, seconds: float = SECONDS, bes
     text = (folder / "output").read_text(encoding="utf-8", errors="replace")
     cpu = used.ru_utime + used.ru_stime
     verdict = str(report.get("verdict", ""))
-    return Ended(child.returncode, verdict, took, most, text, left, report, cpu)
+    return RunResult(child.returncode, verdict, took, most, text, left, report, cpu)
 
 
 def _waited(
@@ -135,7 +137,7 @@ def _high_water(pid: int) -> float:
     return next((int(words[1]) / 1024 for words in lines if words[0] == "VmHWM:"), 0.0)
 
 
-def expect_within(ended: Ended, *, seconds: float = SECONDS, megabytes: float = MEGABYTES) -> None:
+def expect_within(ended: RunResult, *, seconds: float = SECONDS, megabytes: float = MEGABYTES) -> None:
     """Expect that a run kept its bounds, left nothing behind, and showed no traceback.
 
     Raises:
@@ -149,7 +151,7 @@ def expect_within(ended: Ended, *, seconds: float = SECONDS, megabytes: float = 
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ResourceUse:
     """How many threads, descriptors and child processes this process has, and files the temporary folder."""
 
     threads: int
@@ -158,12 +160,12 @@ class Held:
     files: int
 
 
-def held() -> Held:
+def measure_resources() -> ResourceUse:
     """Return what this process holds now. Others may use the temporary folder: a test takes one of its own."""
     own = Path("/proc/self")
     children = [child for task in (own / "task").iterdir() for child in _words(task / "children")]
     files = sum(1 for _ in Path(tempfile.gettempdir()).iterdir())
-    return Held(threading.active_count(), len(list((own / "fd").iterdir())), len(children), files)
+    return ResourceUse(threading.active_count(), len(list((own / "fd").iterdir())), len(children), files)
 
 
 def _words(path: Path) -> list[str]:

@@ -66,26 +66,26 @@ class Wire:
 
 
 # What a hostile peer does with one exchange; the connection is closed behind it.
-Misbehaves = Callable[[Wire], None]
+Misbehaviour = Callable[[Wire], None]
 
 
-def number(place: int) -> Turn:
+def match_exchange(place: int) -> Turn:
     """Be hostile in one exchange."""
     return lambda exchange, _: exchange == place
 
 
-def since(place: int) -> Turn:
+def match_from(place: int) -> Turn:
     """Be hostile in this exchange, and in all that follow."""
     return lambda exchange, _: exchange >= place
 
 
-def to(word: bytes) -> Turn:
+def match_word(word: bytes) -> Turn:
     """Be hostile in all exchanges with a word in their request line."""
     return lambda _, line: word in line
 
 
 @dataclass(slots=True)
-class Hostile:
+class HostileProxy:
     """A proxy at work.
 
     Attributes:
@@ -95,7 +95,7 @@ class Hostile:
     """
 
     upstream: tuple[str, int] | None
-    misbehaves: Misbehaves
+    misbehaves: Misbehaviour
     at: Turn
     url: str = ""
     turned: int = 0
@@ -114,13 +114,16 @@ class Hostile:
         self.requests.clear()
 
 
+AT_ONCE = match_from(0)
+
+
 @contextmanager
-def hostile(upstream: str | None, misbehaves: Misbehaves, at: Turn = since(0)) -> Iterator[Hostile]:  # noqa: B008
+def run_hostile_proxy(upstream: str | None, misbehaves: Misbehaviour, at: Turn = AT_ONCE) -> Iterator[HostileProxy]:
     """Serve as a proxy of a server, or of none where every exchange is hostile."""
     parts = urlsplit(upstream or "")
     address = (parts.hostname, parts.port) if parts.hostname and parts.port else None
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        found = Hostile(address, misbehaves, at, f"http://127.0.0.1:{listener.getsockname()[1]}")
+        found = HostileProxy(address, misbehaves, at, f"http://127.0.0.1:{listener.getsockname()[1]}")
         thread = threading.Thread(target=_accept, args=(listener, found), daemon=True)
         thread.start()
         try:
@@ -130,7 +133,7 @@ def hostile(upstream: str | None, misbehaves: Misbehaves, at: Turn = since(0)) -
             thread.join()
 
 
-def _accept(listener: socket.socket, found: Hostile) -> None:
+def _accept(listener: socket.socket, found: HostileProxy) -> None:
     threads: list[threading.Thread] = []
     with suppress(OSError):
         while True:
@@ -142,7 +145,7 @@ def _accept(listener: socket.socket, found: Hostile) -> None:
         thread.join(5)
 
 
-def _serve(near: socket.socket, found: Hostile) -> None:
+def _serve(near: socket.socket, found: HostileProxy) -> None:
     with near, suppress(OSError):
         near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else every answer waits for 40 ms
         if found.upstream is None:
@@ -153,7 +156,7 @@ def _serve(near: socket.socket, found: Hostile) -> None:
             _pass_on(near, far, found)
 
 
-def _pass_on(near: socket.socket, far: socket.socket, found: Hostile) -> None:
+def _pass_on(near: socket.socket, far: socket.socket, found: HostileProxy) -> None:
     """Pass bytes on in both directions until one side ends or a request is met with hostility."""
     begins = True
     while True:

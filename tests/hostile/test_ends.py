@@ -17,13 +17,13 @@ import pytest
 LIMIT = 60.0
 
 
-def children(pid: int) -> set[int]:
+def find_children(pid: int) -> set[int]:
     """Return the processes that a process has started, and those that these have."""
     try:
         own = {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
     except OSError:
         return set()
-    return own.union(*map(children, own))
+    return own.union(*map(find_children, own))
 
 
 def await_that(condition: object, what: str) -> None:
@@ -43,7 +43,7 @@ def is_alive(pid: int) -> bool:
 
 
 @contextmanager
-def judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def start_judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run the suite against the bundled server, and yield once rows are judged."""
     # A shell that runs the tests in the background has them ignore SIGINT, and all that they start.
     heeding = ("env", "--default-signal=INT,TERM", sys.executable)
@@ -64,8 +64,8 @@ def judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_signal_ends_the_run_and_all_that_it_started(
     tmp_path: Path, number: signal.Signals, workers: tuple[str, ...]
 ) -> None:
-    with judging(tmp_path, *workers) as run:
-        started = children(run.pid)
+    with start_judging(tmp_path, *workers) as run:
+        started = find_children(run.pid)
         assert started
         run.send_signal(number)
         status = run.wait(LIMIT)
@@ -80,8 +80,8 @@ def test_a_signal_ends_the_run_and_all_that_it_started(
 
 
 def test_the_bundled_server_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
-    with judging(tmp_path) as run:
-        started = children(run.pid)
+    with start_judging(tmp_path) as run:
+        started = find_children(run.pid)
         assert started
         run.kill()
         run.wait(LIMIT)

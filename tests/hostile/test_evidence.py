@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 
 from conformance.judging.body_files import write_body
-from conformance.terms import packed_files
+from conformance.spec import packed_files
 from conformance.transport import har_bodies, journal, recording
 from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange
 from conformance.transport.har import NAME, PLAIN_NAME, HarError
-from conformance.transport.har_bodies import JUDGED, BodyReader, BodyWriter, Excerpt
+from conformance.transport.har_bodies import JUDGED_LIMIT, BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import Journal, JournalError
-from conformance.transport.replay import NotKeptError, NotRecordedError, Replayed
+from conformance.transport.replay import NotKeptError, NotRecordedError, ReplayTarget
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
-from tests.support.recordings import log_of
+from tests.support.run_archives import read_log
 
 SETTINGS = Settings("http://h")
 MIB = 1024 * 1024
-LONG = bytes(range(256)) * (JUDGED.whole // 256) + b"end"
+LONG = bytes(range(256)) * (JUDGED_LIMIT.whole // 256) + b"end"
 
 
 def call(index: int, sent: bytes, came: bytes, scope: str = "scope") -> Call:
@@ -42,18 +42,18 @@ def recorded(folder: Path, *calls: Call) -> Path:
     return folder / NAME
 
 
-def replayed(file: Path) -> Replayed:
-    return Replayed(SETTINGS, recording.load(file).calls)
+def replayed(file: Path) -> ReplayTarget:
+    return ReplayTarget(SETTINGS, recording.load(file).calls)
 
 
 def test_of_a_long_answer_head_tail_length_and_digest_are_kept(tmp_path: Path) -> None:
     file = recorded(tmp_path, call(0, b"", LONG))
-    (entry,) = log_of(file)["entries"]
+    (entry,) = read_log(file)["entries"]
     assert entry["response"]["content"].keys() == {"size", "mimeType", "_length", "_sha256", "_head", "_tail"}
     (found,) = recording.load(file).calls.values()
     body = found.exchanges[0].body
     assert isinstance(body, Excerpt)
-    assert body == LONG[: JUDGED.head] + LONG[-JUDGED.tail :]
+    assert body == LONG[: JUDGED_LIMIT.head] + LONG[-JUDGED_LIMIT.tail :]
     assert body.is_of(LONG)
     assert not body.is_of(LONG[:-1] + b"D")
 
@@ -119,20 +119,20 @@ def test_parts_of_several_processes_are_one_recording_in_the_order_of_the_suite(
         for scope in scopes:
             write(call(0, b"", body, scope))
     journal.merge(tmp_path, "http://h", {"a": 0, "b": 1, "c": 2})
-    log = log_of(tmp_path / NAME)
+    log = read_log(tmp_path / NAME)
     assert [entry["_scope"] for entry in log["entries"]] == ["other", "a", "b", "c"]
     assert {one.exchanges[0].body for one in recording.load(tmp_path / NAME).calls.values()} == {body}
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 
-@pytest.mark.parametrize("name", [journal.PART, journal.BODIES])
+@pytest.mark.parametrize("name", [journal.PART_NAME, journal.BODIES_NAME])
 def test_what_was_cut_short_becomes_no_recording(tmp_path: Path, name: str) -> None:
     Journal(tmp_path, "", SETTINGS)(call(0, b"", b"body"))
     left = tmp_path / name
     left.write_bytes(left.read_bytes()[:-2])
     with pytest.raises(JournalError, match="a part of it is cut short"):
         journal.merge(tmp_path, "http://h", {})
-    assert {path.name for path in tmp_path.iterdir()} == {journal.PART, journal.BODIES}
+    assert {path.name for path in tmp_path.iterdir()} == {journal.PART_NAME, journal.BODIES_NAME}
 
 
 # --- recordings from strangers ---------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_what_is_no_recording_is_refused_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(packed_files, "WRITTEN_BY_A_RUN", 8 * MIB)
-    monkeypatch.setattr(packed_files, "LONGEST_LINE", 4 * MIB)
+    monkeypatch.setattr(packed_files, "MAX_LINE_BYTES", 4 * MIB)
     edit, said = STRANGE[name]
     file = recorded(tmp_path, call(0, b"", b"a" * 5000))
     file.write_bytes(edit(file.read_bytes()))
@@ -197,7 +197,7 @@ def test_what_is_no_recording_is_refused_with_a_sentence(
 def test_a_body_that_follows_one_that_was_not_written_is_not_taken_for_it(tmp_path: Path) -> None:
     write = Journal(tmp_path, "", SETTINGS)
     write(call(0, b"", b"first"))
-    stored = tmp_path / journal.BODIES
+    stored = tmp_path / journal.BODIES_NAME
     stored.write_bytes(stored.read_bytes()[:-2])
     write(call(1, b"", b"other"))
     with pytest.raises(JournalError, match="a part of it is cut short"):
@@ -208,7 +208,7 @@ def test_a_recording_of_an_earlier_suite_is_read(tmp_path: Path) -> None:
     body = b"0123456789" * 1000
     file = recorded(tmp_path, call(0, b"sent", body))
     plain = tmp_path / PLAIN_NAME
-    for text in (json.dumps({"log": log_of(file)}), json.dumps({"log": log_of(file)}, indent=1)):
+    for text in (json.dumps({"log": read_log(file)}), json.dumps({"log": read_log(file)}, indent=1)):
         plain.write_text(text)
         (found,) = recording.load(plain).calls.values()
         assert (found.messages[0].body, found.exchanges[0].body) == (b"sent", body)
@@ -216,12 +216,12 @@ def test_a_recording_of_an_earlier_suite_is_read(tmp_path: Path) -> None:
 
 def test_the_folder_of_a_failed_check_has_head_and_tail_of_a_long_answer(tmp_path: Path) -> None:
     write_body(tmp_path, "response", LONG)
-    assert (tmp_path / "response.head.bin").read_bytes() == LONG[: JUDGED.head]
-    assert (tmp_path / "response.tail.bin").read_bytes() == LONG[-JUDGED.tail :]
+    assert (tmp_path / "response.head.bin").read_bytes() == LONG[: JUDGED_LIMIT.head]
+    assert (tmp_path / "response.tail.bin").read_bytes() == LONG[-JUDGED_LIMIT.tail :]
     about = json.loads((tmp_path / "response.json").read_text())
-    assert about == {"length": len(LONG), "sha256": har_bodies.digest_of(LONG)}
+    assert about == {"length": len(LONG), "sha256": har_bodies.compute_digest(LONG)}
     assert not (tmp_path / "response.bin").exists()
 
 
 def test_a_digest_is_that_of_the_body() -> None:
-    assert har_bodies.digest_of(b"abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert har_bodies.compute_digest(b"abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -11,12 +11,12 @@ from functools import partial
 
 import pytest
 
-from conformance.transport import bare_sending
+from conformance.transport import socket_sending
 from conformance.transport.exchange import Exchange, FailureKind
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
-from tests.hostile.ways import Way, over_a_bare_socket, over_httpcore
-from tests.support.scripted import read_request, scripted
+from tests.hostile.hostile_methods import SendMethod, send_over_bare_socket, send_over_httpcore
+from tests.support.scripted_server import read_request, serve_scripts
 
 PATIENCE = 2.0  # a busy machine may keep a server of these from its next piece for a second
 POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b"{}")
@@ -75,19 +75,19 @@ ENDLESS = (
 
 
 def over_a_bare_socket_held_back(settings: Settings, message: Message) -> Exchange:
-    return bare_sending.after_go_ahead(settings, message, None)
+    return socket_sending.send_after_go_ahead(settings, message, None)
 
 
-SENT = (over_httpcore, over_a_bare_socket, over_a_bare_socket_held_back)
+SENT = (send_over_httpcore, send_over_bare_socket, over_a_bare_socket_held_back)
 
 
-def given_up(send: Way, dribble: Dribble) -> None:
+def expect_given_up(send: SendMethod, dribble: Dribble) -> None:
     def script(connection: socket.socket) -> None:
         if send is not over_a_bare_socket_held_back:
             read_request(connection)
         dribble(connection)
 
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         started = time.monotonic()
         exchange = send(Settings(url, timeout=PATIENCE), POST)
         took = time.monotonic() - started
@@ -97,7 +97,7 @@ def given_up(send: Way, dribble: Dribble) -> None:
 
 
 @pytest.mark.parametrize("send", SENT)
-def test_an_answer_without_an_end_is_given_up(send: Way) -> None:
+def test_an_answer_without_an_end_is_given_up(send: SendMethod) -> None:
     dribbles = (*ENDLESS, go_ahead_again_and_again)
     with ThreadPoolExecutor(len(dribbles)) as side_by_side:  # each takes one and a half times the patience
-        list(side_by_side.map(partial(given_up, send), dribbles))
+        list(side_by_side.map(partial(expect_given_up, send), dribbles))

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.serving import running
+from tests.support.serving import run_server
 
 A_FEW = ("-k", "BIN-LISTED or BIN-ORDER-O")
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with running() as server:
+    with run_server() as server:
         yield server.url
 
 

@@ -11,12 +11,12 @@ from conformance.certification import manifest
 from conformance.certification.manifest import CertificationError
 from conformance.judging import baseline_file
 from conformance.judging.baseline_file import BaselineError
-from conformance.report import reading
-from conformance.report.reading import ReportError
-from conformance.terms import files
+from conformance.report import report_file
+from conformance.report.report_file import ReportError
+from conformance.spec import files
 from conformance.transport import config
 from conformance.transport.settings import SettingsError
-from tests.hostile.no_files import device, folder, pipe
+from tests.hostile.special_files import make_device_link, make_folder, make_pipe
 
 
 def nothing(path: Path) -> None:
@@ -51,10 +51,21 @@ def huge(path: Path) -> None:
 READERS: dict[str, tuple[Callable[[Path], object], type[Exception]]] = {
     "config": (config.load, SettingsError),
     "baseline": (baseline_file.load, BaselineError),
-    "report": (reading.read, ReportError),
+    "report": (report_file.read, ReportError),
     "manifest": (lambda path: manifest.read(path.parent), CertificationError),
 }
-MADE = (pipe, device, folder, nothing, no_text, deep, deep_json, many_digits, many_digits_json, huge)
+MADE = (
+    make_pipe,
+    make_device_link,
+    make_folder,
+    nothing,
+    no_text,
+    deep,
+    deep_json,
+    many_digits,
+    many_digits_json,
+    huge,
+)
 
 
 @pytest.mark.parametrize("make", MADE)

@@ -14,24 +14,24 @@ import pytest
 
 from conformance.certification import manifest
 from conformance.clients.recording import archive
-from conformance.commands import evidence_reading
+from conformance.commands import evidence_reader
 from conformance.commands.main import main
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.report import formats
 from conformance.report.comparison import compare
 from conformance.report.comparison_markdown import render as compared
-from conformance.report.history import history
+from conformance.report.history import build_history
 from conformance.report.history_markdown import render as remembered
-from conformance.report.reading import read as read_report
+from conformance.report.report_file import read as read_report
 from conformance.roles import roles
-from conformance.survey.survey import Survey
-from conformance.terms.user_error import UserError
+from conformance.spec.user_error import UserError
 from conformance.transport import har, recording
 from conformance.transport.har import HarError
 from conformance.transport.har_entry import expect_form
-from tests.hostile.no_files import device, folder, pipe
-from tests.support.made_manifests import manifest_with_all
+from tests.hostile.special_files import make_device_link, make_folder, make_pipe
+from tests.support.made_manifests import make_full_manifest
 from tests.support.results import summarize
-from tests.support.servers import serving
+from tests.support.servers import serve
 from tests.support.small_reports import check, report, requirement
 
 # What stands in the place of a member, and of an element.
@@ -103,7 +103,7 @@ EVIDENCE = {
     "check": "ordering.response-follows-its-json", "row": "", "url": "http://x",
     "placements": {"multi": {"model": "m", "version": "", "inputs": {"a": "b"}, "outputs": {}}},
     "survey": {
-        **Survey(name="n", listed=["raw"], offered={"raw": "works"}, roles={"multi": "m"}).to_dict(),
+        **DiscoveryResult(name="n", listed=["raw"], offered={"raw": "works"}, roles={"multi": "m"}).to_dict(),
         "models": {"m": MODEL}, "broken": [{"scope": "s", "lost": "", "reply": EXCHANGE, "again": EXCHANGE}],
     },
 }  # fmt: skip
@@ -111,7 +111,7 @@ REPORT = report(
     requirements=[requirement("BIN-ORDER-O", "MUST", "fail")],
     rows=[check("ordering.x", "a", "fail", unmet="BIN-ORDER-O")],
 )
-MANIFEST = json.loads(manifest_with_all().text())
+MANIFEST = json.loads(make_full_manifest().text())
 
 
 def of_server(path: Path) -> object:
@@ -135,7 +135,7 @@ def pages(path: Path) -> object:
 def pages_of_several(path: Path) -> object:
     """Read a report, or a summary, and make the pages that show several."""
     found = read_report(path, is_whole=False)
-    return compared(compare([("a", found), ("b", found)])), remembered(history([("a", found)]))
+    return compared(compare([("a", found), ("b", found)])), remembered(build_history([("a", found)]))
 
 
 DOCUMENTS: dict[str, tuple[Callable[[Path], object], Any]] = {
@@ -152,7 +152,7 @@ DOCUMENTS: dict[str, tuple[Callable[[Path], object], Any]] = {
     "manifest": (of_manifest, MANIFEST),
     "report": (pages, REPORT),
     "summary": (pages_of_several, summarize(REPORT)),
-    "evidence": (evidence_reading.read, EVIDENCE),
+    "evidence": (evidence_reader.read, EVIDENCE),
 }  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def deep(path: Path) -> None:
     path.write_text("[" * 100_000)
 
 
-@pytest.mark.parametrize("make", [pipe, device, folder, deep])
+@pytest.mark.parametrize("make", [make_pipe, make_device_link, make_folder, deep])
 @pytest.mark.parametrize("name", ["check.json", "run.har", "a.json"])
 def test_commands_on_a_folder_with_such_a_file(
     tmp_path: Path, make: Callable[[Path], None], name: str, capsys: pytest.CaptureFixture[str]
@@ -218,7 +218,7 @@ def test_commands_on_a_folder_with_such_a_file(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize("make", [pipe, device, folder])
+@pytest.mark.parametrize("make", [make_pipe, make_device_link, make_folder])
 @pytest.mark.parametrize("name", ["report.json.xz", har.NAME, "report.html", "REPRODUCE.md"])
 def test_verify_refuses_what_is_no_regular_file(
     tmp_path: Path, make: Callable[[Path], None], name: str, capsys: pytest.CaptureFixture[str]
@@ -284,7 +284,7 @@ def test_init_writes_toml_of_any_metadata(tmp_path: Path, kind: str, capsys: pyt
         model = MODELS[kind]
         name = json.loads(NAME) if kind == "names" else "m"
 
-    with serving(Odd) as url:
+    with serve(Odd) as url:
         status = main(["init", "--target-url", url, "-o", str(tmp_path / "t.toml")])
     said = capsys.readouterr()
     assert status in (0, 2), said.err

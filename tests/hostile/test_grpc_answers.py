@@ -8,23 +8,23 @@ import pytest
 
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.grpc_client import GrpcClient
-from conformance.transport.settings import make
-from tests.support.hostile_calls import CALL, HTML, Act, begun, called, nothing_is_left, said
+from conformance.transport.settings import make_settings
+from tests.support.hostile_calls import CALL, HTML, Act, answer_with_trailers, begin_answer, make_call, nothing_is_left
 from tests.support.http2_frames import (
+    ANSWER_HEADERS,
     GOAWAY,
-    GOOD,
-    OK,
+    OK_TRAILERS,
     PING,
     RESET,
     WINDOW,
     Peer,
+    add_prefix,
     answer,
     data,
     frame,
-    framed,
     headers,
 )
-from tests.support.scripted import scripted
+from tests.support.scripted_server import serve_scripts
 
 __all__ = ["nothing_is_left"]  # a fixture that every test has
 
@@ -37,7 +37,7 @@ ENDLESS, STATUSLESS = FailureKind.ENDLESS, FailureKind.STATUSLESS
 
 def closed_within_a_message(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(headers(stream, *OK), data(stream, framed(b"abc", length=100)))
+    peer.send(headers(stream, *ANSWER_HEADERS), data(stream, add_prefix(b"abc", length=100)))
 
 
 def gone_away(*, last: int = 0, code: int = 0) -> bytes:
@@ -88,20 +88,20 @@ ELSE: dict[str, tuple[Act, FailureKind, str]] = {
     "tls": (tls, MALFORMED, "what came is no HTTP/2 (a record of TLS)"),
     "noise": (noise, MALFORMED, "what came is no HTTP/2 (a frame of 66051 bytes"),
     "windows": (windows_beyond_all, MALFORMED, "what came is no HTTP/2 ("),
-    "html": (begun(*HTML, ends=False), STATUSLESS, "an answer of the content type text/html without a status"),
-    "html-and-a-status": (begun(*HTML), MALFORMED, "the status OK with the content type text/html"),
-    "http-204": (begun((":status", "204"), ends=False), STATUSLESS, "HTTP status 204 without a status"),
-    "http-0": (begun((":status", "000"), ends=False), MALFORMED, "no HTTP status: 000"),
-    "http-of-many-digits": (begun((":status", "4" + LONG), ends=False), MALFORMED, "no HTTP status: 41111"),
-    "http-of-no-digits": (begun((":status", "ok"), ends=False), MALFORMED, "no HTTP status: ok"),
-    "two-statuses": (said(("grpc-status", "13"), *GOOD), MALFORMED, "more than one status"),
-    "no-http-status": (begun(("a", "b"), ends=False), MALFORMED, "no HTTP status"),
+    "html": (begin_answer(*HTML, ends=False), STATUSLESS, "an answer of the content type text/html without a status"),
+    "html-and-a-status": (begin_answer(*HTML), MALFORMED, "the status OK with the content type text/html"),
+    "http-204": (begin_answer((":status", "204"), ends=False), STATUSLESS, "HTTP status 204 without a status"),
+    "http-0": (begin_answer((":status", "000"), ends=False), MALFORMED, "no HTTP status: 000"),
+    "http-of-many-digits": (begin_answer((":status", "4" + LONG), ends=False), MALFORMED, "no HTTP status: 41111"),
+    "http-of-no-digits": (begin_answer((":status", "ok"), ends=False), MALFORMED, "no HTTP status: ok"),
+    "two-statuses": (answer_with_trailers(("grpc-status", "13"), *OK_TRAILERS), MALFORMED, "more than one status"),
+    "no-http-status": (begin_answer(("a", "b"), ends=False), MALFORMED, "no HTTP status"),
 }
 
 
 @pytest.mark.parametrize(("act", "kind", "told"), ELSE.values(), ids=ELSE)
 def test_what_is_no_answer_is_told_as_what_it_is(act: Act, kind: FailureKind, told: str) -> None:
-    reply = called(act)
+    reply = make_call(act)
     assert reply.has_failed(kind)
     assert reply.outcome().startswith(told)
     assert not reply.succeeded
@@ -120,7 +120,7 @@ STATUSES = {
 
 @pytest.mark.parametrize("trailers", STATUSES.values(), ids=STATUSES)
 def test_a_status_that_is_none_is_never_ok(trailers: tuple[tuple[str, str], ...]) -> None:
-    reply = called(said(*trailers))
+    reply = make_call(answer_with_trailers(*trailers))
     assert (reply.succeeded, reply.is_refusal) == (False, True)
     assert reply.exchange.code in ("UNKNOWN", "INTERNAL")
 
@@ -130,7 +130,7 @@ MESSAGES = ("\x1b[2J\x07\r\nPASS", "%1b%5b2J%0d%0aPASS", "%" * 15_000, "%ff%fe%8
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
 def test_a_message_of_a_status_does_no_harm(message: str) -> None:
-    reply = called(said(("grpc-status", "3"), ("grpc-message", message)))
+    reply = make_call(answer_with_trailers(("grpc-status", "3"), ("grpc-message", message)))
     assert (reply.exchange.code, reply.is_refusal) == ("INVALID_ARGUMENT", True)
     assert len(reply.outcome()) < 300
 
@@ -140,9 +140,11 @@ def test_a_message_of_a_status_does_no_harm(message: str) -> None:
 
 def goes_away_within_a_call(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(gone_away(last=2**31 - 1), frame(PING, bytes(8)), headers(stream, *OK), gone_away(last=stream))
+    peer.send(
+        gone_away(last=2**31 - 1), frame(PING, bytes(8)), headers(stream, *ANSWER_HEADERS), gone_away(last=stream)
+    )
     time.sleep(0.05)
-    peer.send(data(stream, framed(b"a")), headers(stream, *GOOD, end=True))
+    peer.send(data(stream, add_prefix(b"a")), headers(stream, *OK_TRAILERS, end=True))
     peer.wait()
 
 
@@ -156,7 +158,7 @@ def says_more_after_the_end(peer: Peer) -> None:
     stream = peer.call()
     peer.send(answer(stream))
     time.sleep(0.05)
-    peer.send(data(stream, framed(b"b"), end=True), headers(stream, ("grpc-status", "13"), end=True))
+    peer.send(data(stream, add_prefix(b"b"), end=True), headers(stream, ("grpc-status", "13"), end=True))
     peer.wait()
 
 
@@ -177,8 +179,8 @@ def answers(peer: Peer) -> None:
     "act", [goes_away_within_a_call, resets_after_the_end, says_more_after_the_end, goes_away_after_the_end]
 )
 def test_what_comes_beside_an_answer_harms_neither_it_nor_the_next(act: Act) -> None:
-    with scripted(lambda connection: act(Peer(connection)), lambda connection: answers(Peer(connection))) as url:
-        client = GrpcClient(make("", grpc=url.removeprefix("http://"), timeout=2.0))
+    with serve_scripts(lambda connection: act(Peer(connection)), lambda connection: answers(Peer(connection))) as url:
+        client = GrpcClient(make_settings("", grpc=url.removeprefix("http://"), timeout=2.0))
         first = Reply(client.send(CALL))
         time.sleep(0.1)
         second = Reply(client.send(CALL))

@@ -10,8 +10,8 @@ import tracemalloc
 
 import pytest
 
-from conformance.wire.grpc_answer import ELEMENT_LIMIT, response, take_apart
-from conformance.wire.grpc_fields import SIZE_LIMIT
+from conformance.wire.grpc_answer import MAX_ELEMENTS, parse, parse_message
+from conformance.wire.grpc_fields import MAX_MESSAGE_BYTES
 
 SIZE = 1_000_000
 SECONDS, BYTES = 3.0, 40_000_000
@@ -59,10 +59,10 @@ TOO_LARGE = {
     "parameters": entries(),
     "groups": repeated(b"\xa3\6\xa4\6"),
     "outputs": output("INT32") * 1001,
-    "dimensions": output("INT32", field(3, b"\1" * (ELEMENT_LIMIT + 1))),
-    "contents": output("INT32", field(5, field(2, b"\1" * (ELEMENT_LIMIT + 1)))),
-    "texts-in-raw-contents": output("BYTES", field(3, varint(2**40))) + field(6, bytes(4 * ELEMENT_LIMIT + 8)),
-    "bytes-beside-raw-contents": field(100, bytes(SIZE_LIMIT + 1)),
+    "dimensions": output("INT32", field(3, b"\1" * (MAX_ELEMENTS + 1))),
+    "contents": output("INT32", field(5, field(2, b"\1" * (MAX_ELEMENTS + 1)))),
+    "texts-in-raw-contents": output("BYTES", field(3, varint(2**40))) + field(6, bytes(4 * MAX_ELEMENTS + 8)),
+    "bytes-beside-raw-contents": field(100, bytes(MAX_MESSAGE_BYTES + 1)),
 }
 NO_MESSAGE = {
     "deep-groups": b"\xa3\6" * 100_000 + b"\xa4\6" * 100_000,
@@ -75,12 +75,12 @@ ALL = {**TAKEN, **TOO_LARGE, **NO_MESSAGE}
 
 @pytest.mark.parametrize("body", ALL.values(), ids=ALL)
 def test_an_answer_takes_little_time_and_memory(body: bytes) -> None:
-    response(b"")  # imports
+    parse_message(b"")  # imports
     started = time.process_time()
-    take_apart(body)
+    parse(body)
     assert time.process_time() - started < SECONDS
     tracemalloc.start()
-    take_apart(body)
+    parse(body)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < BYTES
@@ -88,27 +88,27 @@ def test_an_answer_takes_little_time_and_memory(body: bytes) -> None:
 
 @pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN)
 def test_what_is_no_more_than_odd_is_read(body: bytes) -> None:
-    answer = take_apart(body)
+    answer = parse(body)
     assert answer.document is not None
     assert len(answer.outputs) == (1 if b"O" in body else 0)
 
 
 @pytest.mark.parametrize("body", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_what_is_more_than_anybody_reads_is_told(body: bytes) -> None:
-    answer = take_apart(body)
+    answer = parse(body)
     assert (answer.document, answer.outputs) == (None, ())
     assert [finding.kind for finding in answer.findings] in (["message-too-large"], ["outputs-too-many"])
 
 
 @pytest.mark.parametrize("body", NO_MESSAGE.values(), ids=NO_MESSAGE)
 def test_what_is_no_message_has_no_findings(body: bytes) -> None:
-    answer = take_apart(body)
-    assert (answer.document, answer.outputs, response(body)) == (None, (), None)
+    answer = parse(body)
+    assert (answer.document, answer.outputs, parse_message(body)) == (None, (), None)
 
 
 def test_raw_contents_behind_a_group_are_found_and_those_within_are_none() -> None:
     group = b"\xa3\6" + field(6, b"no") + b"\xa4\6"
     body = output("INT8", field(3, b"\1")) + group + field(6, b"\7")
-    (found,) = take_apart(body).outputs
+    (found,) = parse(body).outputs
     assert found.array is not None
     assert found.array.tolist() == [7]

@@ -11,33 +11,43 @@ import tracemalloc
 import pytest
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.transport import grpc_client
 from conformance.transport import settings as settings_of_targets
 from conformance.transport.exchange import FailureKind
-from conformance.transport.settings import make
+from conformance.transport.settings import make_settings
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
-from tests.support.hostile_calls import CALL, HTML, LIMIT, PATIENCE, Act, begun, called, nothing_is_left, said
+from conformance.transport.unreachable import TargetLostError
+from tests.support.hostile_calls import (
+    CALL,
+    HTML,
+    MAX_CALL_S,
+    WAIT_BUDGET_S,
+    Act,
+    answer_with_trailers,
+    begin_answer,
+    make_call,
+    nothing_is_left,
+)
 from tests.support.http2_frames import (
+    ANSWER_HEADERS,
     CONTINUATION,
     DATA,
     END_HEADERS,
-    GOOD,
     HEADERS,
-    OK,
+    OK_TRAILERS,
     PING,
     RESET,
     SETTINGS,
     WINDOW,
     Peer,
+    add_prefix,
     block,
     data,
     frame,
-    framed,
     headers,
 )
-from tests.support.scripted import scripted
+from tests.support.scripted_server import serve_scripts
 
 __all__ = ["nothing_is_left"]  # a fixture that every test has
 
@@ -48,7 +58,7 @@ ENDLESS, STATUSLESS = FailureKind.ENDLESS, FailureKind.STATUSLESS
 @pytest.fixture(autouse=True)
 def a_deadline_far_behind_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a busy machine tell one from the other, however small both are here."""
-    monkeypatch.setattr(settings_of_targets, "DEADLINE", 3)
+    monkeypatch.setattr(settings_of_targets, "DEADLINE_TIMEOUTS", 3)
 
 
 # --- nothing comes, or not enough ------------------------------------------------------------------------------------
@@ -69,12 +79,12 @@ def silent_after_the_call(peer: Peer) -> None:
 
 
 def silent_after_headers(peer: Peer) -> None:
-    peer.send(headers(peer.call(), *OK))
+    peer.send(headers(peer.call(), *ANSWER_HEADERS))
     peer.wait()
 
 
 def silent_within_a_frame(peer: Peer) -> None:
-    peer.send(headers(peer.call(), *OK)[:12])
+    peer.send(headers(peer.call(), *ANSWER_HEADERS)[:12])
     peer.wait()
 
 
@@ -115,7 +125,7 @@ def frames_of_no_known_kind(peer: Peer) -> None:
 
 def empty_data(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(headers(stream, *OK))
+    peer.send(headers(stream, *ANSWER_HEADERS))
     peer.flood(data(stream, b"") * 100, pause=0.01)
 
 
@@ -129,9 +139,9 @@ NOTHING = [
 @pytest.mark.parametrize("act", NOTHING)
 def test_where_nothing_comes_of_a_call_it_ends_with_the_patience(act: Act) -> None:
     started = time.monotonic()
-    reply = called(act)
-    assert time.monotonic() - started < LIMIT
-    assert (reply.status, reply.outcome()) == (None, f"no answer within {PATIENCE:g} s")
+    reply = make_call(act)
+    assert time.monotonic() - started < MAX_CALL_S
+    assert (reply.status, reply.outcome()) == (None, f"no answer within {WAIT_BUDGET_S:g} s")
     assert reply.has_failed(TIMEOUT)
 
 
@@ -140,7 +150,7 @@ def test_where_nothing_comes_of_a_call_it_ends_with_the_patience(act: Act) -> No
 
 def a_message_byte_by_byte(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(headers(stream, *OK), data(stream, framed(b"", length=1_000_000)))
+    peer.send(headers(stream, *ANSWER_HEADERS), data(stream, add_prefix(b"", length=1_000_000)))
     peer.flood(data(stream, b"x"), pause=0.02)
 
 
@@ -158,15 +168,15 @@ def a_window_of_one_byte(peer: Peer) -> None:
 @pytest.mark.parametrize("act", [a_message_byte_by_byte, interim_answers, a_window_of_one_byte])
 def test_where_something_comes_again_and_again_the_call_ends_at_the_deadline(act: Act) -> None:
     started = time.monotonic()
-    reply = called(act, timeout=1.0)
+    reply = make_call(act, timeout=1.0)
     took = time.monotonic() - started
     assert (reply.status, reply.outcome()) == (None, "answer not complete within 3 s")
     assert reply.has_failed(ENDLESS)
-    assert took < LIMIT
+    assert took < MAX_CALL_S
 
 
 def test_all_attempts_at_a_call_have_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings_of_targets, "DEADLINE", 1.5)
+    monkeypatch.setattr(settings_of_targets, "DEADLINE_TIMEOUTS", 1.5)
     attempts: list[int] = []
 
     def not_begun(peer: Peer) -> None:
@@ -175,7 +185,7 @@ def test_all_attempts_at_a_call_have_one_deadline(monkeypatch: pytest.MonkeyPatc
         peer.send(frame(RESET, (7).to_bytes(4, "big"), stream=attempts[-1]))
         peer.wait()
 
-    called(not_begun, timeout=1.0)
+    make_call(not_begun, timeout=1.0)
     assert 1 < len(attempts) <= 3  # of five, were it not for the deadline
 
 
@@ -184,26 +194,30 @@ def test_all_attempts_at_a_call_have_one_deadline(monkeypatch: pytest.MonkeyPatc
 
 def four_gigabytes_are_declared(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(headers(stream, *OK), data(stream, framed(b"", length=2**32 - 1)))
+    peer.send(headers(stream, *ANSWER_HEADERS), data(stream, add_prefix(b"", length=2**32 - 1)))
     peer.wait()
 
 
 def data_without_an_end(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(headers(stream, *OK), data(stream, framed(b"a")))
+    peer.send(headers(stream, *ANSWER_HEADERS), data(stream, add_prefix(b"a")))
     peer.flood(data(stream, bytes(16384)) * 10)
 
 
 def messages_without_an_end(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(headers(stream, *OK))
-    peer.flood(data(stream, framed(bytes(1000)) * 16) * 10)
+    peer.send(headers(stream, *ANSWER_HEADERS))
+    peer.flood(data(stream, add_prefix(bytes(1000)) * 16) * 10)
 
 
 def a_bomb(peer: Peer) -> None:
     stream = peer.call()
-    message = framed(bytes.fromhex("1f8b0800000000000003") + bytes(1000), compressed=True)
-    peer.send(headers(stream, *OK, ("grpc-encoding", "gzip")), data(stream, message), headers(stream, *GOOD, end=True))
+    message = add_prefix(bytes.fromhex("1f8b0800000000000003") + bytes(1000), compressed=True)
+    peer.send(
+        headers(stream, *ANSWER_HEADERS, ("grpc-encoding", "gzip")),
+        data(stream, message),
+        headers(stream, *OK_TRAILERS, end=True),
+    )
     peer.wait()
 
 
@@ -213,7 +227,7 @@ def a_frame_of_16_megabytes(peer: Peer) -> None:
 
 
 def one_header_of_a_megabyte(peer: Peer) -> None:
-    stream, octets = peer.call(), block(*OK, ("x-long", "x" * 1_000_000))
+    stream, octets = peer.call(), block(*ANSWER_HEADERS, ("x-long", "x" * 1_000_000))
     first, *more, last = [octets[at : at + 16384] for at in range(0, len(octets), 16384)]
     peer.send(frame(HEADERS, first, stream=stream), *(frame(CONTINUATION, one, stream=stream) for one in more))
     peer.send(frame(CONTINUATION, last, stream=stream, flags=END_HEADERS))
@@ -222,26 +236,26 @@ def one_header_of_a_megabyte(peer: Peer) -> None:
 
 def continuations(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(frame(HEADERS, block(*OK), stream=stream))
+    peer.send(frame(HEADERS, block(*ANSWER_HEADERS), stream=stream))
     peer.flood(frame(CONTINUATION, block(("x", "y")), stream=stream))
 
 
 def empty_continuations(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(frame(HEADERS, block(*OK), stream=stream))
+    peer.send(frame(HEADERS, block(*ANSWER_HEADERS), stream=stream))
     peer.flood(frame(CONTINUATION, stream=stream))
 
 
 def one_header_named_again_and_again(peer: Peer) -> None:
     stream = peer.call()
-    octets = block(*OK, ("x-long", "x" * 3000)) + b"\xbe" * 10_000  # the newest entry of the table
+    octets = block(*ANSWER_HEADERS, ("x-long", "x" * 3000)) + b"\xbe" * 10_000  # the newest entry of the table
     peer.send(frame(HEADERS, octets, stream=stream, flags=END_HEADERS))
     peer.wait()
 
 
 def trailers_again_and_again(peer: Peer) -> None:
     stream = peer.call()
-    peer.send(headers(stream, *OK))
+    peer.send(headers(stream, *ANSWER_HEADERS))
     peer.flood(headers(stream, ("why", "because")))
 
 
@@ -261,8 +275,8 @@ TOO_MUCH: list[tuple[Act, FailureKind, str]] = [
 
 @pytest.mark.parametrize(("act", "kind", "told"), TOO_MUCH, ids=[row[0].__name__ for row in TOO_MUCH])
 def test_too_much_ends_a_call_at_once(act: Act, kind: FailureKind, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grpc_client, "LARGEST", 1_000_000)
-    reply = called(act, timeout=60)
+    monkeypatch.setattr(grpc_client, "MAX_ANSWER_BYTES", 1_000_000)
+    reply = make_call(act, timeout=60)
     assert reply.has_failed(kind)
     assert reply.outcome().startswith(told)
 
@@ -270,7 +284,7 @@ def test_too_much_ends_a_call_at_once(act: Act, kind: FailureKind, told: str, mo
 @pytest.mark.parametrize("act", [a_frame_of_16_megabytes, continuations, one_header_named_again_and_again])
 def test_too_much_takes_little_memory(act: Act) -> None:
     tracemalloc.start()
-    called(act, timeout=LIMIT)
+    make_call(act, timeout=MAX_CALL_S)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3_000_000
@@ -281,12 +295,12 @@ def test_too_much_takes_little_memory(act: Act) -> None:
 
 def lost(act: Act, *, most: int) -> tuple[int, str]:
     """Make calls of a server until it counts as lost; return how many, and why."""
-    with scripted(lambda connection: act(Peer(connection))) as url:
-        target = Target(make("", grpc=url.removeprefix("http://"), timeout=0.1))
+    with serve_scripts(lambda connection: act(Peer(connection))) as url:
+        target = Target(make_settings("", grpc=url.removeprefix("http://"), timeout=0.1))
         for number in range(most):
             try:
                 target.send(CALL)
-            except TargetLost as error:
+            except TargetLostError as error:
                 target.close()
                 return number + 1, str(error)
         target.close()
@@ -302,9 +316,16 @@ def test_three_calls_of_which_nothing_comes_and_a_plain_one_are_enough(act: Act)
 
 
 @pytest.mark.parametrize(
-    "act", [said(("grpc-status", "0")), begun(*HTML), a_bomb, four_gigabytes_are_declared, begun((":status", "204"))]
+    "act",
+    [
+        answer_with_trailers(("grpc-status", "0")),
+        begin_answer(*HTML),
+        a_bomb,
+        four_gigabytes_are_declared,
+        begin_answer((":status", "204")),
+    ],
 )
 def test_no_such_answer_meets_a_requirement(act: Act) -> None:
-    reply = called(act, timeout=LIMIT)
-    with pytest.raises(Unmet):
+    reply = make_call(act, timeout=MAX_CALL_S)
+    with pytest.raises(UnmetError):
         expect(reply).answered().output("OUTPUT")

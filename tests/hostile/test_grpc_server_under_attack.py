@@ -18,13 +18,13 @@ import grpc
 import pytest
 from tritonclient.grpc import service_pb2
 
-from conformance.transport.grpc_connection import Connection
+from conformance.transport.grpc_connection import GrpcConnection
 from conformance.transport.grpc_stream import Stream
-from conformance.transport.settings import make
+from conformance.transport.settings import make_settings
 from reference_server import grpc_port, workers
 from tests.support import programs
-from tests.support.grpc_serving import PATH, connected
-from tests.support.http2_frames import END_HEADERS, HEADERS, PING, PREFACE_OCTETS, SETTINGS, block, frame, framed
+from tests.support.grpc_serving import PATH, connect
+from tests.support.http2_frames import END_HEADERS, HEADERS, PING, PREFACE_OCTETS, SETTINGS, add_prefix, block, frame
 
 LIMITS = ("--max-elements", "100000", "--max-json", "1000000", "--max-entries", "100", "--max-head", "8000")
 CALL = (
@@ -37,9 +37,9 @@ CALL = (
 def started(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start a server; yield where it listens over gRPC."""
     command = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", *options]
-    with programs.started(command, stderr=subprocess.PIPE) as process:
-        programs.next_line(process)
-        yield programs.next_line(process).removeprefix("grpc "), process
+    with programs.start_program(command, stderr=subprocess.PIPE) as process:
+        programs.read_line(process)
+        yield programs.read_line(process).removeprefix("grpc "), process
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ REQUESTS = {
 def test_a_request_that_is_made_to_be_dear_costs_little(server: Any, octets: bytes, code: str) -> None:
     address, process = server
     before = memory(process)
-    with connected(address) as client:
+    with connect(address) as client:
         try:
             client.exchange(f"{PATH}ModelInfer", octets)
             found = "OK"
@@ -109,7 +109,7 @@ def test_a_request_that_is_made_to_be_dear_costs_little(server: Any, octets: byt
 
 
 def test_metadata_over_the_limit_are_refused(server: Any) -> None:
-    with connected(server[0]) as client, pytest.raises(grpc.RpcError) as error:
+    with connect(server[0]) as client, pytest.raises(grpc.RpcError) as error:
         client.exchange(f"{PATH}ServerLive", b"", metadata=[("x-long", "x" * 20_000)])
     assert error.value.code().name == "RESOURCE_EXHAUSTED"
 
@@ -117,10 +117,10 @@ def test_metadata_over_the_limit_are_refused(server: Any) -> None:
 def test_a_bomb_is_not_unpacked_to_the_end() -> None:
     packer = zlib.compressobj(1, wbits=31)
     packed = b"".join([*(packer.compress(bytes(1_000_000)) for _ in range(100)), packer.flush()])
-    stream = Stream([*CALL, ("grpc-encoding", "gzip")], framed(packed, compressed=True))
+    stream = Stream([*CALL, ("grpc-encoding", "gzip")], add_prefix(packed, compressed=True))
     with started("--max-body", "1000000") as (address, process):
         before = memory(process)
-        connection = Connection(make("", grpc=address, timeout=20))
+        connection = GrpcConnection(make_settings("", grpc=address, timeout=20))
         connection.call([stream], 1000, time.monotonic() + 20)
         connection.close()
         assert stream.given("grpc-status") == ["8"]
@@ -144,7 +144,7 @@ def test_calls_that_do_not_go_on_keep_nobody_waiting(server: Any) -> None:
     with ExitStack() as stack:
         for _ in range(100):
             stack.enter_context(begun(server[0], calls=5))
-        with connected(server[0]) as client:
+        with connect(server[0]) as client:
             assert client.exchange(f"{PATH}ServerLive", b"") == b"\x08\x01"
 
 
@@ -169,7 +169,7 @@ def test_the_end_is_quiet_with_calls_under_way() -> None:
     with started() as (address, process), ExitStack() as stack:
         for _ in range(20):
             stack.enter_context(begun(address))
-        client = stack.enter_context(connected(address))
+        client = stack.enter_context(connect(address))
         calls = [client.channel.unary_unary(f"{PATH}ModelInfer").future(work) for _ in range(8)]
         client.exchange(f"{PATH}ServerLive", b"")
         process.terminate()
@@ -195,5 +195,5 @@ def test_an_end_that_calls_under_way_hold_up_is_not_waited_for(monkeypatch: pyte
     monkeypatch.setattr(port, "_server", SimpleNamespace(stop=stop))
     port.__exit__()
     assert workers.is_busy()  # so that the program leaves without what is under way
-    grpc_port.awaited(ended())
+    grpc_port.run_in_loop(ended())
     assert not workers.is_busy()

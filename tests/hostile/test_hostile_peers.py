@@ -15,18 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from conformance.transport.connection import PersistentConnection
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.http_client import HttpClient
-from conformance.transport.line import Line
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import Message
-from tests.hostile.bounds import Held, held
+from tests.hostile.bounds import ResourceUse, measure_resources
+from tests.hostile.hostile_methods import SendMethod, send_over_bare_socket, send_over_httpcore
 from tests.hostile.misbehaviours import ROWS, Row
-from tests.hostile.misbehaviours.rows import whole
-from tests.hostile.proxy import Hostile, Wire, hostile
-from tests.hostile.ways import Way, over_a_bare_socket, over_httpcore
-from tests.support.scripted import Script, answers, read_request, scripted
+from tests.hostile.misbehaviours.rows import make_answer
+from tests.hostile.proxy import HostileProxy, Wire, run_hostile_proxy
+from tests.support.scripted_server import Script, make_answers, read_request, serve_scripts
 
 POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b'{"inputs":[]}')
 PATIENCE = 1.5
@@ -35,17 +35,17 @@ MOST = 3_000_000  # bytes of an answer
 
 
 @pytest.fixture(scope="module")
-def peer() -> Iterator[Hostile]:
-    with hostile(None, lambda _: None) as found:
+def peer() -> Iterator[HostileProxy]:
+    with run_hostile_proxy(None, lambda _: None) as found:
         yield found
 
 
-CLIENTS = (over_httpcore, over_a_bare_socket)
+CLIENTS = (send_over_httpcore, send_over_bare_socket)
 
 
 @pytest.mark.parametrize("send", CLIENTS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_an_exchange_comes_to_what_it_is(peer: Hostile, row: Row, send: Way) -> None:
+def test_an_exchange_comes_to_what_it_is(peer: HostileProxy, row: Row, send: SendMethod) -> None:
     peer.misbehaves = row.does
     peer.rewind()
     started = time.monotonic()
@@ -65,8 +65,8 @@ def test_an_exchange_comes_to_what_it_is(peer: Hostile, row: Row, send: Way) -> 
 
 def one_after_the_other(script: Script, times: int = 3) -> list[Exchange]:
     """Send messages over one client, of which the first connection is a hostile one."""
-    honest = answers(*[whole(body=b"honest")] * times)
-    with scripted(script, honest) as url:
+    honest = make_answers(*[make_answer(body=b"honest")] * times)
+    with serve_scripts(script, honest) as url:
         client = HttpClient(Settings(url, timeout=PATIENCE))
         try:
             return [client.send(POST) for _ in range(times)]
@@ -74,17 +74,17 @@ def one_after_the_other(script: Script, times: int = 3) -> list[Exchange]:
             client.close()
 
 
-@pytest.mark.parametrize("more", [whole(body=b"stale"), whole(body=b"stale")[:20], b"\r\n", b"x"])
+@pytest.mark.parametrize("more", [make_answer(body=b"stale"), make_answer(body=b"stale")[:20], b"\r\n", b"x"])
 def test_what_stands_behind_an_answer_is_not_the_next_one(more: bytes) -> None:
-    found = one_after_the_other(answers(whole(body=b"first") + more, whole(body=b"second")))
+    found = one_after_the_other(make_answers(make_answer(body=b"first") + more, make_answer(body=b"second")))
     assert [exchange.body for exchange in found] == [b"first", b"honest", b"honest"]
     assert all(exchange.failure is None for exchange in found)
 
 
 def test_what_stands_behind_an_answer_is_not_the_next_one_on_a_line() -> None:
-    hostile_one = answers(whole(body=b"first") + whole(body=b"stale"), whole(body=b"second"))
-    with scripted(hostile_one, answers(*[whole(body=b"honest")] * 2)) as url:
-        line = Line(Settings(url, timeout=PATIENCE))
+    hostile_one = make_answers(make_answer(body=b"first") + make_answer(body=b"stale"), make_answer(body=b"second"))
+    with serve_scripts(hostile_one, make_answers(*[make_answer(body=b"honest")] * 2)) as url:
+        line = PersistentConnection(Settings(url, timeout=PATIENCE))
         found = [line.exchange(POST) for _ in range(3)]
         line.close()
     assert [exchange.body for exchange in found] == [b"first", b"honest", b"honest"]
@@ -92,14 +92,14 @@ def test_what_stands_behind_an_answer_is_not_the_next_one_on_a_line() -> None:
 
 @pytest.mark.parametrize("garbage", [b"garbage\r\n\r\n", b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nContent-Le"])
 def test_an_answer_that_is_none_is_not_asked_for_again(garbage: bytes) -> None:
-    first, second, third = one_after_the_other(answers(whole(body=b"first"), garbage))
+    first, second, third = one_after_the_other(make_answers(make_answer(body=b"first"), garbage))
     assert (first.body, third.body) == (b"first", b"honest")
     assert second.status is None
     assert second.failure is not None
 
 
 def closed_after_an_answer(connection: socket.socket) -> None:
-    answers(whole(body=b"first"))(connection)
+    make_answers(make_answer(body=b"first"))(connection)
 
 
 def closed_at_the_next_request(connection: socket.socket) -> None:
@@ -114,14 +114,14 @@ def test_a_connection_that_was_closed_meanwhile_is_no_failure(script: Script) ->
 
 
 def test_nothing_is_followed_kept_or_sent_back() -> None:
-    tempting = whole(
+    tempting = make_answer(
         302,
         "Set-Cookie: a=b; Path=/",
         "Location: /elsewhere",
         'Alt-Svc: h2="127.0.0.1:9"',
         'WWW-Authenticate: Basic realm="x"',
     )
-    with hostile(None, lambda wire: wire.send(tempting)) as peer:
+    with run_hostile_proxy(None, lambda wire: wire.send(tempting)) as peer:
         client = HttpClient(Settings(peer.url, timeout=PATIENCE))
         for _ in range(3):
             assert client.send(POST).status == 302
@@ -143,7 +143,7 @@ def test_a_server_that_reads_slowly_ends_the_exchange() -> None:
                 time.sleep(PAUSE)
 
     started = time.monotonic()
-    with scripted(slow) as url:
+    with serve_scripts(slow) as url:
         client = HttpClient(Settings(url, timeout=patience))
         exchange = client.send(replace(POST, body=bytes(40_000_000)))
         took = time.monotonic() - started
@@ -155,9 +155,9 @@ def test_a_server_that_reads_slowly_ends_the_exchange() -> None:
 
 def test_answers_that_are_in_flight_share_the_room() -> None:
     def large(wire: Wire) -> None:
-        wire.send(whole(body=bytes(600_000)))
+        wire.send(make_answer(body=bytes(600_000)))
 
-    with hostile(None, large) as peer:
+    with run_hostile_proxy(None, large) as peer:
         target = Target(Settings(peer.url, timeout=2.0, max_answer=2_000_000))
         alone = target.send(POST)
         together = target.send_together([POST] * 4)
@@ -172,15 +172,15 @@ COSTLY = ("a-body-that-stalls", "a-head-that-stalls", "silence", "a-byte-at-a-ti
 
 
 def test_a_thousand_hostile_exchanges_leave_nothing(
-    peer: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    peer: HostileProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     quick = [row for row in ROWS if row.name not in COSTLY]
     settings = Settings(peer.url, timeout=2.0, max_answer=100_000)
-    client, line = HttpClient(settings), Line(settings)
+    client, line = HttpClient(settings), PersistentConnection(settings)
     peer.misbehaves = quick[0].does
     client.send(POST)
-    before = held()
+    before = measure_resources()
     for number in range(1000):
         peer.misbehaves = quick[number % len(quick)].does
         (line.exchange if number % 5 == 0 else client.send)(POST)
@@ -189,12 +189,12 @@ def test_a_thousand_hostile_exchanges_leave_nothing(
     until = time.monotonic() + 20
     while not has_no_more(before) and time.monotonic() < until:
         time.sleep(0.05)  # the threads of the peer itself end a little later
-    assert has_no_more(before), (before, held())
+    assert has_no_more(before), (before, measure_resources())
 
 
-def has_no_more(before: Held) -> bool:
+def has_no_more(before: ResourceUse) -> bool:
     """Whether this process has no more of anything than it had."""
-    now = held()
+    now = measure_resources()
     return (
         now.threads <= before.threads
         and now.descriptors <= before.descriptors

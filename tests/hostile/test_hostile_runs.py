@@ -11,20 +11,29 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
-from conformance.survey.survey import Survey
-from conformance.terms.check import Check, Row
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.spec.check import Check, Row
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from tests.hostile import misbehaviours
-from tests.hostile.bounds import Ended, expect_within, run
+from tests.hostile.bounds import RunResult, expect_within, run
 from tests.hostile.misbehaviours.contents import NASTY
-from tests.hostile.misbehaviours.rows import head, whole
-from tests.hostile.proxy import Hostile, Misbehaves, Turn, Wire, hostile, number, since, to
-from tests.support.servers import FEW_MODELS, bundled
+from tests.hostile.misbehaviours.rows import make_answer, make_head
+from tests.hostile.proxy import (
+    HostileProxy,
+    Misbehaviour,
+    Turn,
+    Wire,
+    match_exchange,
+    match_from,
+    match_word,
+    run_hostile_proxy,
+)
+from tests.support.servers import FEW_MODELS, run_bundled
 
 # What an answer that came whole may be said to lack; of one that did not, only the row's own requirement is missed.
 OF_ANSWERS = {"OIP-JSON", "OIP-OUTPUT-MEMBERS", "OIP-OUTPUTS-ALL", "OIP-SHAPE"}
@@ -36,23 +45,25 @@ REFUSED = "sizes.wrong-size-is-refused[last-byte-missing]"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with bundled(*FEW_MODELS) as url:
+    with run_bundled(*FEW_MODELS) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
-def peer(server: str) -> Iterator[Hostile]:
-    with hostile(server, lambda _: None) as found:
+def peer(server: str) -> Iterator[HostileProxy]:
+    with run_hostile_proxy(server, lambda _: None) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def survey(server: str) -> Survey:
+def survey(server: str) -> DiscoveryResult:
     with Session(Target(Settings(server))) as session:
-        return session.take_survey()
+        return session.discover()
 
 
-def judged(peer: Hostile, survey: Survey, row: tuple[Check, Row], does: Misbehaves, at: Turn) -> CheckResult:
+def judged(
+    peer: HostileProxy, survey: DiscoveryResult, row: tuple[Check, Row], does: Misbehaviour, at: Turn
+) -> CheckResult:
     """Judge one row against a peer that is hostile at a turn of it."""
     peer.misbehaves, peer.at = does, at
     peer.rewind()
@@ -63,9 +74,11 @@ def judged(peer: Hostile, survey: Survey, row: tuple[Check, Row], does: Misbehav
 
 @pytest.mark.parametrize("misbehaviour", misbehaviours.ROWS, ids=lambda one: one.name)
 def test_a_row_whose_answer_is_none_fails_by_what_it_looks_at(
-    peer: Hostile, survey: Survey, misbehaviour: misbehaviours.Row
+    peer: HostileProxy, survey: DiscoveryResult, misbehaviour: misbehaviours.Row
 ) -> None:
-    result = judged(peer, survey, ROWS[ANSWERED], misbehaviour.does, number(1))  # 0 asks whether the model answers
+    result = judged(
+        peer, survey, ROWS[ANSWERED], misbehaviour.does, match_exchange(1)
+    )  # 0 asks whether the model answers
     assert peer.turned == 1
     assert result.outcome is Outcome.FAIL
     assert result.failure is not None
@@ -76,9 +89,9 @@ def test_a_row_whose_answer_is_none_fails_by_what_it_looks_at(
 
 @pytest.mark.parametrize("misbehaviour", misbehaviours.ROWS, ids=lambda one: one.name)
 def test_a_row_that_waits_for_a_refusal_takes_nothing_else_for_one(
-    peer: Hostile, survey: Survey, misbehaviour: misbehaviours.Row
+    peer: HostileProxy, survey: DiscoveryResult, misbehaviour: misbehaviours.Row
 ) -> None:
-    result = judged(peer, survey, ROWS[REFUSED], misbehaviour.does, number(1))
+    result = judged(peer, survey, ROWS[REFUSED], misbehaviour.does, match_exchange(1))
     # A status of 500 and more is a refusal, too, for which another row advises. A coded answer is the honest refusal.
     is_refusal = any(status is not None and status >= 400 for status in misbehaviour.status)
     is_refusal = is_refusal or misbehaviour.name == "codes-its-honest-answer"
@@ -91,8 +104,8 @@ def test_a_row_that_waits_for_a_refusal_takes_nothing_else_for_one(
 # --- whole runs -------------------------------------------------------------------------------------------------------
 
 
-def ended(server: str, folder: Path, does: Misbehaves, at: Turn, *arguments: str) -> Ended:
-    with hostile(server, does, at) as peer:
+def ended(server: str, folder: Path, does: Misbehaviour, at: Turn, *arguments: str) -> RunResult:
+    with run_hostile_proxy(server, does, at) as peer:
         found = run(folder, f"--target-url={peer.url}", "--target-timeout=1", *arguments)
     expect_within(found)
     return found
@@ -103,18 +116,20 @@ def resets(wire: Wire) -> None:
 
 
 def redirects(wire: Wire) -> None:
-    wire.send(whole(302, "Location: /v2", "Connection: close"))
+    wire.send(make_answer(302, "Location: /v2", "Connection: close"))
 
 
 def floods(wire: Wire) -> None:
-    wire.send(head(200, "Connection: close"))
+    wire.send(make_head(200, "Connection: close"))
     while True:
         wire.send(bytes(1_000_000))
 
 
 def gives_nasty_errors(wire: Wire) -> None:
     body = ('{"error":"%s","outputs":[{"name":"%s"}]}' % (NASTY, NASTY)).encode()  # noqa: UP031
-    wire.send(whole(400, f"X-{NASTY[-1:].isascii()}: 1", "Content-Type: text/html", "Connection: close", body=body))
+    wire.send(
+        make_answer(400, f"X-{NASTY[-1:].isascii()}: 1", "Content-Type: text/html", "Connection: close", body=body)
+    )
 
 
 def test_a_proxy_that_only_passes_on_is_not_seen(server: str, tmp_path: Path) -> None:
@@ -123,19 +138,21 @@ def test_a_proxy_that_only_passes_on_is_not_seen(server: str, tmp_path: Path) ->
 
 
 def test_redirects_alone_are_no_server_to_judge(server: str, tmp_path: Path) -> None:
-    found = ended(server, tmp_path, redirects, since(0))
+    found = ended(server, tmp_path, redirects, match_from(0))
     assert (found.status, found.verdict, found.failed()) == (6, "incomplete", {})
 
 
 def test_an_endless_flood_ends_the_run(server: str, tmp_path: Path) -> None:
-    found = ended(server, tmp_path, floods, to(b"/infer"))
+    found = ended(server, tmp_path, floods, match_word(b"/infer"))
     assert found.verdict != "conformant"
     assert "never ends an answer" in found.why
 
 
 def test_what_is_nasty_stays_harmless_wherever_it_is_shown(server: str, tmp_path: Path) -> None:
     wanted = ("--conformance-report=r.html", "--conformance-report=r.md", "--junitxml=j.xml")
-    found = ended(server, tmp_path, gives_nasty_errors, since(110), "-k", "request-follows-its-json", "-vv", *wanted)
+    found = ended(
+        server, tmp_path, gives_nasty_errors, match_from(110), "-k", "request-follows-its-json", "-vv", *wanted
+    )
     assert found.failed()
     names = ("r.html", "r.md", "j.xml", "report.json")
     page, markdown, *others = [(tmp_path / name).read_text() for name in names]

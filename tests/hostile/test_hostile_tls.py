@@ -15,14 +15,14 @@ import pytest
 import trustme
 
 from conformance.judging.session import Session
-from conformance.judging.surveying import survey
+from conformance.judging.subject_discovery import discover_subjects
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from conformance.transport.unreachable import Unreachable
+from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message
-from tests.hostile.misbehaviours.rows import whole
-from tests.hostile.ways import Way, over_a_bare_socket, over_httpcore
-from tests.support.scripted import Script, read_request, scripted
+from tests.hostile.hostile_methods import SendMethod, send_over_bare_socket, send_over_httpcore
+from tests.hostile.misbehaviours.rows import make_answer
+from tests.support.scripted_server import Script, read_request, serve_scripts
 
 PATIENCE = 1.5
 SECRET = "s3cret-token"  # noqa: S105 - of no one
@@ -85,12 +85,12 @@ def speaking_tls(context: ssl.SSLContext, seen: list[bytes], connection: socket.
     with suppress(OSError), context.wrap_socket(connection, server_side=True) as wrapped:
         while request := read_request(wrapped):
             seen.append(request)
-            wrapped.sendall(whole(200, body=b"{}"))
+            wrapped.sendall(make_answer(200, body=b"{}"))
 
 
 def speaking_plain_http(seen: list[bytes], connection: socket.socket) -> None:
     seen.append(connection.recv(65536))
-    connection.sendall(whole(400))
+    connection.sendall(make_answer(400))
 
 
 def stalling(seen: list[bytes], connection: socket.socket) -> None:
@@ -109,7 +109,7 @@ def raising_the_alarm(seen: list[bytes], connection: socket.socket) -> None:
 
 @contextmanager
 def over_https(script: Script) -> Iterator[str]:
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         yield url.replace("http://", "https://")
 
 
@@ -122,7 +122,7 @@ def under(authority: trustme.CA, certify: Certify, seen: list[bytes]) -> Script:
 # --- clients ----------------------------------------------------------------------------------------------------------
 
 
-CLIENTS = pytest.mark.parametrize("send", [over_httpcore, over_a_bare_socket])
+CLIENTS = pytest.mark.parametrize("send", [send_over_httpcore, send_over_bare_socket])
 UNTRUSTED = (expired, of_another_name, of_an_unknown_authority, signed_by_itself)
 BROKEN = (speaking_plain_http, stalling, ending, raising_the_alarm)
 
@@ -135,11 +135,11 @@ def settings_for(url: str, ca_file: str, *, insecure: bool = False) -> Settings:
 @CLIENTS
 @pytest.mark.parametrize("certify", UNTRUSTED)
 def test_what_is_not_to_be_trusted_gets_no_request(
-    authority: trustme.CA, trusted: str, certify: Certify, send: Way
+    authority: trustme.CA, trusted: str, certify: Certify, send: SendMethod
 ) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, certify, seen)) as url:
-        with pytest.raises(Unreachable, match="certificate") as raised:
+        with pytest.raises(UnreachableError, match="certificate") as raised:
             send(settings_for(url, trusted), GET)
         assert send(settings_for(url, trusted, insecure=True), GET).status == 200  # as the user has it
     assert raised.value.is_untrusted
@@ -149,12 +149,12 @@ def test_what_is_not_to_be_trusted_gets_no_request(
 @CLIENTS
 @pytest.mark.parametrize("speak", BROKEN)
 def test_what_is_no_tls_gets_no_request(
-    trusted: str, speak: Callable[[list[bytes], socket.socket], None], send: Way
+    trusted: str, speak: Callable[[list[bytes], socket.socket], None], send: SendMethod
 ) -> None:
     seen: list[bytes] = []
     started = time.monotonic()
     with over_https(partial(speak, seen)) as url:
-        with pytest.raises(Unreachable) as raised:
+        with pytest.raises(UnreachableError) as raised:
             send(settings_for(url, trusted), GET)
         took = time.monotonic() - started
     assert not raised.value.is_untrusted
@@ -163,9 +163,9 @@ def test_what_is_no_tls_gets_no_request(
 
 
 @CLIENTS
-def test_old_tls_is_declined(authority: trustme.CA, trusted: str, send: Way) -> None:
+def test_old_tls_is_declined(authority: trustme.CA, trusted: str, send: SendMethod) -> None:
     seen: list[bytes] = []
-    with over_https(under(authority, of_tls_1_0, seen)) as url, pytest.raises(Unreachable):
+    with over_https(under(authority, of_tls_1_0, seen)) as url, pytest.raises(UnreachableError):
         send(settings_for(url, trusted), GET)
     assert not seen
 
@@ -173,7 +173,7 @@ def test_old_tls_is_declined(authority: trustme.CA, trusted: str, send: Way) -> 
 @CLIENTS
 @pytest.mark.parametrize("certify", [good, of_http_2_alone])
 def test_what_can_be_trusted_is_asked_over_http_1(
-    authority: trustme.CA, trusted: str, certify: Certify, send: Way
+    authority: trustme.CA, trusted: str, certify: Certify, send: SendMethod
 ) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, certify, seen)) as url:
@@ -188,7 +188,7 @@ def test_nobody_is_accused_for_a_certificate(authority: trustme.CA, trusted: str
         over_https(under(authority, certify, [])) as url,
         Session(Target(Settings(url, timeout=PATIENCE, ca_file=trusted))) as session,
     ):
-        _, nothing = survey(session)
+        _, nothing = discover_subjects(session)
         assert not session.target.has_answered
     assert nothing is not None
     assert nothing.text().startswith(f"cannot connect to {url}: ")

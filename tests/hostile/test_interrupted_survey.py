@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.hostile.bounds import Ended, expect_within, run
-from tests.hostile.proxy import Wire, hostile
+from tests.hostile.bounds import RunResult, expect_within, run
+from tests.hostile.proxy import Wire, run_hostile_proxy
 
 INTERRUPTED = 2  # the exit status of pytest for such runs
 
 
-def interrupted(folder: Path, number: signal.Signals, *arguments: str) -> Ended:
+def interrupted(folder: Path, number: signal.Signals, *arguments: str) -> RunResult:
     """Send a run a signal once it has asked its first question, which is never answered."""
     is_asked = threading.Event()
 
@@ -28,7 +28,7 @@ def interrupted(folder: Path, number: signal.Signals, *arguments: str) -> Ended:
         assert is_asked.wait(60)
         os.kill(pid, number)
 
-    with hostile(None, silence) as peer:
+    with run_hostile_proxy(None, silence) as peer:
         return run(folder, f"--target-url={peer.url}", *arguments, beside=send)
 
 

@@ -12,14 +12,14 @@ import pytest
 
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
-from conformance.judging.surveying import survey
-from conformance.terms.outcome import Outcome, ReasonKind
-from conformance.terms.text import safe
+from conformance.judging.subject_discovery import discover_subjects
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.text import escape_text
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from tests.hostile.misbehaviours.contents import NASTY
-from tests.hostile.misbehaviours.rows import whole
-from tests.hostile.proxy import Wire, hostile
+from tests.hostile.misbehaviours.rows import make_answer
+from tests.hostile.proxy import Wire, run_hostile_proxy
 
 MODEL = "m"
 SECONDS, BYTES = 10.0, 100_000_000
@@ -77,7 +77,7 @@ def lying(document: Any, answer: bytes = b'{"outputs":[]}') -> Callable[[Wire], 
     def does(wire: Wire) -> None:
         line = wire.request.partition(b"\r\n")[0]
         body = next((body for begins, body in bodies.items() if line.startswith(begins)), answer)
-        wire.send(whole(200, "Content-Type: application/json", "Connection: close", body=body))
+        wire.send(make_answer(200, "Content-Type: application/json", "Connection: close", body=body))
 
     return does
 
@@ -85,8 +85,8 @@ def lying(document: Any, answer: bytes = b'{"outputs":[]}') -> Callable[[Wire], 
 def told(does: Callable[[Wire], None]) -> tuple[str, list[Outcome]]:
     """Return why nothing can be judged, and what came of a few rows where something can."""
     subjects = Subjects(models=(MODEL,), with_roles=False)
-    with hostile(None, does) as peer, Session(Target(Settings(peer.url, timeout=2.0))) as session:
-        subjects, nothing = survey(session, subjects)
+    with run_hostile_proxy(None, does) as peer, Session(Target(Settings(peer.url, timeout=2.0))) as session:
+        subjects, nothing = discover_subjects(session, subjects)
         rows = [] if nothing else collected_rows("quick", subjects=subjects)[:20]
         results = [session.judge(check, row) for check, row in rows]
     assert not any(result.is_for(ReasonKind.SUITE_FAILED) for result in results), results
@@ -100,7 +100,7 @@ def test_a_lie_comes_to_a_sentence_or_to_a_verdict(lie: Any) -> None:
     assert time.monotonic() - started < SECONDS
     assert reason or outcomes
     assert Outcome.PASS not in outcomes or not reason
-    assert reason == safe(reason, len(reason))
+    assert reason == escape_text(reason, len(reason))
     assert len(reason) < 2000
 
 

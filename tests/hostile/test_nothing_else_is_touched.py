@@ -18,7 +18,7 @@ from typing import NamedTuple
 import httpcore
 import pytest
 
-from tests.support.registries import folder, registry
+from tests.support.registries import make_certification, make_registry
 
 # Put in front of every program: Python imports this module by itself, before anything else.
 HOOK = """
@@ -51,7 +51,7 @@ LOCAL = {"127.0.0.1", "localhost"}
 WHO = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c")
 
 
-class Touched(NamedTuple):
+class OutsideEffects(NamedTuple):
     """What a command wrote, without what Python compiled, and whom it talked to."""
 
     files: set[Path]
@@ -81,7 +81,7 @@ class Place:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
-    def touched(self) -> Touched:
+    def touched(self) -> OutsideEffects:
         """Return what was touched outside the folder for temporary files, as far as it is in none of Python's own."""
         notes = [json.loads(line) for line in self._log.read_text().splitlines()]
         files = {Path(what) for kind, what in notes if kind == "file"}
@@ -90,9 +90,9 @@ class Place:
             for path in files
             if "__pycache__" not in path.parts and path != Path(os.devnull) and not path.is_relative_to(self.temporary)
         }
-        return Touched(kept, {what for kind, what in notes if kind == "address"})
+        return OutsideEffects(kept, {what for kind, what in notes if kind == "address"})
 
-    def run(self, *command: str) -> tuple[Touched, str]:
+    def run(self, *command: str) -> tuple[OutsideEffects, str]:
         """Run a program to its end; return what it touched, and what it printed."""
         with self.start(*command) as process:
             said, _ = process.communicate(timeout=300)
@@ -106,7 +106,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def below(folder: Path, touched: Touched) -> set[str]:
+def below(folder: Path, touched: OutsideEffects) -> set[str]:
     """Return what was written, by its first name in a folder that is there, or in full where it is outside."""
     return {
         path.relative_to(folder).parts[0] if path.is_relative_to(folder) else str(path)
@@ -131,15 +131,15 @@ def test_certify_and_verify_write_the_folder_that_was_named(place: Place) -> Non
     assert touched.addresses <= LOCAL
     touched, said = place.run(*PROGRAM, "verify", "certified")
     assert said
-    assert touched == Touched(set(), set())
+    assert touched == OutsideEffects(set(), set())
 
 
 def test_a_registry_writes_its_site(place: Place) -> None:
-    root = registry(place.work / "registry")
-    folder(root / "c")
+    root = make_registry(place.work / "registry")
+    make_certification(root / "c")
     touched, said = place.run(*PROGRAM, "registry", "check", "registry/c", "--root", "registry")
     assert "not taken" in said
-    assert touched == Touched(set(), set())
+    assert touched == OutsideEffects(set(), set())
     touched, said = place.run(*PROGRAM, "registry", "build", "registry", "-o", "site")
     assert "1 not verified" in said
     assert below(place.work, touched) == {"site"}
@@ -165,7 +165,7 @@ def test_doctor_writes_nothing(place: Place, small: str) -> None:
 def test_explain_touches_nothing(place: Place) -> None:
     touched, said = place.run(*PROGRAM, "explain", "BIN-ORDER-O")
     assert "BIN-ORDER-O" in said
-    assert touched == Touched(set(), set())
+    assert touched == OutsideEffects(set(), set())
 
 
 def test_serve_touches_nothing(place: Place) -> None:
@@ -174,10 +174,10 @@ def test_serve_touches_nothing(place: Place) -> None:
         url = serving.stdout.readline().split()[-1]
         assert httpcore.request("GET", f"{url}/v2").status == HTTPStatus.OK
         serving.send_signal(signal.SIGTERM)
-    assert place.touched() == Touched(set(), set())
+    assert place.touched() == OutsideEffects(set(), set())
 
 
 def test_a_file_and_an_address_that_nobody_named_show(place: Place) -> None:
     program = "import socket; open('here', 'w'); socket.socket().connect_ex(('127.0.0.2', 9))"
     touched, _ = place.run("-c", program)
-    assert touched == Touched({place.work / "here"}, {"127.0.0.2"})
+    assert touched == OutsideEffects({place.work / "here"}, {"127.0.0.2"})

@@ -14,21 +14,21 @@ from typing import Any
 import pytest
 
 from conformance import checks
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import ROLES, Subjects, collected_rows
 from conformance.judging.session import Session
-from conformance.survey.survey import Survey
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row, all_rows
-from conformance.terms.extensions import EXTENSIONS, ROBUSTNESS, TRANSPORTS
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.extensions import EXTENSIONS, ROBUSTNESS, TRANSPORTS
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport import settings
 from conformance.transport.target import Target
 from reference_server.limits import Limits
-from tests.support.seeing import Server, serving
 from tests.support.servers import judge
+from tests.support.sightings import Server, run_server
 
-CASES = all_rows(checks.of_area(ROBUSTNESS))
+CASES = list_rows(checks.list_area_checks(ROBUSTNESS))
 # What takes the bundled server, or the making of the request, more than a moment.
 SLOW = {
     *("1-GiB-of-blanks", "1-GiB-of-blanks-packed-twice", "60-MiB-of-empty-arrays", "3-MiB-of-empty-arrays"),
@@ -43,8 +43,8 @@ def judged(
 ) -> list[CheckResult]:
     """Return the results of rows against a server, in one session."""
     roles = ("identity_int32", "identity_uint8", "rank2")
-    survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={name: name for name in roles})
-    with Session(Target(settings.make(url, timeout=timeout)), survey, strict=strict) as session:
+    survey = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), roles={name: name for name in roles})
+    with Session(Target(settings.make_settings(url, timeout=timeout)), survey, strict=strict) as session:
         return [session.judge(check, row) for check, row in cases]
 
 
@@ -66,7 +66,7 @@ def test_nothing_of_it_is_collected_unless_it_is_asked_for() -> None:
 
 @pytest.mark.parametrize(("check", "row"), CASES, ids=lambda value: getattr(value, "id", None))
 def test_a_row_answers_for_what_no_verdict_rests_on(check: Check, row: Row) -> None:
-    assert [ledger.requirement(name).is_of_robustness for name in check.requirements(row)] == [True]
+    assert [ledger.get_requirement(name).is_of_robustness for name in check.requirements(row)] == [True]
 
 
 ENDED = (
@@ -90,7 +90,7 @@ def test_what_is_known_to_end_servers_is_dangerous(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving(Limits(patience=0.5)) as started:
+    with run_server(Limits(patience=0.5)) as started:
         yield started
 
 

@@ -14,18 +14,18 @@ from urllib.parse import quote
 
 import pytest
 
-from conformance.transport.credentials import hide, hide_bytes, of_user, shown_values
+from conformance.transport.credentials import find_unmaskable_headers, find_user_secrets, hide, hide_bytes
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.header_values import expanded, from_command_line
-from conformance.transport.masked_exchange import masked
-from conformance.transport.settings import SettingsError, make
+from conformance.transport.header_values import expand, from_command_line
+from conformance.transport.masked_exchange import mask_exchange
+from conformance.transport.settings import SettingsError, make_settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
-from tests.support.servers import judge, serving
+from tests.support.servers import judge, serve
 
 TOKEN = "tok/Sup3r+S3cret=vX9q-Z_w"  # noqa: S105 - made up
 PASSWORD = "Geheim.niss:42"  # noqa: S105 - made up
-SECRETS = of_user((("X-Anything", TOKEN),))
+SECRETS = find_user_secrets((("X-Anything", TOKEN),))
 
 
 def percent(text: str) -> str:
@@ -74,7 +74,7 @@ def test_a_secret_is_hidden_however_it_is_written(spelling: str, size: int) -> N
 
 
 def test_of_basic_credentials_every_part_is_hidden() -> None:
-    secrets = make(f"http://user:{quote(PASSWORD)}@host").secrets
+    secrets = make_settings(f"http://user:{quote(PASSWORD)}@host").secrets
     whole = f"user:{PASSWORD}"
     for text in (whole, PASSWORD, b64encode(whole.encode()).decode(), percent(PASSWORD), quote(PASSWORD, safe="")):
         assert set(hide(text, secrets)[-len(PASSWORD) :]) == {"*"}
@@ -82,7 +82,7 @@ def test_of_basic_credentials_every_part_is_hidden() -> None:
 
 @pytest.mark.parametrize("value", ["Bearer ", "Token ", ""])
 def test_of_a_scheme_nothing_is_hidden(value: str) -> None:
-    secrets = of_user((("Authorization", value + TOKEN),))
+    secrets = find_user_secrets((("Authorization", value + TOKEN),))
     assert hide(f"got {value}{TOKEN}", secrets) == f"got {value}{'*' * len(TOKEN)}"
 
 
@@ -105,16 +105,16 @@ HONEST = (
 )
 @pytest.mark.parametrize("body", HONEST)
 def test_words_and_numbers_stay_in_honest_answers(value: str, body: bytes) -> None:
-    assert hide_bytes(body, of_user((("X-Tenant", value),))) == body
+    assert hide_bytes(body, find_user_secrets((("X-Tenant", value),))) == body
 
 
 def test_what_was_sent_may_come_back() -> None:
     message = Message("/v2/models/m/infer", (), b'{"data": ["production-europe"]}')
-    secrets = of_user((("X-Tenant", "production-europe"),))
+    secrets = find_user_secrets((("X-Tenant", "production-europe"),))
     echo = Exchange(0, message, "http://x/", 200, (), b'{"data": ["production-europe"]}')
-    assert masked(echo, secrets).body == echo.body
+    assert mask_exchange(echo, secrets).body == echo.body
     other = Exchange(0, Message("/v2"), "http://x/", 200, (), b'{"data": ["production-europe"]}')
-    assert masked(other, secrets).body == b'{"data": ["*****************"]}'
+    assert mask_exchange(other, secrets).body == b'{"data": ["*****************"]}'
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_was_sent_may_come_back() -> None:
     ],
 )
 def test_what_cannot_be_hidden_is_said(value: str, why: str) -> None:
-    ((name, said),) = shown_values([("Authorization", value), ("X-Key", TOKEN), ("Host", "a")])
+    ((name, said),) = find_unmaskable_headers([("Authorization", value), ("X-Key", TOKEN), ("Host", "a")])
     assert name == "Authorization"
     assert why in said
 
@@ -147,7 +147,7 @@ def test_every_part_of_an_exchange_is_masked() -> None:
         TransportFailure(FailureKind.MALFORMED, f"illegal header line: bytearray(b'{TOKEN}')"),
         details=f"no {percent(TOKEN)}",
     )
-    hidden = masked(came, SECRETS)
+    hidden = mask_exchange(came, SECRETS)
     assert TOKEN not in repr(hidden)
     assert percent(TOKEN) not in repr(hidden)
     assert "of-the-server" not in repr(hidden)
@@ -158,7 +158,7 @@ def test_every_part_of_an_exchange_is_masked() -> None:
 def test_a_coded_body_is_looked_into(coding: str, pack: Callable[[bytes], bytes]) -> None:
     told = f'{{"error":"{TOKEN}"}}'.encode()
     came = Exchange(0, Message("/v2"), "http://x/", 400, (("Content-Encoding", coding),), pack(told))
-    body = masked(came, SECRETS).body
+    body = mask_exchange(came, SECRETS).body
     assert zlib.decompress(body, 47) == told.replace(TOKEN.encode(), b"*" * len(TOKEN))
 
 
@@ -219,7 +219,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     outside = tmp_path_factory.mktemp("outside") / "key"
     outside.write_text(f"{TOKEN}\n")
     reports = [f"--conformance-report=r{suffix}" for suffix in (".json", ".html", ".md", ".svg")]
-    with serving(Echo) as url:
+    with serve(Echo) as url:
         run = judge(
             folder,
             f"--target-url={url.replace('http://', f'http://user:{quote(PASSWORD)}@')}",
@@ -263,7 +263,7 @@ def test_values_of_variables_and_files(monkeypatch: pytest.MonkeyPatch, key_file
         "C:@me",
         "D:${x} $1",
     ]
-    assert expanded("@key", "X", key_file.parent) == "of-a-file"
+    assert expand("@key", "X", key_file.parent) == "of-a-file"
 
 
 @pytest.mark.parametrize(
@@ -299,9 +299,9 @@ def test_values_that_cannot_be_had(value: str, said: str) -> None:
 )
 def test_no_refusal_shows_a_secret(url: str, headers: tuple[str, ...], grpc: str | None) -> None:
     with pytest.raises(SettingsError) as refused:
-        make(url, headers, grpc=grpc)
+        make_settings(url, headers, grpc=grpc)
     assert "s3same" not in str(refused.value)
 
 
 def test_what_is_printed_of_settings_has_no_secret() -> None:
-    assert TOKEN not in repr(make("http://x", (f"X-Key: {TOKEN}",)))
+    assert TOKEN not in repr(make_settings("http://x", (f"X-Key: {TOKEN}",)))

@@ -18,10 +18,10 @@ import pytest
 
 from reference_server import command_line_limits
 from reference_server.stalls import Unsent
-from tests.support.programs import next_line, started
-from tests.support.serving import Server, infer_octets, read_answer, running
+from tests.support.programs import read_line, start_program
+from tests.support.serving import Server, make_infer_request, read_answer, run_server
 
-GOOD = infer_octets("identity_int32", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"INT32","data":[7]}]}')
+GOOD = make_infer_request("identity_int32", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"INT32","data":[7]}]}')
 CUTS = (0, 40, -71, -10)  # nothing; half a head; a head; half a body
 
 
@@ -42,7 +42,7 @@ def status_with_room(server: Server) -> int:
 
 
 def test_a_connection_too_many_is_refused_and_room_is_made_again() -> None:
-    with running("--max-connections", "5") as server:
+    with run_server("--max-connections", "5") as server:
         with ExitStack() as stack:
             slow(server, 5, stack)
             with server.connection() as more:
@@ -60,8 +60,8 @@ def test_out_of_descriptors_is_one_line_and_serving_goes_on() -> None:
         "--port",
         "0",
     ]
-    with started(command, stderr=subprocess.PIPE) as process:
-        server = Server(next_line(process), process)
+    with start_program(command, stderr=subprocess.PIPE) as process:
+        server = Server(read_line(process), process)
         with ExitStack() as stack:
             for _ in range(200):
                 stack.enter_context(socket.create_connection(server.address, 10))
@@ -72,8 +72,8 @@ def test_out_of_descriptors_is_one_line_and_serving_goes_on() -> None:
 
 
 def test_clients_that_reset_their_connections_are_not_worth_a_line() -> None:
-    large = infer_octets("identity_fp32", bytes(16_000_000), "0")
-    with running() as server:
+    large = make_infer_request("identity_fp32", bytes(16_000_000), "0")
+    with run_server() as server:
         for _ in range(10):
             with socket.create_connection(server.address, 10) as connection:
                 connection.sendall(large)
@@ -91,11 +91,11 @@ def test_the_end_is_quiet_whatever_is_in_flight(numbers: list[signal.Signals]) -
         count,
         b"0.25," * (count - 1),
     )
-    with running() as server, ExitStack() as stack:
+    with run_server() as server, ExitStack() as stack:
         slow(server, 100, stack)
-        stack.enter_context(server.connection()).sendall(infer_octets("identity_fp32", body))
+        stack.enter_context(server.connection()).sendall(make_infer_request("identity_fp32", body))
         unread = stack.enter_context(server.connection())
-        unread.sendall(infer_octets("identity_uint8", bytes(20_000_000), "0"))
+        unread.sendall(make_infer_request("identity_uint8", bytes(20_000_000), "0"))
         assert server.exchange(GOOD).status == 200
         for number in numbers:
             server.process.send_signal(number)
@@ -106,7 +106,7 @@ def test_the_end_is_quiet_whatever_is_in_flight(numbers: list[signal.Signals]) -
 @pytest.mark.parametrize("option", ["--max-connections=0", "--max-json=-1", "--patience=nan", "--max-elements=x"])
 def test_a_limit_that_is_none_is_one_line(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
-    command_line_limits.add_to(parser)
+    command_line_limits.add_options(parser)
     with pytest.raises(SystemExit) as ended:
         parser.parse_args([option])
     name, _, value = option.partition("=")
@@ -117,8 +117,8 @@ def test_a_limit_that_is_none_is_one_line(option: str, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("count", [1, 100_000])
 def test_a_client_that_sends_no_more_gets_its_answer(count: int) -> None:
     body = b'{"inputs":[{"name":"INPUT","shape":[%d],"datatype":"INT32","data":[%b0]}]}' % (count, b"1," * (count - 1))
-    with running() as server, server.connection() as connection:
-        connection.sendall(infer_octets("identity_int32", body))
+    with run_server() as server, server.connection() as connection:
+        connection.sendall(make_infer_request("identity_int32", body))
         connection.shutdown(socket.SHUT_WR)
         assert read_answer(connection).status == 200
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.serving import Server, read_answer, running
+from tests.support.serving import Server, read_answer, run_server
 
 BODY = b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"INT32","data":[7]}]}'
 SIZE = b"%x" % len(BODY)
@@ -22,7 +22,7 @@ GET = b"GET /v2 HTTP/1.1\r\n" + HOST
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Serve with little patience."""
-    with running("--patience", "1", "--max-head", "8000") as started:
+    with run_server("--patience", "1", "--max-head", "8000") as started:
         yield started
 
 

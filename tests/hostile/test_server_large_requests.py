@@ -23,15 +23,15 @@ from reference_server import (
     workers,
 )
 from reference_server.errors import InferenceError
-from tests.support.serving import Server, infer_octets, read_answer, running
+from tests.support.serving import Server, make_infer_request, read_answer, run_server
 
-GOOD = infer_octets("identity_int32", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"INT32","data":[7]}]}')
+GOOD = make_infer_request("identity_int32", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"INT32","data":[7]}]}')
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Serve with the default limits."""
-    with running() as started:
+    with run_server() as started:
         yield started
 
 
@@ -49,7 +49,7 @@ LARGE = {
 def test_more_than_anybody_needs_is_too_large(server: Server, name: str) -> None:
     body = gzip.compress(LARGE[name], 1)
     answer = server.exchange(
-        infer_octets("identity_int32", body).replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n", 1)
+        make_infer_request("identity_int32", body).replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n", 1)
     )
     assert answer.status == 413
     assert len(json.loads(answer.body)["error"]) < 200
@@ -74,7 +74,7 @@ def test_others_are_answered_while_a_large_request_is_under_way(server: Server) 
         b"0.25," * (count - 1),
     )
     with server.connection() as slow, server.connection() as quick:
-        slow.sendall(infer_octets("identity_fp32", body))
+        slow.sendall(make_infer_request("identity_fp32", body))
         slow.setblocking(False)
         for _ in range(20):
             quick.sendall(GOOD)
@@ -88,7 +88,7 @@ def test_others_are_answered_while_a_large_request_is_under_way(server: Server) 
 
 def test_what_is_large_is_done_in_another_thread() -> None:
     async def names(size: int) -> int:
-        return await workers.done(size, threading.get_ident)
+        return await workers.run_in_worker(size, threading.get_ident)
 
     here = threading.get_ident()
     assert asyncio.run(names(workers.SHORT)) == here
@@ -130,8 +130,8 @@ def test_json_is_written_in_slices_as_at_once(monkeypatch: pytest.MonkeyPatch) -
 
 def test_elements_are_converted_in_slices_as_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensors, "SLICE", 3)
-    array = tensors.array_of(list(range(10)), np.dtype(np.int32))
-    assert array.tolist() == list(tensors.items_of(array)) == list(range(10))
+    array = tensors.make_array(list(range(10)), np.dtype(np.int32))
+    assert array.tolist() == list(tensors.iterate_items(array)) == list(range(10))
 
 
 @pytest.mark.parametrize("kind", ["f4", "u1", "i8"])
@@ -142,7 +142,7 @@ def test_few_of_many_classes_are_those_of_sorting(kind: str, monkeypatch: pytest
     expected = classification.top(row, 20).tolist()
     monkeypatch.setattr(classification, "LONG", 10)
     assert classification.top(row, 20).tolist() == expected
-    assert classification.top(row[:5], 20).tolist() == classification.ranked(row[:5]).tolist()
+    assert classification.top(row[:5], 20).tolist() == classification.rank_elements(row[:5]).tolist()
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
@@ -151,9 +151,9 @@ def test_few_of_many_classes_are_those_of_sorting(kind: str, monkeypatch: pytest
 @pytest.fixture
 def few_elements() -> Iterator[None]:
     """Allow few elements."""
-    limits.put_in_force(limits.Limits(elements=10))
+    limits.set_limits(limits.Limits(elements=10))
     yield
-    limits.put_in_force(limits.DEFAULT)
+    limits.set_limits(limits.DEFAULT)
 
 
 @pytest.mark.usefixtures("few_elements")
@@ -161,7 +161,7 @@ def test_elements_that_become_objects_are_counted() -> None:
     numbers = tensors.Tensor("INT32", (11,), np.arange(11, dtype=np.int32))
     for refused in (
         lambda: tensors.split_elements(memoryview(bytes(44)), 11),
-        lambda: tensors.objects(b"" for _ in range(11)),
+        lambda: tensors.make_objects(b"" for _ in range(11)),
         lambda: tensors.encode_json(numbers),
     ):
         with pytest.raises(InferenceError, match="over the limit of 10"):

@@ -10,10 +10,10 @@ from contextlib import suppress
 
 import pytest
 
-from tests.support.serving import Server, infer_octets, read_answer, running
+from tests.support.serving import Server, make_infer_request, read_answer, run_server
 
 BODY = b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"INT32","data":[7]}]}'
-GOOD = infer_octets("identity_int32", BODY)
+GOOD = make_infer_request("identity_int32", BODY)
 PATH = b"POST /v2/models/identity_int32/infer HTTP/1.1\r\n"
 HOST = b"Host: test\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
@@ -23,7 +23,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Serve with little patience and small heads."""
-    with running("--patience", "2", "--max-head", "8000") as started:
+    with run_server("--patience", "2", "--max-head", "8000") as started:
         yield started
 
 

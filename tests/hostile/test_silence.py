@@ -11,9 +11,9 @@ import pytest
 from conformance.transport.exchange import FailureKind
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
-from tests.support.scripted import Script, read_request, scripted
+from tests.support.scripted_server import Script, read_request, serve_scripts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 INFER = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b"{}")
@@ -38,25 +38,25 @@ def asked(target: Target, times: int) -> int:
     for number in range(times):
         try:
             assert target.send(INFER).has_failed(FailureKind.TIMEOUT)
-        except TargetLost:
+        except TargetLostError:
             return number + 1
     return times
 
 
 def test_three_requests_and_a_plain_one_without_an_answer_are_enough() -> None:
-    with scripted(silent_to(b"/v2")) as url:
+    with serve_scripts(silent_to(b"/v2")) as url:
         target = Target(Settings(url, timeout=1.0))
         assert asked(target, 10) == 3
         waits = "3 requests, and no inference between them, had no whole answer in 1 s"
         assert target.lost == f"{url} is silent: {waits}, nor had GET /v2"
         assert not target.has_died
-        with pytest.raises(TargetLost):
+        with pytest.raises(TargetLostError):
             target.send(INFER)
         target.close()
 
 
 def test_a_server_that_answers_plain_requests_alone_is_lost_a_little_later() -> None:
-    with scripted(silent_to(b"/infer")) as url:
+    with serve_scripts(silent_to(b"/infer")) as url:
         target = Target(Settings(url, timeout=1.0))
         assert asked(target, 100) == 3
         assert str(target.lost).endswith(
@@ -66,7 +66,7 @@ def test_a_server_that_answers_plain_requests_alone_is_lost_a_little_later() -> 
 
 
 def test_an_inference_that_is_answered_gives_new_patience() -> None:
-    with scripted(silent_to(b"/m/infer")) as url:
+    with serve_scripts(silent_to(b"/m/infer")) as url:
         target = Target(Settings(url, timeout=1.0))
         for _ in range(4):
             assert asked(target, 2) == 2
@@ -77,7 +77,7 @@ def test_an_inference_that_is_answered_gives_new_patience() -> None:
 
 def test_requests_that_are_never_answered_end_nothing_while_an_earlier_inference_is() -> None:
     """A server that hangs at one kind of request is judged to the end: the others are none of that."""
-    with scripted(silent_to(b"/m/infer")) as url:
+    with serve_scripts(silent_to(b"/m/infer")) as url:
         target = Target(Settings(url, timeout=1.0))
         assert target.send(replace(INFER, path="/v2/models/good/infer")).status == 200
         assert asked(target, 7) == 7
@@ -86,11 +86,11 @@ def test_requests_that_are_never_answered_end_nothing_while_an_earlier_inference
 
 
 def test_answers_to_all_else_give_none() -> None:
-    with scripted(silent_to(b"/infer")) as url:
+    with serve_scripts(silent_to(b"/infer")) as url:
         target = Target(Settings(url, timeout=1.0))
         for _ in range(2):
             assert asked(target, 1) == 1
             assert target.get("/v2").status == 200
-        with pytest.raises(TargetLost, match="3 requests, and no inference between them"):
+        with pytest.raises(TargetLostError, match="3 requests, and no inference between them"):
             target.send(INFER)
         target.close()

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from conformance.judging.session import Session
-from conformance.judging.surveying import survey
+from conformance.judging.subject_discovery import discover_subjects
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import Message
-from tests.hostile.misbehaviours.rows import whole
-from tests.hostile.proxy import Wire, hostile
+from tests.hostile.misbehaviours.rows import make_answer
+from tests.hostile.proxy import Wire, run_hostile_proxy
 
 TENSOR = {"name": "OUTPUT", "datatype": "INT32", "shape": [1], "data": [1]}
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -37,14 +37,14 @@ def json_only(coding: str, *, is_coded: Callable[[bytes], bool]) -> Callable[[Wi
         body, lines = json.dumps(document).encode(), ["Connection: close"]
         if is_coded(line):
             body, lines = CODINGS[coding](body), [*lines, f"Content-Encoding: {coding}"]
-        wire.send(whole(200 if known else 404, *lines, body=body))
+        wire.send(make_answer(200 if known else 404, *lines, body=body))
 
     return does
 
 
 def nothing_to_judge(does: Callable[[Wire], None]) -> str:
-    with hostile(None, does) as peer, Session(Target(Settings(peer.url, timeout=2.0))) as session:
-        _, nothing = survey(session)
+    with run_hostile_proxy(None, does) as peer, Session(Target(Settings(peer.url, timeout=2.0))) as session:
+        _, nothing = discover_subjects(session)
     assert nothing is not None
     return nothing.text().replace(peer.url, "URL")
 
@@ -52,7 +52,7 @@ def nothing_to_judge(does: Callable[[Wire], None]) -> str:
 @pytest.mark.parametrize("coding", CODINGS)
 def test_what_is_never_plain_is_named(coding: str) -> None:
     def refusing(wire: Wire) -> None:
-        wire.send(whole(404, "Connection: close", f"Content-Encoding: {coding}", body=CODINGS[coding](b"{}")))
+        wire.send(make_answer(404, "Connection: close", f"Content-Encoding: {coding}", body=CODINGS[coding](b"{}")))
 
     assert nothing_to_judge(refusing).startswith(f"URL answers in the content coding {coding}, which nobody asked for")
 

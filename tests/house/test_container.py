@@ -30,14 +30,14 @@ def instructions() -> list[tuple[str, str]]:
     return [(name, rest.strip()) for name, _, rest in (line.partition(" ") for line in text.splitlines())]
 
 
-def of(name: str) -> list[str]:
+def find_arguments(name: str) -> list[str]:
     return [rest for found, rest in instructions() if found == name]
 
 
 def test_the_base_is_pinned_and_slim() -> None:
-    (base,) = of("ARG")
+    (base,) = find_arguments("ARG")
     assert re.fullmatch(r"BASE=docker\.io/library/python:3\.\d+\.\d+-slim-\w+(@sha256:[0-9a-f]{64})?", base)
-    assert of("FROM") == ["${BASE} AS build", "${BASE}"]
+    assert find_arguments("FROM") == ["${BASE} AS build", "${BASE}"]
 
 
 def test_it_runs_as_a_user_of_its_own_by_one_entry_point() -> None:
@@ -53,7 +53,7 @@ def test_it_runs_as_a_user_of_its_own_by_one_entry_point() -> None:
 
 def test_what_is_written_without_being_asked_for_is_nothing() -> None:
     """A read-only file system: no byte code, no cache of pytest."""
-    (environment,) = of("ENV")
+    (environment,) = find_arguments("ENV")
     assert "PYTHONDONTWRITEBYTECODE=1" in environment
     assert 'PYTEST_ADDOPTS="-p no:cacheprovider"' in environment
 
@@ -63,7 +63,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is in the wheel that the first stage builds of what it copies."""
     folder = tmp_path_factory.mktemp("image")
     (folder / "source").mkdir()
-    for arguments in of("COPY")[:-1]:
+    for arguments in find_arguments("COPY")[:-1]:
         *names, _ = arguments.split()
         for name in names:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -76,7 +76,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_copied_makes_the_whole_wheel(unpacked: Path) -> None:
-    inside = ("schemas/report.schema.json", "fixtures/README.md", "likeness/patterns.json.gz", "py.typed")
+    inside = ("schemas/report.schema.json", "fixtures/README.md", "fault_hints/patterns.json.gz", "py.typed")
     wanted = [*(f"conformance/{name}" for name in inside), "reference_server/__main__.py"]
     assert [name for name in wanted if not (unpacked / name).is_file()] == []
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support import audit, dependencies
-from tests.support.dependencies import Installed
+from tests.support.dependencies import InstalledPackage
 
 # Those that ask no more of who uses or passes on the suite than to name the authors; of MPL-2.0, to pass on changes to
 # its own files. As SPDX names them.
@@ -17,7 +17,7 @@ ALLOWED = frozenset(
         *("PSF-2.0", "Python-2.0", "Unlicense", "Zlib"),
     }
 )
-PACKAGES = dependencies.installed()
+PACKAGES = dependencies.find_installed()
 
 
 def names(licence: str) -> list[str]:
@@ -26,7 +26,7 @@ def names(licence: str) -> list[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_the_licence_of_a_dependency_is_one_that_is_allowed(package: Installed) -> None:
+def test_the_licence_of_a_dependency_is_one_that_is_allowed(package: InstalledPackage) -> None:
     assert set(names(package.licence)) <= ALLOWED
 
 
@@ -63,16 +63,16 @@ def audited(**more: object) -> dict[str, object]:
 
 
 def test_an_audit_finds_nothing_where_all_is_known() -> None:
-    assert audit.judged([audited(), audited()], 2) == ("no known vulnerability in 2 packages", 0)
+    assert audit.judge_packages([audited(), audited()], 2) == ("no known vulnerability in 2 packages", 0)
 
 
 def test_an_audit_of_a_package_that_the_index_does_not_know_fails() -> None:
     skipped = {"name": "q", "skip_reason": "Dependency not found on PyPI and could not be audited: q (1)"}
     said = "the index of vulnerabilities has no answer for 1 of 2 packages"
-    assert audit.judged([audited(), skipped], 2) == (said, audit.UNKNOWN)
-    assert audit.judged([audited()], 2) == (said, audit.UNKNOWN)
+    assert audit.judge_packages([audited(), skipped], 2) == (said, audit.UNKNOWN)
+    assert audit.judge_packages([audited()], 2) == (said, audit.UNKNOWN)
 
 
 def test_an_audit_names_what_is_vulnerable() -> None:
     found = {"id": "PYSEC-1", "fix_versions": ["2"]}
-    assert audit.judged([audited(vulns=[found])], 1) == ("p 1: PYSEC-1, mended in 2", audit.VULNERABLE)
+    assert audit.judge_packages([audited(vulns=[found])], 1) == ("p 1: PYSEC-1, mended in 2", audit.VULNERABLE)

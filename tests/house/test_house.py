@@ -15,13 +15,13 @@ from jsonschema import Draft202012Validator
 
 from conformance import checks
 from conformance.roles import roles
-from conformance.terms import data, ledger
-from conformance.terms.check import Check, Row, all_rows
-from conformance.terms.extensions import GRPC, TRANSPORTS
+from conformance.spec import data_files, ledger
+from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.extensions import GRPC, TRANSPORTS
 from tests.support.tables import on_each, own_id, row_name
 
 ROOT = Path(__file__).parents[2]
-ROWS = all_rows(checks.load())
+ROWS = list_rows(checks.load())
 VENDORS = re.compile(r"\b(triton|kserve|ovms|openvino|mlserver|seldon|nvidia)\b", re.IGNORECASE)
 
 
@@ -61,9 +61,9 @@ def test_a_row_answers_for_something_in_its_area(check: Check, row: Row) -> None
     requirements = check.requirements(row)
     assert requirements
     assert set(requirements) <= set(ledger.load())
-    role = check.role_of(row)
+    role = check.find_role(row)
     assert role is None or role in roles.load()
-    assert check.area in ("golden", "errors", "walk") or check.area == ledger.requirement(requirements[0]).area
+    assert check.area in ("golden", "errors", "walk") or check.area == ledger.get_requirement(requirements[0]).area
 
 
 def claims(_target: object) -> None:
@@ -117,7 +117,7 @@ def test_no_check_names_a_vendor() -> None:
     assert named == {}
 
 
-@pytest.mark.parametrize("path", sorted(data.folder("schemas").glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(data_files.find_folder("schemas").glob("*.json")), ids=lambda path: path.stem)
 def test_schemas_are_schemas(path: Path) -> None:
     schema = json.loads(path.read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)

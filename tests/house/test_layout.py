@@ -20,16 +20,16 @@ ROOT = Path(__file__).parents[2]
 # From top to bottom: a folder imports from those before it, never from those behind it.
 FOLDERS = (
     *(
-        "terms",
+        "spec",
         "wire",
         "roles",
         "transport",
         "expect",
-        "survey",
+        "discovery",
         "clients",
         "checks",
         "judging",
-        "likeness",
+        "fault_hints",
         "report",
         "pages",
     ),

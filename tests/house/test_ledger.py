@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from conformance.terms import data, ledger
-from conformance.terms.ledger import Basis, Concern, Level, Requirement
+from conformance.spec import data_files, ledger
+from conformance.spec.ledger import Basis, Concern, Level, Requirement
 from tests.support.tables import on_each
 
 IDS = tuple(ledger.load())
 
 
 def _schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((data.folder("schemas") / "ledger.schema.json").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = json.loads(
+        (data_files.find_folder("schemas") / "ledger.schema.json").read_text(encoding="utf-8")
+    )
     return loaded
 
 
@@ -41,7 +43,11 @@ def test_schema_is_a_schema() -> None:
 
 
 def test_ledger_keeps_its_schema() -> None:
-    errors = [error for file in ledger.FILES for error in Draft202012Validator(_schema()).iter_errors(data.toml(file))]
+    errors = [
+        error
+        for file in ledger.FILES
+        for error in Draft202012Validator(_schema()).iter_errors(data_files.load_toml(file))
+    ]
     assert [f"{error.json_path}: {error.message}" for error in errors] == []
 
 
@@ -105,13 +111,13 @@ def test_request_side_has_an_answer_side(requirement_id: str) -> None:
 @on_each(IDS)
 def test_notes_name_only_known_ids(requirement_id: str) -> None:
     named = re.findall(
-        r"\b(?:BIN|RAW|CLS|OIP|HTTP|GRPC)(?:-[A-Z0-9]+)+(?:/grpc)?\b", ledger.requirement(requirement_id).note
+        r"\b(?:BIN|RAW|CLS|OIP|HTTP|GRPC)(?:-[A-Z0-9]+)+(?:/grpc)?\b", ledger.get_requirement(requirement_id).note
     )
     assert set(named) <= set(IDS)
 
 
 def test_requirement_is_what_the_file_says() -> None:
-    assert ledger.requirement("BIN-ORDER-I") == Requirement(
+    assert ledger.get_requirement("BIN-ORDER-I") == Requirement(
         id="BIN-ORDER-I",
         level=Level.MUST,
         extension="binary_tensor_data",
@@ -128,9 +134,9 @@ def test_requirement_is_what_the_file_says() -> None:
 
 def test_ledger_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        ledger.requirement("BIN-ORDER-I").level = Level.MAY  # type: ignore[misc]
+        ledger.get_requirement("BIN-ORDER-I").level = Level.MAY  # type: ignore[misc]
     with pytest.raises(TypeError):
-        ledger.load()["NEW"] = ledger.requirement("BIN-ORDER-I")  # type: ignore[index]
+        ledger.load()["NEW"] = ledger.get_requirement("BIN-ORDER-I")  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +150,7 @@ def test_ledger_cannot_be_changed() -> None:
 )
 def test_unknown_requirement(requirement_id: str, message: str) -> None:
     with pytest.raises(ledger.UnknownRequirementError) as caught:
-        ledger.requirement(requirement_id)
+        ledger.get_requirement(requirement_id)
     assert str(caught.value) == message
 
 

@@ -7,24 +7,26 @@ import re
 from pathlib import Path
 
 from conformance import checks
-from conformance.checks import answers_by_requirement
-from conformance.pages import subjects
-from conformance.terms import ledger
-from conformance.terms.ledger import Level, Party
+from conformance.checks import map_checks_by_requirement
+from conformance.pages import requirement_facts
+from conformance.spec import ledger
+from conformance.spec.ledger import Level, Party
 
 
 def test_checks_cite_known_requirements() -> None:
-    assert sorted(set(answers_by_requirement()) - set(ledger.load())) == []
+    assert sorted(set(map_checks_by_requirement()) - set(ledger.load())) == []
 
 
 def test_every_must_has_a_check() -> None:
-    answered = answers_by_requirement()
-    musts = [entry.id for entry in ledger.of_party(Party.SERVER) if entry.level is Level.MUST]
+    answered = map_checks_by_requirement()
+    musts = [entry.id for entry in ledger.load_for_party(Party.SERVER) if entry.level is Level.MUST]
     assert [requirement_id for requirement_id in musts if not answered.get(requirement_id)] == []
 
 
 def test_what_clients_owe_has_a_check_each() -> None:
-    assert [entry.id for entry in ledger.of_party(Party.CLIENT) if not subjects.answering().get(entry.id)] == []
+    assert [
+        entry.id for entry in ledger.load_for_party(Party.CLIENT) if not requirement_facts.map_checks().get(entry.id)
+    ] == []
 
 
 def ids_in_the_code() -> set[str]:

@@ -13,7 +13,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 import conformance
-from conformance.terms.ledger import load
+from conformance.spec.ledger import load
 
 ROOT = Path(__file__).parents[2]
 # In this order, each at most once in a version.

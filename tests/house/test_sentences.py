@@ -10,10 +10,24 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from conformance.commands.sentences_page import cited_by
-from conformance.terms import data, ledger
-from conformance.terms.documents import FILES, FOLDER, Document, Sentence, documents, sentence, sentences
-from conformance.terms.sentence_places import Trouble, digest, places, squeezed, trouble
+from conformance.commands.sentences_page import map_citations
+from conformance.spec import data_files, ledger
+from conformance.spec.documents import (
+    FILES,
+    SENTENCES_FOLDER,
+    Document,
+    Sentence,
+    get_sentence,
+    load_documents,
+    load_sentences,
+)
+from conformance.spec.sentence_places import (
+    SentenceMismatch,
+    compute_digest,
+    find_mismatch,
+    find_places,
+    squeeze_whitespace,
+)
 from tests.support.tables import on_each
 
 ROOT = Path(__file__).parents[2]
@@ -22,14 +36,14 @@ PAGE = ROOT / "docs" / "sentences.md"
 MADE_UP = Document("made-up", "Made Up", "https://example.org/page", copy="made-up.md")
 TEXT = "One fish, two fish.\nRed fish, blue   fish. A\tfish has\nfins; BLUE whales have fins, too."
 RED = Sentence(
-    "made-up.red", MADE_UP, "Fish", "Red fish", "blue fish", digest("Red fish, blue fish"), "fish have colours"
+    "made-up.red", MADE_UP, "Fish", "Red fish", "blue fish", compute_digest("Red fish, blue fish"), "fish have colours"
 )
 
 
 def _copies(folder: str) -> dict[str, str]:
     """Return the text of each document of which the folder has a copy, by the document's key."""
-    paths = {key: ROOT / folder / document.copy for key, document in documents().items() if document.copy}
-    return {key: squeezed(path.read_text(encoding="utf-8")) for key, path in paths.items() if path.is_file()}
+    paths = {key: ROOT / folder / document.copy for key, document in load_documents().items() if document.copy}
+    return {key: squeeze_whitespace(path.read_text(encoding="utf-8")) for key, path in paths.items() if path.is_file()}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -38,51 +52,57 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "at_hand" in metafunc.fixturenames:
         metafunc.parametrize("at_hand", [set(texts)], ids=["-and-".join(texts) or "none"])
     if "located" in metafunc.fixturenames:
-        found = [(entry, texts[entry.document.key]) for entry in sentences().values() if entry.document.key in texts]
-        cases = [(RED, squeezed(TEXT)), *found]
+        found = [
+            (entry, texts[entry.document.key]) for entry in load_sentences().values() if entry.document.key in texts
+        ]
+        cases = [(RED, squeeze_whitespace(TEXT)), *found]
         metafunc.parametrize("located", cases, ids=[entry.key for entry, _ in cases])
 
 
 def test_a_sentence_stands_in_its_place(located: tuple[Sentence, str]) -> None:
     entry, text = located
-    assert trouble(text, entry) is None
+    assert find_mismatch(text, entry) is None
 
 
 def test_copies_at_hand_are_all_or_none(at_hand: set[str]) -> None:
     """Its name in the run says which; a folder that lost one copy would leave a document unchecked without a word."""
-    assert at_hand in (set(), {key for key, document in documents().items() if document.copy})
+    assert at_hand in (set(), {key for key, document in load_documents().items() if document.copy})
 
 
 def test_sentences_stand_in_the_order_of_their_document(pytestconfig: pytest.Config) -> None:
     for key, text in _copies(pytestconfig.option.copies).items():
-        found = [places(text, entry)[0][0] for entry in sentences().values() if entry.document.key == key]
+        found = [find_places(text, entry)[0][0] for entry in load_sentences().values() if entry.document.key == key]
         assert found == sorted(found)
-    assert places(squeezed(TEXT), RED) == [(20, 39)]
+    assert find_places(squeeze_whitespace(TEXT), RED) == [(20, 39)]
 
 
 # --- form ------------------------------------------------------------------------------------------------------------
 
 
 def _schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((data.folder("schemas") / "sentences.schema.json").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = json.loads(
+        (data_files.find_folder("schemas") / "sentences.schema.json").read_text(encoding="utf-8")
+    )
     return loaded
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_keep_their_schema(name: str) -> None:
-    errors = Draft202012Validator(_schema()).iter_errors(data.toml(f"{FOLDER}/{name}.toml"))
+    errors = Draft202012Validator(_schema()).iter_errors(data_files.load_toml(f"{SENTENCES_FOLDER}/{name}.toml"))
     assert [f"{error.json_path}: {error.message}" for error in errors] == []
 
 
 def test_every_file_is_read() -> None:
-    assert sorted(path.stem for path in (data.PACKAGE / FOLDER).iterdir()) == sorted(FILES)
+    assert sorted(path.stem for path in (data_files.PACKAGE_FOLDER / SENTENCES_FOLDER).iterdir()) == sorted(FILES)
 
 
 def test_a_document_stands_in_one_file() -> None:
-    tables = [key for name in FILES for key in data.toml(f"{FOLDER}/{name}.toml")]
-    assert tables == list(documents())
-    assert len(sentences()) == sum(
-        len(data.toml(f"{FOLDER}/{n}.toml")[k]["sentences"]) for n in FILES for k in data.toml(f"{FOLDER}/{n}.toml")
+    tables = [key for name in FILES for key in data_files.load_toml(f"{SENTENCES_FOLDER}/{name}.toml")]
+    assert tables == list(load_documents())
+    assert len(load_sentences()) == sum(
+        len(data_files.load_toml(f"{SENTENCES_FOLDER}/{n}.toml")[k]["sentences"])
+        for n in FILES
+        for k in data_files.load_toml(f"{SENTENCES_FOLDER}/{n}.toml")
     )
 
 
@@ -129,31 +149,33 @@ def test_schema_takes_a_standard_by_sections_alone() -> None:
 
 
 def test_every_source_of_the_ledger_is_a_sentence() -> None:
-    tables = [table for file in ledger.FILES for table in data.toml(file).values()]
+    tables = [table for file in ledger.FILES for table in data_files.load_toml(file).values()]
     cited = {key for table in tables for key in table["sources"]}
     assert len(cited) > 150
-    assert sorted(cited - set(sentences())) == []
+    assert sorted(cited - set(load_sentences())) == []
 
 
 def test_every_sentence_is_judged_or_says_why_not() -> None:
-    cited = cited_by(ledger.load().values())
-    silent = [key for key, entry in sentences().items() if key not in cited and not (entry.unjudged or entry.gap)]
-    contradicted = [key for key, entry in sentences().items() if key in cited and entry.unjudged]
+    cited = map_citations(ledger.load().values())
+    silent = [key for key, entry in load_sentences().items() if key not in cited and not (entry.unjudged or entry.gap)]
+    contradicted = [key for key, entry in load_sentences().items() if key in cited and entry.unjudged]
     assert (silent, contradicted) == ([], [])
 
 
 def test_reasons_name_only_known_sentences_and_requirements() -> None:
-    reasons = " ".join(entry.unjudged + " " + entry.gap for entry in sentences().values())
-    keys = set(re.findall(r"`((?:" + "|".join(documents()) + r")\.[a-z0-9-]+)`", reasons))
+    reasons = " ".join(entry.unjudged + " " + entry.gap for entry in load_sentences().values())
+    keys = set(re.findall(r"`((?:" + "|".join(load_documents()) + r")\.[a-z0-9-]+)`", reasons))
     ids = set(re.findall(r"\b(?:BIN|RAW|CLS|OIP|HTTP|GRPC)(?:-[A-Z0-9]+)+(?:/grpc)?\b", reasons))
     assert len(keys) > 5
-    assert sorted(keys - set(sentences())) == []
+    assert sorted(keys - set(load_sentences())) == []
     assert sorted(ids - set(ledger.load())) == []
 
 
 def test_a_sentence_that_another_says_is_said_by_one_that_is_judged() -> None:
-    cited = cited_by(ledger.load().values())
-    said = {key: re.findall(r"said (?:in full )?by `([^`]+)`", entry.unjudged) for key, entry in sentences().items()}
+    cited = map_citations(ledger.load().values())
+    said = {
+        key: re.findall(r"said (?:in full )?by `([^`]+)`", entry.unjudged) for key, entry in load_sentences().items()
+    }
     assert [(key, other) for key, others in said.items() for other in others if other not in cited] == []
 
 
@@ -176,20 +198,20 @@ def test_a_link_has_a_text_fragment(first: str, last: str, fragment: str) -> Non
 
 
 def test_a_link_to_a_standard_has_an_anchor() -> None:
-    assert sentence("rfc9112.persistence").url == "https://www.rfc-editor.org/rfc/rfc9112.html#section-9.3"
+    assert get_sentence("rfc9112.persistence").url == "https://www.rfc-editor.org/rfc/rfc9112.html#section-9.3"
 
 
-@on_each(sentences())
+@on_each(load_sentences())
 def test_a_link_is_whole_wherever_it_is_written(key: str) -> None:
     """No character of it ends a link in Markdown, in a terminal or in HTML."""
-    assert re.fullmatch(r"https://[A-Za-z0-9/._#:~=,%-]+", sentence(key).url)
+    assert re.fullmatch(r"https://[A-Za-z0-9/._#:~=,%-]+", get_sentence(key).url)
 
 
 @pytest.mark.parametrize(
     ("entry", "text"),
     [
         (RED, 'Made Up, "Fish": fish have colours'),
-        (sentence("rfc9110.field-names"), 'RFC 9110, "5.1 Field Names"'),
+        (get_sentence("rfc9110.field-names"), 'RFC 9110, "5.1 Field Names"'),
     ],
 )
 def test_a_sentence_as_text(entry: Sentence, text: str) -> None:
@@ -198,7 +220,7 @@ def test_a_sentence_as_text(entry: Sentence, text: str) -> None:
 
 def test_unknown_sentence() -> None:
     with pytest.raises(KeyError, match=r"unknown sentence 'triton-binary\.paragraph-5'"):
-        sentence("triton-binary.paragraph-5")
+        get_sentence("triton-binary.paragraph-5")
 
 
 # --- the locator on made-up documents --------------------------------------------------------------------------------
@@ -210,34 +232,34 @@ def test_unknown_sentence() -> None:
         (TEXT, None),
         ("A page of its own.\n\n" + TEXT, None),
         (TEXT.replace("Red fish", "Red\n\n   fish"), None),
-        (TEXT.replace("Red fish", "A fish"), Trouble.NOT_THERE),
-        (TEXT.replace("blue   fish", "blue whale"), Trouble.NOT_THERE),
-        (TEXT.replace("Red fish", "Bored fish"), Trouble.NOT_THERE),
-        ("Blue fish. One red fish.", Trouble.NOT_THERE),
-        ("", Trouble.NOT_THERE),
-        (f"{TEXT} {TEXT}", Trouble.SEVERAL),
-        (TEXT + " A red fish is rarer than blue fish.", Trouble.SEVERAL),
-        (TEXT.replace("Red fish, blue", "Red fish or blue"), Trouble.CHANGED),
-        (TEXT.replace("Red fish, blue", "Red fish, no blue"), Trouble.CHANGED),
-        (TEXT.replace("Red", "RED"), Trouble.CHANGED),
+        (TEXT.replace("Red fish", "A fish"), SentenceMismatch.NOT_THERE),
+        (TEXT.replace("blue   fish", "blue whale"), SentenceMismatch.NOT_THERE),
+        (TEXT.replace("Red fish", "Bored fish"), SentenceMismatch.NOT_THERE),
+        ("Blue fish. One red fish.", SentenceMismatch.NOT_THERE),
+        ("", SentenceMismatch.NOT_THERE),
+        (f"{TEXT} {TEXT}", SentenceMismatch.SEVERAL),
+        (TEXT + " A red fish is rarer than blue fish.", SentenceMismatch.SEVERAL),
+        (TEXT.replace("Red fish, blue", "Red fish or blue"), SentenceMismatch.CHANGED),
+        (TEXT.replace("Red fish, blue", "Red fish, no blue"), SentenceMismatch.CHANGED),
+        (TEXT.replace("Red", "RED"), SentenceMismatch.CHANGED),
     ],
 )
-def test_trouble(text: str, expected: Trouble | None) -> None:
-    assert trouble(squeezed(text), RED) is expected
+def test_trouble(text: str, expected: SentenceMismatch | None) -> None:
+    assert find_mismatch(squeeze_whitespace(text), RED) is expected
 
 
 def test_a_place_ends_with_the_nearest_last_words() -> None:
     entry = Sentence("made-up.fins", MADE_UP, "Fish", "fish has", "fins")
-    text = squeezed(TEXT)
-    assert [text[begin:end] for begin, end in places(text, entry)] == ["fish has fins"]
+    text = squeeze_whitespace(TEXT)
+    assert [text[begin:end] for begin, end in find_places(text, entry)] == ["fish has fins"]
 
 
 def test_first_words_can_be_the_whole() -> None:
-    entry = Sentence("made-up.fins", MADE_UP, "Fish", "A fish has fins", sha256=digest("A fish has fins"))
-    assert trouble(squeezed(TEXT), entry) is None
+    entry = Sentence("made-up.fins", MADE_UP, "Fish", "A fish has fins", sha256=compute_digest("A fish has fins"))
+    assert find_mismatch(squeeze_whitespace(TEXT), entry) is None
 
 
 def test_words_need_no_letters_at_their_ends() -> None:
     text = 'in "a" : [ 1, 2 ] and { "b" : 3 }'
-    entry = Sentence("made-up.a", MADE_UP, "Fish", '"a" : [', "]", digest('"a" : [ 1, 2 ]'))
-    assert trouble(text, entry) is None
+    entry = Sentence("made-up.a", MADE_UP, "Fish", '"a" : [', "]", compute_digest('"a" : [ 1, 2 ]'))
+    assert find_mismatch(text, entry) is None

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.support.site import generated, links, staging
-from tests.support.site.commonmark import for_mkdocs
+from tests.support.site.commonmark import convert_for_mkdocs
 from tests.support.tables import on_each
 
 
@@ -36,7 +36,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_link_leads_somewhere() -> None:
-    assert list(links.faults()) == []
+    assert list(links.find_broken_links()) == []
 
 
 def test_the_navigation_has_every_page_once(staged: Path) -> None:
@@ -60,10 +60,10 @@ def test_links_of_pages_that_are_made_lead_somewhere(staged: Path) -> None:
         page = staged / name
         text = page.read_text(encoding="utf-8")
         assert text.startswith("# ")
-        found = links.links(page, text)
+        found = links.find_links(page, text)
         assert [link.written for link in found if not link.target.exists()] == []
         own = [link for link in found if link.anchor]
-        assert [link.written for link in own if link.anchor not in links.anchors(link.target.read_text())] == []
+        assert [link.written for link in own if link.anchor not in links.find_anchors(link.target.read_text())] == []
 
 
 def test_the_pages_that_are_made_have_it_all(staged: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_pages_that_are_made_have_it_all(staged: Path) -> None:
     ],
 )
 def test_lists_are_as_mkdocs_reads_them(written: str, meant: str) -> None:
-    assert for_mkdocs(written) == meant
+    assert convert_for_mkdocs(written) == meant
 
 
 @on_each(
@@ -99,11 +99,11 @@ def test_lists_are_as_mkdocs_reads_them(written: str, meant: str) -> None:
     ]
 )
 def test_links_are_found(text: str, targets: list[str], anchor: str) -> None:
-    found = links.links(Path("/d/p.md"), text)
+    found = links.find_links(Path("/d/p.md"), text)
     assert [link.target.name for link in found] == targets
     assert "".join(link.anchor for link in found) == anchor
 
 
 def test_anchors_are_those_of_github() -> None:
     text = '# A `b`, c!\n\n## A b c\n\n## A b c\n\n<a id="X-Y"></a>\n\n```\n# no\n```\n'
-    assert links.anchors(text) == {"a-b-c", "a-b-c-1", "a-b-c-2", "X-Y"}
+    assert links.find_anchors(text) == {"a-b-c", "a-b-c-1", "a-b-c-2", "X-Y"}

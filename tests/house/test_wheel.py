@@ -9,7 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from conformance.report.json_report import suite_digest
+from conformance.report.json_report import compute_suite_digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "conformance/likeness/patterns.json.gz" in names
+    assert "conformance/fault_hints/patterns.json.gz" in names
     assert {"conformance/schemas/report.schema.json", "conformance/fixtures/README.md"} < set(names)
     assert {"conformance/registry/templates/index.html.jinja", "conformance/report/templates/plain.css"} < set(names)
     assert {f"conformance/report/templates/report/page.{kind}" for kind in ("html.jinja", "css", "js")} < set(names)
@@ -46,4 +46,4 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr
     report = json.loads((tmp_path / "r.json").read_text())
     assert {check["outcome"] for check in report["rows"]} == {"pass", "observed"}
-    assert report["suite"]["digest"] == suite_digest(), "the wheel is not the suite of the checkout"
+    assert report["suite"]["digest"] == compute_suite_digest(), "the wheel is not the suite of the checkout"

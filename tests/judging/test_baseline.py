@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.judging.baseline import Baseline, Gate, Known, unapplied
-from conformance.judging.baseline_file import BaselineError, load, of_text, updated
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult, Failure
+from conformance.judging.baseline import Baseline, BaselineEntry, GateResult, revert_baseline
+from conformance.judging.baseline_file import BaselineError, from_text, load, update_text
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult, Failure
 
 TODAY = date(2026, 11, 20)
 
@@ -25,12 +25,12 @@ def result(
     )
 
 
-def known(*rows: str, **members: str | date | None) -> Known:
-    return Known(**{"reason": "why", "check": "sizes.one", "rows": rows or ("*",), **members})  # type: ignore[arg-type]
+def known(*rows: str, **members: str | date | None) -> BaselineEntry:
+    return BaselineEntry(**{"reason": "why", "check": "sizes.one", "rows": rows or ("*",), **members})  # type: ignore[arg-type]
 
 
-def wide(**members: str) -> Known:
-    return Known("why", **members)  # type: ignore[arg-type]
+def wide(**members: str) -> BaselineEntry:
+    return BaselineEntry("why", **members)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def wide(**members: str) -> Known:
         (known(expires=date(2026, 11, 19)), result("pass"), "pass"),
     ],
 )
-def test_what_an_entry_makes_of_a_row(entry: Known, found: CheckResult, outcome: str) -> None:
+def test_what_an_entry_makes_of_a_row(entry: BaselineEntry, found: CheckResult, outcome: str) -> None:
     assert Baseline([entry], TODAY).applied(found).outcome == outcome
 
 
@@ -80,7 +80,7 @@ def test_the_gate_lets_known_failures_through_and_nothing_else() -> None:
     gate = baseline.gate(results, whole=True)
     assert (gate.is_passed, gate.known) == (True, ["sizes.one [a]"])
     worse = [*results, result("fail", "b")]
-    assert baseline.gate(worse, whole=True) == Gate(["sizes.one [a]"], ["sizes.one [b]"], [], ())
+    assert baseline.gate(worse, whole=True) == GateResult(["sizes.one [a]"], ["sizes.one [b]"], [], ())
     assert not baseline.gate(worse, whole=True).is_passed
 
 
@@ -112,7 +112,7 @@ def test_a_fix_and_stale_entries_fail_the_gate() -> None:
     ],
 )  # fmt: skip
 def test_an_entry_that_is_of_no_use_is_noticed(
-    entry: Known, results: list[CheckResult], stale: tuple[str, ...]
+    entry: BaselineEntry, results: list[CheckResult], stale: tuple[str, ...]
 ) -> None:
     baseline = Baseline([entry], TODAY)
     applied = [baseline.applied(each) for each in results]
@@ -125,8 +125,8 @@ def test_advice_counts_where_the_baseline_says_so() -> None:
     entries = [known("a", requirement="BIN-A")]
     lenient, counting = Baseline(entries, TODAY), Baseline(entries, TODAY, advice=True)
     assert [counting.applied(each).outcome for each in results] == ["advisory", "advisory"]
-    assert lenient.gate(results, whole=True) == Gate([], [], [])
-    assert counting.gate(results, whole=True) == Gate(["sizes.one [a]"], ["sizes.one [b]"], [], ())
+    assert lenient.gate(results, whole=True) == GateResult([], [], [])
+    assert counting.gate(results, whole=True) == GateResult(["sizes.one [a]"], ["sizes.one [b]"], [], ())
     assert counting.gate([counting.applied(result("pass"))], whole=True).fixed == ["sizes.one [a]"]
 
 
@@ -147,7 +147,7 @@ reason = "gone"
 
 
 def test_an_update_keeps_what_holds_with_its_comments_and_drops_what_does_not() -> None:
-    text = updated(FILE, [result("known_failure"), result("fixed", "b"), result("fail", "c")])
+    text = update_text(FILE, [result("known_failure"), result("fixed", "b"), result("fail", "c")])
     assert text.startswith('# Ours.\n\n[[known]]\ncheck = "sizes.one"  # of Triton\nrows = "a"\nreason = "looked at"\n')
     assert 'rows = "b"' not in text
     assert text.endswith(
@@ -156,18 +156,18 @@ def test_an_update_keeps_what_holds_with_its_comments_and_drops_what_does_not() 
 
 
 def test_an_update_of_nothing_is_a_file_that_can_be_used(tmp_path: Path) -> None:
-    (tmp_path / "b.toml").write_text(updated("", [result("fail"), result("pass", "b")]))
-    assert load(tmp_path / "b.toml").entries == [Known("not looked into yet", "sizes.one", ("a",), "BIN-A")]
-    assert updated((tmp_path / "b.toml").read_text(), [result("fail")]) == (tmp_path / "b.toml").read_text()
+    (tmp_path / "b.toml").write_text(update_text("", [result("fail"), result("pass", "b")]))
+    assert load(tmp_path / "b.toml").entries == [BaselineEntry("not looked into yet", "sizes.one", ("a",), "BIN-A")]
+    assert update_text((tmp_path / "b.toml").read_text(), [result("fail")]) == (tmp_path / "b.toml").read_text()
 
 
 def settled(text: str, results: list[CheckResult]) -> str:
     """Return a file brought up to date, which passes its own gate, and which a second time leaves as it is."""
-    after = updated(text, results)
-    baseline = of_text(after)
-    applied = [baseline.applied(unapplied(each)) for each in results]
+    after = update_text(text, results)
+    baseline = from_text(after)
+    applied = [baseline.applied(revert_baseline(each)) for each in results]
     assert baseline.gate(applied, whole=True).is_passed
-    assert updated(after, applied) == after
+    assert update_text(after, applied) == after
     return after
 
 
@@ -178,15 +178,15 @@ def test_what_fails_anew_is_one_entry_for_a_check_and_a_requirement() -> None:
     assert "rows" not in whole
     some = settled("", [*all_rows, result("pass", "f")])
     assert some.count("[[known]]") == 1
-    assert of_text(some).entries[0].rows == tuple("abcde")
+    assert from_text(some).entries[0].rows == tuple("abcde")
     other = settled("", [*all_rows, result("fail", "f", unmet="BIN-B"), result("blocked", "g")])
-    assert [entry.requirement for entry in of_text(other).entries] == ["BIN-A", "BIN-B"]
-    assert of_text(settled("", [result("fail", ""), result("pass", check="sizes.x")])).entries[0].rows == ("*",)
+    assert [entry.requirement for entry in from_text(other).entries] == ["BIN-A", "BIN-B"]
+    assert from_text(settled("", [result("fail", ""), result("pass", check="sizes.x")])).entries[0].rows == ("*",)
 
 
 def test_what_is_blocked_names_its_rows() -> None:
-    entries = of_text(settled("", [result("blocked"), result("blocked", "b")])).entries
-    assert entries == [Known("not looked into yet", "sizes.one", ("a", "b"))]
+    entries = from_text(settled("", [result("blocked"), result("blocked", "b")])).entries
+    assert entries == [BaselineEntry("not looked into yet", "sizes.one", ("a", "b"))]
 
 
 def test_an_update_takes_fixed_rows_out_of_a_list() -> None:
@@ -194,8 +194,8 @@ def test_an_update_takes_fixed_rows_out_of_a_list() -> None:
         "not looked into yet", "looked at"
     )
     after = settled(before, [result("fail"), result("pass", "b"), result("fail", "c"), result("pass", "d")])
-    assert of_text(after).entries == [Known("looked at", "sizes.one", ("a", "c"), "BIN-A")]
-    assert of_text(settled(before, [result("pass", row) for row in "abcd"])).entries == []
+    assert from_text(after).entries == [BaselineEntry("looked at", "sizes.one", ("a", "c"), "BIN-A")]
+    assert from_text(settled(before, [result("pass", row) for row in "abcd"])).entries == []
 
 
 WIDE = '[[known]]\nrequirement = "BIN-A"  # ours\nreason = "all of it"\n'
@@ -203,14 +203,14 @@ WIDE = '[[known]]\nrequirement = "BIN-A"  # ours\nreason = "all of it"\n'
 
 def test_an_update_keeps_a_wide_entry_as_long_as_it_holds() -> None:
     assert settled(WIDE, [result("fail"), result("fail", check="raw.two"), result("pass", "b")]) == WIDE
-    assert of_text(settled(WIDE, [result("pass")])).entries == []
+    assert from_text(settled(WIDE, [result("pass")])).entries == []
     assert settled(WIDE, [result("fail"), result("fail", "b", unmet="BIN-B")]).startswith(WIDE)
 
 
 def test_an_update_lists_advice_where_it_counts() -> None:
     results = [result("advisory"), result("pass", "b")]
-    assert "[[known]]" not in updated("", results)
-    assert of_text(settled("advice = true\n", results)).entries[0].rows == ("a",)
+    assert "[[known]]" not in update_text("", results)
+    assert from_text(settled("advice = true\n", results)).entries[0].rows == ("a",)
 
 
 @pytest.mark.parametrize(

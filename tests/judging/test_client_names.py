@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.selection import ROLES, rows_of_area
+from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import Session
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport import client_names, settings
 from conformance.transport.call import Call
-from conformance.transport.client_names import OWN, USUAL, choose, seed_for
+from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, choose_names, choose_seed
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from reference_server import faults
 from reference_server.errors import InferenceError
-from reference_server.faults import Fault, fault, switched_on
-from tests.support.seeing import Server
-from tests.support.seeing import serving as in_process
+from reference_server.faults import Fault, fault, switch_on
+from tests.support.sightings import Server
+from tests.support.sightings import run_server as in_process
 
-ROWS = [case for case in rows_of_area("ordering", ROLES) if not case[1].thorough][:60]
+ROWS = [case for case in list_area_rows("ordering", ROLES) if not case[1].thorough][:60]
 SEED = 7
 
 
@@ -32,17 +32,17 @@ def server() -> Iterator[Server]:
         yield started
 
 
-class Judged:
+class JudgingResult:
     """What came of rows, and which calls were made for it."""
 
     def __init__(self, server: Server, seed: int | None, wrong: Fault | None = None) -> None:
         self.calls: list[Call] = []
-        with switched_on(wrong or Fault("", (), (), lambda: None)):
+        with switch_on(wrong or Fault("", (), (), lambda: None)):
             server.replace()
-            target = Target(settings.make(server.url))
+            target = Target(settings.make_settings(server.url))
             target.journal = self.calls.append
             with Session(target, seed=seed) as session:
-                session.take_survey()
+                session.discover()
                 self.results = [session.judge(check, row) for check, row in ROWS]
         server.replace()
 
@@ -65,42 +65,42 @@ def requirement_of(result: CheckResult) -> str:
 
 
 def test_each_row_names_the_client_that_the_seed_chooses(server: Server) -> None:
-    honest = Judged(server, SEED)
+    honest = JudgingResult(server, SEED)
     assert not honest.failed
     assert not [scope for scope in honest.names if ", again " in scope]
     for scope, found in honest.names.items():
-        client = choose(SEED, scope)[0]
+        client = choose_names(SEED, scope)[0]
         is_row = scope.endswith("]") and scope in {f"{check.id}[{row.id}]" for check, row in ROWS}
-        assert found == ({client.http} if is_row and client is not OWN else {None}), scope
-    assert set().union(*Judged(server, None).names.values()) == {None}
+        assert found == ({client.http} if is_row and client is not OWN_CLIENT else {None}), scope
+    assert set().union(*JudgingResult(server, None).names.values()) == {None}
 
 
 def test_one_row_in_four_keeps_the_name_of_the_suite() -> None:
-    chosen = [choose(SEED, f"row {k}") for k in range(4000)]
-    assert 900 < sum(first is OWN for first, _ in chosen) < 1100
-    assert {first for first, _ in chosen} == {OWN, *USUAL.values()}
-    assert all((first is OWN) is (second is not OWN) for first, second in chosen)
-    assert chosen != [choose(SEED + 1, f"row {k}") for k in range(4000)]
+    chosen = [choose_names(SEED, f"row {k}") for k in range(4000)]
+    assert 900 < sum(first is OWN_CLIENT for first, _ in chosen) < 1100
+    assert {first for first, _ in chosen} == {OWN_CLIENT, *COMMON_NAMES.values()}
+    assert all((first is OWN_CLIENT) is (second is not OWN_CLIENT) for first, second in chosen)
+    assert chosen != [choose_names(SEED + 1, f"row {k}") for k in range(4000)]
 
 
 def test_who_serves_the_judge_alone_fails_by_that(server: Server) -> None:
-    wrong = Judged(server, SEED, faults.load()["numbers-are-right-for-the-judge-alone"])
+    wrong = JudgingResult(server, SEED, faults.load()["numbers-are-right-for-the-judge-alone"])
     assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
-    assert all(choose(SEED, scope)[0] is not OWN for scope in wrong.failed)
+    assert all(choose_names(SEED, scope)[0] is not OWN_CLIENT for scope in wrong.failed)
     message = next(one.message for one in wrong.results if one.outcome is Outcome.FAIL)
-    assert f"what the same request gets as {OWN.http}, where it is met" in message
+    assert f"what the same request gets as {OWN_CLIENT.http}, where it is met" in message
 
 
 def test_who_serves_everybody_but_the_judge_fails_by_that(server: Server) -> None:
     async def refuse_the_judge(original: Any, service: Any, http: Any) -> Any:
         is_plain = b"outputs" not in await http.body()
-        if http.headers["User-Agent"] == OWN.http and not is_plain:
+        if http.headers["User-Agent"] == OWN_CLIENT.http and not is_plain:
             raise InferenceError("this client is not served", status=403)
         return await original(service, http)
 
-    wrong = Judged(server, SEED, fault("app.Service.infer")(refuse_the_judge))
+    wrong = JudgingResult(server, SEED, fault("app.Service.infer")(refuse_the_judge))
     assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
-    assert all(choose(SEED, scope)[0] is OWN for scope in wrong.failed)
+    assert all(choose_names(SEED, scope)[0] is OWN_CLIENT for scope in wrong.failed)
 
 
 @pytest.mark.parametrize("period", [2, 3, 4, 5, 7])
@@ -113,16 +113,20 @@ def test_who_fails_now_and_then_fails_by_something_else(server: Server, period: 
             raise InferenceError("not now", status=400)
         return await original(service, http)
 
-    assert "OIP-CLIENT-NAME" not in Judged(server, SEED, fault("app.Service.infer")(refuse_some)).failed.values()
+    assert "OIP-CLIENT-NAME" not in JudgingResult(server, SEED, fault("app.Service.infer")(refuse_some)).failed.values()
 
 
 def test_what_a_server_misses_for_everybody_keeps_its_requirement(server: Server) -> None:
     wrong = faults.load()["binary-outputs-in-reverse"]
-    assert Judged(server, SEED, wrong).failed == Judged(server, None, wrong).failed
+    assert JudgingResult(server, SEED, wrong).failed == JudgingResult(server, None, wrong).failed
 
 
 def test_who_names_the_client_himself_has_that_name_in_every_row() -> None:
     plain, named = Settings("http://h"), Settings("http://h", headers=(("user-agent", "mine"),))
-    assert (seed_for("certify", plain), seed_for("certify", plain, 5), seed_for("quick", plain)) == (0, 5, None)
-    assert seed_for("certify", named, 5) is None
-    assert client_names.USUAL_SEED == 0
+    assert (choose_seed("certify", plain), choose_seed("certify", plain, 5), choose_seed("quick", plain)) == (
+        0,
+        5,
+        None,
+    )
+    assert choose_seed("certify", named, 5) is None
+    assert client_names.DEFAULT_SEED == 0

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.judging.conclusion import concluded
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.conclusion import conclude_run
 from conformance.judging.coverage import find_coverage, find_coverage_of_watch
 from conformance.judging.selection import CLIENTS, ROLES, collected_rows
 from conformance.roles import roles
-from conformance.survey.survey import Survey
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row
-from conformance.terms.coverage import Coverage, Deployment, Gap, Why
-from conformance.terms.extensions import EXTENSIONS, OVER_GRPC, OVER_HTTP, TRANSPORTS
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import Outcome, Reason, ReasonKind
-from conformance.terms.result import CheckResult
-from conformance.terms.tally import tally
-from conformance.terms.verdict import of_extensions, of_requirements
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row
+from conformance.spec.coverage import Coverage, Deployment, Gap, GapReason
+from conformance.spec.extensions import EXTENSIONS, OVER_GRPC, OVER_HTTP, TRANSPORTS
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import Outcome, Reason, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.spec.tally import count_requirements
+from conformance.spec.verdict import conclude_extensions, conclude_requirements
 
 OFFERED = dict.fromkeys(EXTENSIONS, "listed")
 OVER = {"http": OVER_HTTP, "grpc": OVER_GRPC}
@@ -33,7 +33,7 @@ EVERY_ROLE = frozenset(roles.load())
 def came_to(check: Check, row: Row, reason: Reason | None = None) -> CheckResult:
     """Return a result: passed, or not applicable for a reason."""
     names = list(check.requirements(row))
-    extension = ledger.requirement(names[0]).extension
+    extension = ledger.get_requirement(names[0]).extension
     outcome = Outcome.NOT_APPLICABLE if reason else Outcome.PASS
     return CheckResult(check.id, row.id, "", check.area, extension, outcome, names, reason=reason)
 
@@ -48,7 +48,7 @@ def results_of(
     """Return what a server comes to that is right, and has models for these roles."""
     found = []
     for check, row in collected_rows(profile, subjects=ROLES, transports=transports):
-        role = check.role_of(row)
+        role = check.find_role(row)
         absent = Reason(ReasonKind.NO_MODEL, role) if role is not None and role not in filled else None
         found.append(came_to(check, row, reasons(check, row) or absent))
     return found
@@ -61,14 +61,14 @@ def coverage_of(
     transports: tuple[str, ...] = TRANSPORTS,
 ) -> Coverage:
     offered = {name: "listed" for transport in transports for name in OVER[transport]}
-    survey = Survey(offered=offered, roles={name: name for name in filled})
+    survey = DiscoveryResult(offered=offered, roles={name: name for name in filled})
     return find_coverage(results, survey, profile=profile, transports=transports)
 
 
 def verdict_of(filled: frozenset[str], profile: str = "certify", transports: tuple[str, ...] = TRANSPORTS) -> str:
     results = results_of(filled, profile=profile, transports=transports)
     coverage = coverage_of(results, filled, profile, transports)
-    return concluded(results, {}, None, "", coverage=coverage).verdict.verdict
+    return conclude_run(results, {}, None, "", coverage=coverage).verdict.verdict
 
 
 # --- the verdict of a server that is right ----------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_a_server_without_one_of_the_roles_is_partial(role: str) -> None:
 
 
 def _is_of_must(result: CheckResult) -> bool:
-    return any(ledger.requirement(name).level == "MUST" for name in result.requirements)
+    return any(ledger.get_requirement(name).level == "MUST" for name in result.requirements)
 
 
 # --- what is no gap ---------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_what_does_not_apply_is_no_gap(kind: ReasonKind) -> None:
 
     results = results_of(EVERY_ROLE, reasons=reasons)
     assert coverage_of(results, EVERY_ROLE) == Coverage(profile="certify")
-    musts = tally("MUST", of_requirements(results), EXTENSIONS)
+    musts = count_requirements("MUST", conclude_requirements(results), EXTENSIONS)
     assert (musts.met, musts.applying, musts.beside) == (159, 159, 1)
     assert musts.sentence == "159 of 159 MUSTs that apply are met; 1 not applicable"
 
@@ -140,14 +140,16 @@ def test_what_does_not_apply_is_no_gap(kind: ReasonKind) -> None:
 def test_an_extension_that_is_not_offered_is_no_gap() -> None:
     filled = frozenset(name for name in EVERY_ROLE if not name.startswith("scores"))
     results = results_of(filled, transports=("http",), reasons=_without_classification)
-    survey = Survey(offered=dict.fromkeys(("binary_tensor_data", "raw"), "works"), roles=dict.fromkeys(filled, "m"))
+    survey = DiscoveryResult(
+        offered=dict.fromkeys(("binary_tensor_data", "raw"), "works"), roles=dict.fromkeys(filled, "m")
+    )
     found = find_coverage(results, survey, profile="certify", transports=("http",))
-    assert {gap.why for gap in found.gaps.values()} <= {(Why.NO_MODEL,)}
-    assert all(ledger.requirement(name).extension != "classification" for name in found.gaps)
+    assert {gap.why for gap in found.gaps.values()} <= {(GapReason.NO_MODEL,)}
+    assert all(ledger.get_requirement(name).extension != "classification" for name in found.gaps)
 
 
 def _without_classification(check: Check, row: Row) -> Reason | None:
-    own = ledger.requirement(check.requirements(row)[0]).extension
+    own = ledger.get_requirement(check.requirements(row)[0]).extension
     return Reason(ReasonKind.NOT_OFFERED, own) if "classification" in (own, *row.needs) else None
 
 
@@ -181,7 +183,7 @@ def test_a_requirement_says_what_it_needs() -> None:
     without = EVERY_ROLE - {"identity_bf16", "cast_bf16_fp32", "cast_fp32_bf16"}
     found = coverage_of(results_of(without), without)
     assert found.unjudged == ("GRPC-BF16-RAW",)
-    assert found.gaps["GRPC-BF16-RAW"] == Gap(2, (Why.NO_MODEL,), ("identity_bf16", "cast_fp32_bf16"))
+    assert found.gaps["GRPC-BF16-RAW"] == Gap(2, (GapReason.NO_MODEL,), ("identity_bf16", "cast_fp32_bf16"))
     assert found.deployments == (Deployment("identity_bf16", ("GRPC-BF16-RAW",), 1),)
     assert found.brief == "1 not judged (deploy identity_bf16: 1 more)"
     assert found.reasons == ["1 MUST not judged (deploy identity_bf16: 1 more)"]
@@ -225,9 +227,9 @@ def test_an_extension_is_partial_by_its_own_musts() -> None:
     filled = EVERY_ROLE - {"scores_labelled"}
     results = results_of(filled, transports=("http",))
     coverage = coverage_of(results, filled, transports=("http",))
-    found = of_extensions(results, OVER_HTTP, coverage=coverage)
+    found = conclude_extensions(results, OVER_HTTP, coverage=coverage)
     verdicts = {name: entry["verdict"] for name, entry in found.items() if entry["offered"]}
-    missing = {ledger.requirement(name).extension for name in coverage.gaps}
+    missing = {ledger.get_requirement(name).extension for name in coverage.gaps}
     assert verdicts == {name: "partial" if name in missing else "conformant" for name in ("protocol", *OVER_HTTP)}
     assert (verdicts["classification"], verdicts["raw"]) == ("partial", "conformant")
     assert found["raw"]["interoperable"] is True
@@ -236,7 +238,7 @@ def test_an_extension_is_partial_by_its_own_musts() -> None:
 
 def test_an_extension_without_any_model_is_partial() -> None:
     results = results_of(NO_ROLE, transports=("http",))
-    found = of_extensions(results, OVER_HTTP, coverage=coverage_of(results, NO_ROLE, transports=("http",)))
+    found = conclude_extensions(results, OVER_HTTP, coverage=coverage_of(results, NO_ROLE, transports=("http",)))
     assert found["raw"]["verdict"] == "partial"
 
 
@@ -250,14 +252,14 @@ def client_results(absent: str = "") -> list[CheckResult]:
 
 
 def test_of_a_client_a_must_without_a_row_is_not_judged() -> None:
-    arguments = {"survey": Survey(offered=OFFERED), "profile": "certify", "transports": TRANSPORTS}
+    arguments = {"survey": DiscoveryResult(offered=OFFERED), "profile": "certify", "transports": TRANSPORTS}
     whole, part = (
         find_coverage(results, party=Party.CLIENT, **arguments)  # type: ignore[arg-type]
         for results in (client_results(), client_results("CLIENT-READS-CLASSES"))
     )
     assert not whole.has_gap
     assert part.unjudged == ("CLIENT-READS-CLASSES",)
-    assert part.gaps["CLIENT-READS-CLASSES"].why == (Why.CANNOT,)
+    assert part.gaps["CLIENT-READS-CLASSES"].why == (GapReason.CANNOT,)
     assert part.reasons == ["1 MUST not judged"]
 
 
@@ -266,7 +268,7 @@ def test_what_one_row_of_a_client_cannot_show_another_may() -> None:
     cannot = replace(first, outcome=Outcome.NOT_APPLICABLE, reason=Reason(ReasonKind.NOT_FOR_THIS_TARGET))
     results = [cannot, *others]
     found = find_coverage(
-        results, Survey(offered=OFFERED), profile="certify", transports=TRANSPORTS, party=Party.CLIENT
+        results, DiscoveryResult(offered=OFFERED), profile="certify", transports=TRANSPORTS, party=Party.CLIENT
     )
     assert not found.has_gap
 
@@ -275,5 +277,5 @@ def test_a_watch_says_nothing_of_how_answers_are_read() -> None:
     of_requests = [result for result in client_results() if all("READS" not in name for name in result.requirements)]
     found = find_coverage_of_watch(of_requests, EXTENSIONS)
     assert "CLIENT-READS-VALUES" in found.unjudged
-    assert found.gaps["CLIENT-READS-VALUES"] == Gap(0, (Why.NOT_SENT,))
+    assert found.gaps["CLIENT-READS-VALUES"] == Gap(0, (GapReason.NOT_SENT,))
     assert not any("SENDS" in name for name in found.unjudged)

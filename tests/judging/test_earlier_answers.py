@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from conformance.expect.unmet import Unmet
-from conformance.judging.earlier_answers import given_before
+from conformance.expect.unmet import UnmetError
+from conformance.judging.earlier_answers import find_earlier_answer
 from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
@@ -36,11 +36,11 @@ RIGHT = Tensor.of("X", "INT32", [9, 9])
     ],
 )
 def test_whose_tensor_came(exchanges: list[Exchange], words: str) -> None:
-    unmet = Unmet("a", "b", Reply(exchanges[-1]), tensor=RIGHT)
-    assert given_before(unmet, exchanges) == words
+    unmet = UnmetError("a", "b", Reply(exchanges[-1]), tensor=RIGHT)
+    assert find_earlier_answer(unmet, exchanges) == words
 
 
 def test_nothing_is_said_where_no_tensor_was_expected() -> None:
     exchanges = [answered(0, 1, 2), answered(1, 1, 2)]
-    assert given_before(Unmet("a", "b", Reply(exchanges[-1])), exchanges) == ""
-    assert given_before(Unmet("a", "b", tensor=RIGHT), exchanges) == ""
+    assert find_earlier_answer(UnmetError("a", "b", Reply(exchanges[-1])), exchanges) == ""
+    assert find_earlier_answer(UnmetError("a", "b", tensor=RIGHT), exchanges) == ""

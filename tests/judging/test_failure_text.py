@@ -11,12 +11,12 @@ from threading import Thread
 
 import pytest
 
-from conformance.expect.unmet import Unmet
-from conformance.judging.failure import block, curl, curl_headers, describe
-from conformance.terms import ledger
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
-from conformance.terms.text import safe
+from conformance.expect.unmet import UnmetError
+from conformance.judging.failure import build_curl_command, build_curl_headers, describe, format_block
+from conformance.spec import ledger
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
@@ -40,7 +40,7 @@ def exchange(body: bytes = HEAD + bytes.fromhex("03000000 61626301"), message: M
     return Exchange(0, message, "http://h/v2/models/multi/infer", 200, headers, body)
 
 
-def result(unmet: Unmet) -> CheckResult:
+def result(unmet: UnmetError) -> CheckResult:
     failure = describe(unmet, "BIN-ORDER-O", HOST)
     return CheckResult(
         "ordering.response-follows-its-json", "INT32-BYTES", "Bytes follow the JSON.",
@@ -49,16 +49,16 @@ def result(unmet: Unmet) -> CheckResult:
 
 
 def test_a_failure_as_it_should_look() -> None:
-    unmet = Unmet("OUT0 INT32 [2] = [1, 2]", "[3, 23290465]", Reply(exchange()), offset=len(HEAD))
-    lines = block(result(unmet), "pytest --target-url=http://h")
+    unmet = UnmetError("OUT0 INT32 [2] = [1, 2]", "[3, 23290465]", Reply(exchange()), offset=len(HEAD))
+    lines = format_block(result(unmet), "pytest --target-url=http://h")
     assert lines[0].startswith("FAIL  ordering.response-follows-its-json [INT32-BYTES]")
     assert lines[0].endswith("MUST  BIN-ORDER-O")
     assert lines[1] == "      Bytes follow the JSON."
     assert lines[2].startswith("      Requires  ")
     assert lines[3].startswith('      Source    Triton, Binary Tensor Data Extension, "Binary Tensor Request"')
-    assert [lines[4]] == [f"                {source.url}" for source in ledger.requirement("BIN-ORDER-O").sources]
+    assert [lines[4]] == [f"                {source.url}" for source in ledger.get_requirement("BIN-ORDER-O").sources]
     assert lines.pop(5) == "      Explain   oip-conformance explain BIN-ORDER-O"
-    without = block(result(unmet), "pytest --target-url=http://h", links=False)
+    without = format_block(result(unmet), "pytest --target-url=http://h", links=False)
     assert [*lines[:4], *lines[5:]] == without
     assert lines[5:8] == [
         "      Sent      POST /v2/models/multi/infer, 164 bytes, inputs IN0 INT32 [2] binary, "
@@ -79,8 +79,8 @@ NASTY = "\x1b[31mred\x1b[0m \u202eevil\u2066 <script>alert(1)</script>\r\nFAIL  
 
 def test_nothing_a_server_sends_reaches_the_terminal_raw() -> None:
     body = json.dumps({"error": NASTY}, ensure_ascii=False).encode() + b"\xff\x1b]0;title\x07"
-    unmet = Unmet(f"a {NASTY}", f"b {NASTY}" + "x" * 10_000_000, Reply(exchange(body)), offset=3)
-    text = "\n".join(block(result(unmet), "pytest"))
+    unmet = UnmetError(f"a {NASTY}", f"b {NASTY}" + "x" * 10_000_000, Reply(exchange(body)), offset=3)
+    text = "\n".join(format_block(result(unmet), "pytest"))
     assert not set(text) & set("\x1b\x00\x07\r\u202e\u2066")
     assert len(text) < 5000
     assert not any(line.startswith("FAIL  forged") for line in text.splitlines())
@@ -96,7 +96,7 @@ def test_nothing_a_server_sends_reaches_the_terminal_raw() -> None:
     ],
 )
 def test_safe(text: str, shown: str) -> None:
-    assert safe(text) == shown
+    assert escape_text(text) == shown
 
 
 class Recorder(BaseHTTPRequestHandler):
@@ -124,7 +124,7 @@ def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, messa
         thread = Thread(target=server.handle_request)
         thread.start()
         sent = Exchange(0, message, f"http://127.0.0.1:{server.server_port}{REQUEST.path}")
-        command = curl(sent, HOST, str(file) if as_file else None)
+        command = build_curl_command(sent, HOST, str(file) if as_file else None)
         subprocess.run(["bash", "-c", command], check=True, capture_output=True, timeout=30)
         thread.join()
     ((path, headers, body),) = Recorder.seen
@@ -136,7 +136,7 @@ def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, messa
 
 def test_the_curl_line_keeps_secrets() -> None:
     settings = Settings("http://h", (("Authorization", "hunter2"), ("X-Key", "hunter3"), ("Host", "models")))
-    command = curl(exchange(), settings)
+    command = build_curl_command(exchange(), settings)
     assert "hunter" not in command
     assert {"Authorization: ...", "X-Key: ...", "Host: models"} <= set(shlex.split(command))
 
@@ -153,8 +153,10 @@ def test_the_curl_line_keeps_secrets() -> None:
 )
 def test_curl_adds_no_headers_of_its_own(message: Message, options: list[str]) -> None:
     usual = ["-H", f"User-Agent: {USER_AGENT}", "-H", "Accept-Encoding: identity"]
-    assert sorted(curl_headers(message, [])) == sorted([*options, *usual])
+    assert sorted(build_curl_headers(message, [])) == sorted([*options, *usual])
 
 
 def test_a_large_body_is_not_put_into_the_command() -> None:
-    assert curl(exchange(message=REQUEST.with_body(b"x" * 5000)), HOST).startswith("(a body of 5000 bytes: ")
+    assert build_curl_command(exchange(message=REQUEST.with_body(b"x" * 5000)), HOST).startswith(
+        "(a body of 5000 bytes: "
+    )

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.nothing_to_judge import COMMAND_LINE, PYTHON, Lack, NothingToJudge
+from conformance.judging.nothing_to_judge import COMMAND_LINE_NAMES, PYTHON_NAMES, MissingKind, NothingToJudge
 
 URL = "http://h:8000"
 # What is lacking, its details -> what to give, on the command line and in Python.
-TOLD: list[tuple[Lack, tuple[str, ...], str, str]] = [
-    (Lack.METADATA, ("HTTP 404",), "asks for a header (--target-header)", "asks for a header (headers={...})"),
-    (Lack.LIST_OF_MODELS, (), "name the models to judge, --target-model NAME", 'to judge, models=["NAME"]'),
-    (Lack.ROLES, (), "name it, --target-model NAME", 'name it, models=["NAME"]'),
+TOLD: list[tuple[MissingKind, tuple[str, ...], str, str]] = [
+    (MissingKind.METADATA, ("HTTP 404",), "asks for a header (--target-header)", "asks for a header (headers={...})"),
+    (MissingKind.LIST_OF_MODELS, (), "name the models to judge, --target-model NAME", 'to judge, models=["NAME"]'),
+    (MissingKind.ROLES, (), "name it, --target-model NAME", 'name it, models=["NAME"]'),
     (
-        Lack.ROLES_AMONG_MODELS,
+        MissingKind.ROLES_AMONG_MODELS,
         ("iris",),
         "it serves iris: judge with --target-model iris",
         'judge with models=["iris"]',
     ),
     (
-        Lack.ROLES_AMONG_MODELS,
+        MissingKind.ROLES_AMONG_MODELS,
         ("iris", "{x}"),
         "it serves iris, {x}: judge with --target-model iris, or --target-model all",
         'it serves iris, {x}: judge with models=["iris"], or models=["all"]',
     ),
     (
-        Lack.EXTENSIONS,
+        MissingKind.EXTENSIONS,
         ("raw: HTTP 400",),
         "(raw: HTTP 400): --target-extension=protocol judges the protocol beneath them,"
         " --target-extension=NAME an extension all the same",
@@ -37,23 +37,23 @@ TOLD: list[tuple[Lack, tuple[str, ...], str, str]] = [
 
 @pytest.mark.parametrize(("lack", "details", "command", "python"), TOLD)
 def test_what_to_give_is_named_as_the_user_gives_it(
-    lack: Lack, details: tuple[str, ...], command: str, python: str
+    lack: MissingKind, details: tuple[str, ...], command: str, python: str
 ) -> None:
     nothing = NothingToJudge(lack, URL, details)
-    assert nothing.text(COMMAND_LINE).endswith(command)
-    assert nothing.text(PYTHON).endswith(python)
-    assert "--" not in nothing.text(PYTHON)
+    assert nothing.text(COMMAND_LINE_NAMES).endswith(command)
+    assert nothing.text(PYTHON_NAMES).endswith(python)
+    assert "--" not in nothing.text(PYTHON_NAMES)
 
 
-@pytest.mark.parametrize("lack", Lack)
-def test_each_kind_is_one_line_of_its_own(lack: Lack) -> None:
+@pytest.mark.parametrize("lack", MissingKind)
+def test_each_kind_is_one_line_of_its_own(lack: MissingKind) -> None:
     line = NothingToJudge(lack, URL, ("why",)).text()
     assert len(line.splitlines()) == 1
     assert line.startswith(URL) or line == "why"  # that of somebody else stands as it is
 
 
 def test_names_of_a_server_are_shown_safely() -> None:
-    line = NothingToJudge(Lack.ROLES_AMONG_MODELS, URL, ("a\x1bb", *(f"m{k}" for k in range(9)))).text()
+    line = NothingToJudge(MissingKind.ROLES_AMONG_MODELS, URL, ("a\x1bb", *(f"m{k}" for k in range(9)))).text()
     assert line.endswith(
         "it serves a\\x1bb, m0, m1, m2, m3, m4, m5, m6 and 2 more:"
         " judge with --target-model a\\x1bb, or --target-model all"

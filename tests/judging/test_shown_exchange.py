@@ -7,10 +7,10 @@ from base64 import b64decode
 
 import pytest
 
-from conformance.judging.shown_exchange import LONGEST_BODY, shown_exchange
-from conformance.report.json_report import thinned_out
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult, Failure
+from conformance.judging.exchange_rendering import MAX_BODY_BYTES, render_exchange
+from conformance.report.json_report import drop_repeated_exchanges
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult, Failure
 from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor
@@ -30,7 +30,7 @@ def reply(body: bytes = HEAD + b"\x01\x00", message: Message = REQUEST, *headers
 
 
 def test_bodies_come_with_their_parts() -> None:
-    shown = shown_exchange(reply(), ())
+    shown = render_exchange(reply(), ())
     sent = shown["request"]
     assert b64decode(sent["body_base64"]) == REQUEST.body
     assert sent["sha256"] == hashlib.sha256(REQUEST.body).hexdigest()
@@ -42,7 +42,7 @@ def test_bodies_come_with_their_parts() -> None:
 
 
 def test_heads_are_lines() -> None:
-    shown = shown_exchange(reply(), ())
+    shown = render_exchange(reply(), ())
     assert shown["request"]["head"][0] == "POST /v2/models/m/infer"
     assert f"Inference-Header-Content-Length: {REQUEST.json_length}" in shown["request"]["head"]
     assert shown["answer"]["head"] == ["HTTP 200", f"Inference-Header-Content-Length: {len(HEAD)}"]
@@ -50,22 +50,22 @@ def test_heads_are_lines() -> None:
 
 def test_what_went_wrong_on_the_way_is_a_line() -> None:
     failure = TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
-    shown = shown_exchange(Reply(Exchange(0, REQUEST, "http://h", failure=failure)), ())
+    shown = render_exchange(Reply(Exchange(0, REQUEST, "http://h", failure=failure)), ())
     assert shown["answer"]["head"] == ["no answer", "(connection closed without an answer)"]
     assert "body_base64" not in shown["answer"]
 
 
-@pytest.mark.parametrize(("length", "is_kept"), [(LONGEST_BODY, True), (LONGEST_BODY + 1, False)])
+@pytest.mark.parametrize(("length", "is_kept"), [(MAX_BODY_BYTES, True), (MAX_BODY_BYTES + 1, False)])
 def test_a_long_body_is_named_by_its_digest(length: int, is_kept: bool) -> None:
     body = b"x" * length
-    came = shown_exchange(reply(body), ())["answer"]
+    came = render_exchange(reply(body), ())["answer"]
     assert ("body_base64" in came, "fields" in came) == (is_kept, is_kept)
     assert (came["length"], came["sha256"]) == (length, hashlib.sha256(body).hexdigest())
 
 
 def test_secrets_are_hidden_wherever_a_server_repeats_them() -> None:
     body = b'{"error": "not with %s"}' % HIDDEN.encode()
-    came = shown_exchange(reply(body, REQUEST, ("X-Echo", f"Bearer {HIDDEN}")), (HIDDEN,))["answer"]
+    came = render_exchange(reply(body, REQUEST, ("X-Echo", f"Bearer {HIDDEN}")), (HIDDEN,))["answer"]
     assert b64decode(came["body_base64"]) == body.replace(HIDDEN.encode(), b"*" * len(HIDDEN))
     assert came["head"][-1] == f"X-Echo: Bearer {'*' * len(HIDDEN)}"
     assert came["sha256"] != hashlib.sha256(body).hexdigest(), (
@@ -74,31 +74,33 @@ def test_secrets_are_hidden_wherever_a_server_repeats_them() -> None:
 
 
 def test_cookies_are_not_shown() -> None:
-    came = shown_exchange(reply(HEAD, REQUEST, ("Set-Cookie", "id=1")), ())["answer"]
+    came = render_exchange(reply(HEAD, REQUEST, ("Set-Cookie", "id=1")), ())["answer"]
     assert came["head"][-1] == "Set-Cookie: ..."
 
 
 def test_what_a_server_writes_is_safe_and_bounded() -> None:
     many = [(f"X-{n}", "\x1b[31m" + "y" * 9000) for n in range(500)]
-    came = shown_exchange(reply(HEAD, REQUEST, *many), ())["answer"]
+    came = render_exchange(reply(HEAD, REQUEST, *many), ())["answer"]
     assert len(came["head"]) < 60
     assert all(line.isprintable() and len(line) < 500 for line in came["head"])
 
 
 def test_a_report_keeps_the_first_exchange_of_a_check_and_a_requirement() -> None:
     def row(check: str, name: str, requirement: str) -> CheckResult:
-        failure = Failure(requirement, "MUST", "", "", "a", "b", evidence=shown_exchange(reply(), ()))
+        failure = Failure(requirement, "MUST", "", "", "a", "b", evidence=render_exchange(reply(), ()))
         return CheckResult(check, name, "", "a", "e", Outcome.FAIL, [requirement], failure=failure)
 
     rows = [row("a.x", "1", "R"), row("a.x", "2", "R"), row("a.x", "3", "S"), row("a.y", "1", "R")]
-    kept = [entry["failure"].get("evidence") is not None for entry in thinned_out([r.to_dict() for r in rows])]
+    kept = [
+        entry["failure"].get("evidence") is not None for entry in drop_repeated_exchanges([r.to_dict() for r in rows])
+    ]
     assert kept == [True, False, True, True]
     without = CheckResult("a.z", "", "", "a", "e", Outcome.FAIL, ["R"], failure=Failure("R", "MUST", "", "", "a", "b"))
-    (entry,) = thinned_out([without.to_dict()])
+    (entry,) = drop_repeated_exchanges([without.to_dict()])
     assert "evidence" not in entry["failure"]
 
 
 def test_an_exchange_travels_with_its_result() -> None:
-    failure = Failure("R", "MUST", "", "", "a", "b", evidence=shown_exchange(reply(), ()))
+    failure = Failure("R", "MUST", "", "", "a", "b", evidence=render_exchange(reply(), ()))
     result = CheckResult("a.x", "", "", "a", "e", Outcome.FAIL, ["R"], failure=failure)
     assert CheckResult.from_dict(result.to_dict()) == result

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.terms.coverage import Coverage, Gap, Why
-from conformance.terms.outcome import Outcome, Reason, ReasonKind
-from conformance.terms.result import CheckResult, Failure
-from conformance.terms.verdict import Verdict, conclude, of_extensions, of_requirements, sentence
+from conformance.spec.coverage import Coverage, Gap, GapReason
+from conformance.spec.outcome import Outcome, Reason, ReasonKind
+from conformance.spec.result import CheckResult, Failure
+from conformance.spec.verdict import Verdict, conclude, conclude_extensions, conclude_requirements, format_sentence
 
 
 def result(outcome: Outcome, requirement: str = "BIN-ORDER-O", unmet: str | None = None, **fields: str) -> CheckResult:
@@ -42,7 +42,7 @@ def test_conclude(outcomes: list[Outcome], verdict: str, exit_status: int) -> No
 
 
 # What of a requirement of each level, and of each concern, has no model.
-GAP = Gap(1, (Why.NO_MODEL,), ("multi",))
+GAP = Gap(1, (GapReason.NO_MODEL,), ("multi",))
 
 
 def gaps(*names: str) -> Coverage:
@@ -61,7 +61,12 @@ def gaps(*names: str) -> Coverage:
         ([PASS, BLOCKED], gaps("BIN-ORDER-O"), "incomplete", (6, 6, 6)),
         ([PASS, ERROR], gaps("BIN-ORDER-O"), "incomplete", (6, 6, 6)),
         ([NOT_APPLICABLE], gaps("BIN-ORDER-O"), "incomplete", (6, 6, 6)),
-        ([PASS], Coverage({"BIN-ORDER-O": Gap(1, (Why.NOT_RUN,))}), "conformant", (0, 0, 0)),  # `missing` says that
+        (
+            [PASS],
+            Coverage({"BIN-ORDER-O": Gap(1, (GapReason.NOT_RUN,))}),
+            "conformant",
+            (0, 0, 0),
+        ),  # `missing` says that
     ],
 )
 def test_what_was_not_judged_makes_a_run_partial(
@@ -104,7 +109,7 @@ def test_a_run_that_the_user_narrowed_has_a_word_of_its_own(
     ],
 )
 def test_who_is_what(verdict: str, interoperable: bool | None, said: str) -> None:
-    assert sentence("s", verdict, interoperable) == said
+    assert format_sentence("s", verdict, interoperable) == said
 
 
 def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
@@ -125,7 +130,7 @@ def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
 
 def test_extensions_are_judged_apart() -> None:
     results = [result(PASS, extension="raw"), result(FAIL, extension="classification")]
-    extensions = of_extensions(results, ["raw", "classification"])
+    extensions = conclude_extensions(results, ["raw", "classification"])
     assert extensions["raw"] == {"offered": True, "verdict": "conformant", "interoperable": True, "counts": {"pass": 1}}
     assert extensions["classification"] == {
         "offered": True,
@@ -196,5 +201,5 @@ def test_a_run_that_is_not_whole_is_not_interoperable() -> None:
     ],
 )
 def test_requirements(results: list[CheckResult], verdicts: dict[str, str]) -> None:
-    found = {entry["id"]: entry["verdict"] for entry in of_requirements(results)}
+    found = {entry["id"]: entry["verdict"] for entry in conclude_requirements(results)}
     assert {name: found[name] for name in verdicts} == verdicts

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from conformance.pages import pages, servers
-from conformance.terms import data, ledger, links
+from conformance.spec import data_files, ledger, links
 from tests.support.tables import on_each
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / links.FOLDER
+FOLDER = ROOT / links.PAGES_FOLDER
 COMMITTED = sorted(FOLDER.glob("*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -78,18 +78,18 @@ def _public(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_public")
 @on_each(ledger.load())
 def test_the_url_of_a_requirement_leads_to_its_heading(requirement_id: str) -> None:
-    path, _, place = ledger.requirement(requirement_id).url.rpartition(links.FOLDER)[2].partition("#")
+    path, _, place = ledger.get_requirement(requirement_id).url.rpartition(links.PAGES_FOLDER)[2].partition("#")
     assert place == requirement_id
     text = (FOLDER / path.removeprefix("/")).read_text(encoding="utf-8")
-    heading = f"### {requirement_id}" if requirement_id.endswith(ledger.OVER_GRPC) else f"## {requirement_id}"
+    heading = f"### {requirement_id}" if requirement_id.endswith(ledger.GRPC_SUFFIX) else f"## {requirement_id}"
     assert text.count(f'<a id="{requirement_id}"></a>\n\n{heading}\n') == 1
 
 
 def test_a_page_has_a_url_where_the_project_has_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "REPOSITORY", "")
-    assert links.requirement_url("raw", "RAW-ONE-INPUT") == ""
+    assert links.make_requirement_url("raw", "RAW-ONE-INPUT") == ""
     monkeypatch.setattr(links, "REPOSITORY", "https://host/project")
-    url = links.requirement_url("raw", "RAW-ONE-INPUT")
+    url = links.make_requirement_url("raw", "RAW-ONE-INPUT")
     assert url == "https://host/project/blob/main/docs/requirements/raw.md#RAW-ONE-INPUT"
 
 
@@ -104,7 +104,7 @@ def test_every_reference_to_the_old_page_is_gone() -> None:
 
 
 def test_questions_are_questions_and_answered_by_known_requirements() -> None:
-    subjects = data.toml("pages/questions.toml")["subject"]
+    subjects = data_files.load_toml("pages/questions.toml")["subject"]
     questions = [question for subject in subjects for question in subject["question"]]
     assert len(questions) > 20
     assert [question["text"] for question in questions if not question["text"].endswith("?")] == []

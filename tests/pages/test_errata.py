@@ -9,8 +9,8 @@ import pytest
 
 from conformance.commands import main
 from conformance.pages import errata
-from conformance.pages.servers import Server
-from conformance.terms import data, ledger
+from conformance.pages.servers import ServerResult
+from conformance.spec import data_files, ledger
 from tests.support.tables import on_each
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ NAMES = {found.name: found for found in errata.load()}
 def test_every_erratum_of_the_ledger_is_told() -> None:
     """A note that says `Erratum` or `Contested` has an entry; what has none says why under `excused`."""
     told = {entry.id for found in errata.load() for entry in found.requirements}
-    excused = set(data.toml(errata.FILE)[errata.EXCUSED])
+    excused = set(data_files.load_toml(errata.FILE)[errata.EXCUSED])
     noted = {entry.id for entry in ledger.load().values() if re.search(r"\b(Erratum|Contested): ", entry.note)}
     assert len(noted) > 20
     assert sorted(noted - told - excused) == [], f"give each an entry in {errata.FILE}"
@@ -58,22 +58,22 @@ def test_an_entry_is_whole(name: str) -> None:
 def test_an_entry_that_names_what_there_is_not(
     changes: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first, *_) = (table for name, table in data.toml(errata.FILE).items() if name != errata.EXCUSED)
-    monkeypatch.setattr(data, "toml", lambda _: {"fish": {**first, **changes}})
+    (first, *_) = (table for name, table in data_files.load_toml(errata.FILE).items() if name != errata.EXCUSED)
+    monkeypatch.setattr(data_files, "load_toml", lambda _: {"fish": {**first, **changes}})
     with pytest.raises(KeyError) as caught:
         errata.load.__wrapped__()
     assert caught.value.args[0].startswith(message)
 
 
 def test_servers_that_do_the_same_stand_together() -> None:
-    def server(name: str, word: str, *observed: str) -> Server:
+    def server(name: str, word: str, *observed: str) -> ServerResult:
         every = frozenset({"binary_tensor_data", "protocol"})
         verdicts = {"BIN-ALL-TRUE-LISTED": word}
-        return Server(name, every, frozenset({"http"}), verdicts, {"BIN-ALL-TRUE-LISTED": observed})
+        return ServerResult(name, every, frozenset({"http"}), verdicts, {"BIN-ALL-TRUE-LISTED": observed})
 
     page = errata.render([
         server("a_1", "observed", "JSON"), server("b", "fail", "a|b"), server("c", "observed", "JSON"),
-        Server("d", frozenset(), frozenset({"http"}), {}),
+        ServerResult("d", frozenset(), frozenset({"http"}), {}),
     ])  # fmt: skip
     table = page[page.index("| servers | BIN-ALL-TRUE-LISTED |") :].splitlines()[2:6]
     assert table == ["| a_1, c | JSON |", "| b | fail<br>a\\|b |", "| d | no result yet |", ""]

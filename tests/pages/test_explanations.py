@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.pages import explanations, subjects
+from conformance.pages import explanations, requirement_facts
 from conformance.pages.explanations import UnknownNameError, explain
-from conformance.terms import ledger, links
+from conformance.spec import ledger, links
 from conformance.transport import reference_faults
 from tests.support.tables import on_each, own_id
 
@@ -26,10 +26,10 @@ def test_a_requirement() -> None:
     found = labelled(text)
     assert text.startswith("BIN-ORDER-I\n  Level      MUST, literal\n  Concern    exchange: ")
     assert found["Extension"] == "binary_tensor_data, area ordering"
-    assert found["Statement"] == ledger.requirement("BIN-ORDER-I").statement
+    assert found["Statement"] == ledger.get_requirement("BIN-ORDER-I").statement
     assert found["Source"].startswith('Triton, Binary Tensor Data Extension, "Binary Tensor Request": JSON first')
-    assert [source.url in text for source in ledger.requirement("BIN-ORDER-I").sources] == [True, True]
-    assert found["Note"] == ledger.requirement("BIN-ORDER-I").note
+    assert [source.url in text for source in ledger.get_requirement("BIN-ORDER-I").sources] == [True, True]
+    assert found["Note"] == ledger.get_requirement("BIN-ORDER-I").note
     assert "ordering.request-follows-its-json (27 rows)" in found["Checks"]
 
 
@@ -105,25 +105,25 @@ def test_nothing_is_near_to_what_is_no_name() -> None:
 
 
 def test_names_mean_one_thing() -> None:
-    names = [*ledger.load(), *(check.id for check in subjects.every_check()), *reference_faults.load()]
+    names = [*ledger.load(), *(check.id for check in requirement_facts.list_checks()), *reference_faults.load()]
     assert len({name.lower() for name in names}) == len(names)
 
 
 @on_each(ledger.load().values(), own_id)
 def test_an_explanation_fits_a_terminal(entry: ledger.Requirement) -> None:
-    lines = explanations.laid_out(entry.id, explanations.of_requirement(entry)).splitlines()
+    lines = explanations.format_lines(entry.id, explanations.describe_requirement(entry)).splitlines()
     assert max(len(line) for line in lines if "https://" not in line and not line.startswith("  Page ")) <= 100
 
 
 def test_checks_and_faults_are_all_explained() -> None:
-    for check in subjects.every_check():
-        assert labelled(explanations.laid_out(check.id, explanations.of_check(check)))["Claim"]
+    for check in requirement_facts.list_checks():
+        assert labelled(explanations.format_lines(check.id, explanations.describe_check(check)))["Claim"]
     for fault in reference_faults.load().values():
-        assert labelled(explanations.laid_out(fault.name, explanations.of_fault(fault)))["Breaks"]
+        assert labelled(explanations.format_lines(fault.name, explanations.describe_fault(fault)))["Breaks"]
 
 
 def test_a_requirement_over_grpc_leads_to_and_fro() -> None:
     found = labelled(explain("cls-highest/GRPC"))
     assert found["Extension"] == "classification_grpc, area grpc"
-    assert found["Statement"] == ledger.requirement("CLS-HIGHEST").statement
+    assert found["Statement"] == ledger.get_requirement("CLS-HIGHEST").statement
     assert labelled(explain("CLS-HIGHEST"))["Over gRPC"] == "CLS-HIGHEST/grpc"

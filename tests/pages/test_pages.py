@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from conformance import checks
-from conformance.pages import examples, pages, recorded, servers, subjects
+from conformance.pages import examples, pages, recorded_exchanges, requirement_facts, servers
 from conformance.pages.examples import Example
-from conformance.pages.servers import Server
+from conformance.pages.servers import ServerResult
 from conformance.roles import golden_calls, golden_requests
-from conformance.terms import data, ledger
-from conformance.terms.check import Check
-from conformance.terms.ledger import Basis, Concern, Level, Party, Requirement
+from conformance.spec import data_files, ledger
+from conformance.spec.check import Check
+from conformance.spec.ledger import Basis, Concern, Level, Party, Requirement
 from conformance.transport import reference_faults
 from reference_server import faults
 
@@ -38,7 +38,7 @@ def entry(area: str = "raw", extension: str = "raw") -> Requirement:
 
 @pytest.mark.parametrize(("requirement_id", "example"), examples.load().items())
 def test_an_example_names_its_requirement_and_fits_the_page(requirement_id: str, example: Example) -> None:
-    of_client = ledger.requirement(requirement_id).party is Party.CLIENT
+    of_client = ledger.get_requirement(requirement_id).party is Party.CLIENT
     assert of_client or requirement_id in CASES[example.place].requirements
     assert example.request
     assert example.answer
@@ -47,12 +47,12 @@ def test_an_example_names_its_requirement_and_fits_the_page(requirement_id: str,
 
 
 def test_every_requirement_that_a_case_names_has_an_example() -> None:
-    of_clients = {entry.id for entry in ledger.of_party(Party.CLIENT)}
+    of_clients = {entry.id for entry in ledger.load_for_party(Party.CLIENT)}
     assert set(examples.load()) - of_clients == {name for case in CASES.values() for name in case.requirements}
 
 
 def test_chosen_cases_are_taken() -> None:
-    chosen = data.toml("pages/examples.toml")
+    chosen = data_files.load_toml("pages/examples.toml")
     assert {name: examples.load()[name].place.partition("/")[2] for name in chosen} == chosen
 
 
@@ -113,25 +113,25 @@ def test_a_server_that_does_not_list_its_faults(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_faults_of_a_requirement_are_about_it_or_about_another() -> None:
-    found = subjects.faults_of("BIN-ORDER-O")
+    found = requirement_facts.find_faults("BIN-ORDER-O")
     assert "binary-outputs-in-reverse" in {fault.name for fault in found.about}
     assert {fault.breaks[0] for fault in found.about} == {"BIN-ORDER-O"}
     assert "BIN-ORDER-O" not in {fault.breaks[0] for fault in found.beside}
 
 
 def test_a_check_is_counted_by_the_rows_that_answer() -> None:
-    for name, found in subjects.answering().items():
+    for name, found in requirement_facts.map_checks().items():
         for each in found:
             assert each.rows
             assert all(name in each.check.requirements(row) for row in each.rows)
 
 
 def test_the_clearest_check_is_about_the_requirement_and_part_of_every_run() -> None:
-    found = subjects.clearest("OIP-ISOLATION")
+    found = requirement_facts.find_clearest_check("OIP-ISOLATION")
     assert found is not None
     assert found.check.requirements(found.rows[0])[0] == "OIP-ISOLATION"
     assert not found.check.explores
-    assert subjects.clearest("NOTHING") is None
+    assert requirement_facts.find_clearest_check("NOTHING") is None
 
 
 # --- real servers -----------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_the_clearest_check_is_about_the_requirement_and_part_of_every_run() -> 
 def test_what_a_server_does(
     verdicts: dict[str, str], offered: set[str], over: set[str], requirement: Requirement, word: str
 ) -> None:
-    assert Server("s", frozenset(offered), frozenset(over), verdicts).word(requirement) == word
+    assert ServerResult("s", frozenset(offered), frozenset(over), verdicts).word(requirement) == word
 
 
 def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> 
     named, unnamed = servers.load(tmp_path)
     assert (named.name, set(named.over)) == ("server 2.0", {"http", "grpc"})
     assert (unnamed.name, set(unnamed.over), set(unnamed.offered)) == ("b", {"http"}, {"raw"})
-    assert pages.found_in(entry(), [named, unnamed]) == "fail: server 2.0, b"
+    assert pages.describe_servers(entry(), [named, unnamed]) == "fail: server 2.0, b"
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -177,18 +177,18 @@ def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> 
 
 def test_ids_in_a_text_become_links_but_not_in_code_and_not_its_own() -> None:
     text = "As RAW-ONE-INPUT says, and `RAW-ONE-INPUT`, unlike BIN-NOT-CHUNKED, not BIN-CONTENT-LENGTH."
-    assert pages.linked(text, "BIN-CONTENT-LENGTH") == (
+    assert pages.link_ids(text, "BIN-CONTENT-LENGTH") == (
         "As [RAW-ONE-INPUT](raw.md#RAW-ONE-INPUT) says, and `RAW-ONE-INPUT`, "
         "unlike [BIN-NOT-CHUNKED](headers.md#BIN-NOT-CHUNKED), not BIN-CONTENT-LENGTH."
     )
 
 
 def test_kinds_of_notes_stand_out() -> None:
-    assert pages.note("Contested: two. Decision: one.") == "**Contested:** two. **Decision:** one."
+    assert pages.format_note("Contested: two. Decision: one.") == "**Contested:** two. **Decision:** one."
 
 
 def test_a_pipe_does_not_end_a_cell() -> None:
-    assert pages.cell("a|b") == "a\\|b"
+    assert pages.escape_cell("a|b") == "a\\|b"
 
 
 def test_every_area_and_extension_has_a_title() -> None:
@@ -201,15 +201,15 @@ def test_every_area_and_extension_has_a_title() -> None:
 
 
 def test_every_requirement_has_an_example_a_golden_one_or_a_recorded_one() -> None:
-    of_servers = {entry.id for entry in ledger.of_party(Party.SERVER)}
-    assert of_servers <= set(examples.load()) | set(recorded.load())
-    assert set(examples.load()) & set(recorded.load()) == set()
-    assert set(data.toml("pages/recorded.toml")) <= set(recorded.load())
+    of_servers = {entry.id for entry in ledger.load_for_party(Party.SERVER)}
+    assert of_servers <= set(examples.load()) | set(recorded_exchanges.load())
+    assert set(examples.load()) & set(recorded_exchanges.load()) == set()
+    assert set(data_files.load_toml("pages/recorded.toml")) <= set(recorded_exchanges.load())
 
 
-@pytest.mark.parametrize("requirement_id", recorded.load())
+@pytest.mark.parametrize("requirement_id", recorded_exchanges.load())
 def test_a_recorded_exchange_is_whole_and_fits_the_page(requirement_id: str) -> None:
-    exchange = recorded.load()[requirement_id]
+    exchange = recorded_exchanges.load()[requirement_id]
     check = _check(exchange.check)
     assert requirement_id in {name for row in check.rows for name in check.requirements(row)}
     assert exchange.request
@@ -223,7 +223,7 @@ def _check(check_id: str) -> Check:
 
 
 def test_a_recorded_exchange_is_that_of_the_row() -> None:
-    nan = recorded.load()["CLS-NAN"]
+    nan = recorded_exchanges.load()["CLS-NAN"]
     assert (nan.check, nan.row, nan.before) == ("classification.nan-somewhere", "first", 0)
     assert nan.request[:4] == (
         "POST /v2/models/scores/infer",
@@ -236,11 +236,11 @@ def test_a_recorded_exchange_is_that_of_the_row() -> None:
 
 
 def test_a_recorded_call_is_shown_as_text() -> None:
-    call = recorded.load()["OIP-REFUSAL/grpc"]
+    call = recorded_exchanges.load()["OIP-REFUSAL/grpc"]
     assert call.request == ("ModelReady of inference.GRPCInferenceService", "", 'name: "there-is-no-such-model"')
     assert call.answer[0].startswith("status NOT_FOUND: ")
 
 
 def test_a_recorded_exchange_names_no_port() -> None:
-    lines = [line for found in recorded.load().values() for line in (*found.request, *found.answer)]
+    lines = [line for found in recorded_exchanges.load().values() for line in (*found.request, *found.answer)]
     assert {port for line in lines for port in re.findall(r"127\.0\.0\.1:(\d+)", line)} == {"8000"}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.serving import HEADER, Answer, Server, running
+from tests.support.serving import HEADER, Answer, Server, run_server
 
 JSON_PART = b'{"inputs":[{"name":"INPUT","shape":[3],"datatype":"UINT8","parameters":{"binary_data_size":3}}]}'
 BODY = JSON_PART + b"\x01\x02\xff"
@@ -79,7 +79,7 @@ def test_body_that_is_not_in_its_coding(server: Server, body: bytes, said: bytes
 
 @pytest.fixture(scope="module")
 def small_server() -> Iterator[Server]:
-    with running("--max-body", "1000") as started:
+    with run_server("--max-body", "1000") as started:
         yield started
 
 

@@ -15,13 +15,21 @@ from tritonclient.grpc import service_pb2
 
 from conformance import __version__
 from reference_server import compute
-from tests.support.grpc_serving import LIMIT, PATH, GrpcConnection, connected, message_of, serving, status
-from tests.support.serving import TIMEOUT, running
+from tests.support.grpc_serving import (
+    MAX_MESSAGE_BYTES,
+    PATH,
+    GrpcConnection,
+    connect,
+    parse_message,
+    read_status,
+    serve,
+)
+from tests.support.serving import TIMEOUT, run_server
 
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[GrpcConnection]:
-    with serving() as one:
+    with serve() as one:
         yield one
 
 
@@ -46,8 +54,8 @@ METHODS = [
 
 @pytest.mark.parametrize(("method", "request_text", "expected"), METHODS)
 def test_method(opened: GrpcConnection, method: str, request_text: str, expected: str) -> None:
-    answer = opened.call(method, message_of(f"{method}Request", request_text))
-    assert answer == message_of(f"{method}Response", expected)
+    answer = opened.call(method, parse_message(f"{method}Request", request_text))
+    assert answer == parse_message(f"{method}Response", expected)
 
 
 @pytest.mark.parametrize("method", ["ModelReady", "ModelMetadata", "ModelConfig", "ModelStatistics"])
@@ -60,15 +68,15 @@ def test_method(opened: GrpcConnection, method: str, request_text: str, expected
 )
 def test_unknown_model(opened: GrpcConnection, method: str, request_text: str, message: str) -> None:
     with pytest.raises(grpc.RpcError) as error:
-        opened.call(method, message_of(f"{method}Request", request_text))
-    assert status(error) == ("NOT_FOUND", message)
+        opened.call(method, parse_message(f"{method}Request", request_text))
+    assert read_status(error) == ("NOT_FOUND", message)
 
 
 @pytest.mark.parametrize("path", [f"{PATH}TraceSetting", f"{PATH}modelInfer", "/other.Service/ModelInfer"])
 def test_unknown_method(opened: GrpcConnection, path: str) -> None:
     with pytest.raises(grpc.RpcError) as error:
         opened.exchange(path, b"")
-    assert status(error) == (
+    assert read_status(error) == (
         "UNIMPLEMENTED",
         f'no method "{path}"; inference.GRPCInferenceService has ServerLive, ServerReady, ModelReady, ServerMetadata, '
         "ModelMetadata, ModelConfig, ModelStatistics, ModelInfer",
@@ -78,23 +86,23 @@ def test_unknown_method(opened: GrpcConnection, path: str) -> None:
 def test_unknown_method_with_a_stream_that_sends_nothing(opened: GrpcConnection) -> None:
     with pytest.raises(grpc.RpcError) as error:
         list(opened.channel.stream_stream(f"{PATH}ModelStreamInfer")(iter(()), timeout=TIMEOUT))
-    assert status(error)[0] == "UNIMPLEMENTED"
+    assert read_status(error)[0] == "UNIMPLEMENTED"
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
 def test_limit(opened: GrpcConnection, compression: grpc.Compression) -> None:
-    spec = service_pb2.ModelInferRequest.InferInputTensor(name="INPUT", datatype="UINT8", shape=[LIMIT])
+    spec = service_pb2.ModelInferRequest.InferInputTensor(name="INPUT", datatype="UINT8", shape=[MAX_MESSAGE_BYTES])
     request = service_pb2.ModelInferRequest(model_name="identity_uint8", inputs=[spec])
-    request.raw_input_contents.append(bytes(LIMIT))
+    request.raw_input_contents.append(bytes(MAX_MESSAGE_BYTES))
     with pytest.raises(grpc.RpcError) as error:
         opened.call("ModelInfer", request, compression=compression)
-    assert status(error)[0] == "RESOURCE_EXHAUSTED"
-    spec.shape[0] = LIMIT - 100
+    assert read_status(error)[0] == "RESOURCE_EXHAUSTED"
+    spec.shape[0] = MAX_MESSAGE_BYTES - 100
     del request.inputs[:], request.raw_input_contents[:]
     request.inputs.append(spec)
-    request.raw_input_contents.append(bytes(LIMIT - 100))
+    request.raw_input_contents.append(bytes(MAX_MESSAGE_BYTES - 100))
     answer = opened.call("ModelInfer", request, compression=compression)
-    assert answer.raw_output_contents[0] == bytes(LIMIT - 100)
+    assert answer.raw_output_contents[0] == bytes(MAX_MESSAGE_BYTES - 100)
 
 
 def test_failure_is_told_to_the_operator_alone(
@@ -103,7 +111,7 @@ def test_failure_is_told_to_the_operator_alone(
     monkeypatch.setitem(compute.FUNCTIONS, "identity", lambda *_: 1 // 0)
     with pytest.raises(grpc.RpcError) as error:
         opened.infer('model_name: "rank0" inputs { name: "INPUT" datatype: "INT32" contents { int_contents: 5 } }')
-    assert status(error) == ("INTERNAL", "internal error")
+    assert read_status(error) == ("INTERNAL", "internal error")
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 
@@ -124,12 +132,12 @@ def refused_start(*options: str, **environment: str) -> tuple[int, str, str]:
 
 
 def test_two_lines_and_a_clean_end() -> None:
-    with running("--grpc-port", "0") as server:
+    with run_server("--grpc-port", "0") as server:
         assert server.process.stdout is not None
         assert server.url.startswith("http://127.0.0.1:")
         word, address = server.process.stdout.readline().split()
         assert word == "grpc"
-        with connected(address) as opened:
+        with connect(address) as opened:
             assert opened.call("ServerLive", service_pb2.ServerLiveRequest()).live
         code, output, error = refused_start("--grpc-port", address.rpartition(":")[2])
         assert (code, output) == (1, "")
@@ -141,11 +149,11 @@ def test_two_lines_and_a_clean_end() -> None:
 
 
 def test_the_limit_of_the_command_line() -> None:
-    with running("--grpc-port", "0", "--max-body", "1000") as server:
+    with run_server("--grpc-port", "0", "--max-body", "1000") as server:
         assert server.process.stdout is not None
-        with connected(server.process.stdout.readline().split()[1]) as opened, pytest.raises(grpc.RpcError) as error:
+        with connect(server.process.stdout.readline().split()[1]) as opened, pytest.raises(grpc.RpcError) as error:
             opened.exchange(f"{PATH}ServerLive", bytes(1001))
-        assert status(error)[0] == "RESOURCE_EXHAUSTED"
+        assert read_status(error)[0] == "RESOURCE_EXHAUSTED"
 
 
 def test_without_the_extra(tmp_path: Path) -> None:
@@ -158,5 +166,5 @@ def test_without_the_extra(tmp_path: Path) -> None:
 def test_http_alone_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "grpc.py").write_text('raise ImportError("not here")')
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with running() as server:
+    with run_server() as server:
         assert server.infer("raw_fixed", bytes(16), "0").status == 200

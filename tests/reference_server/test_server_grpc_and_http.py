@@ -15,8 +15,8 @@ from tritonclient.utils import serialize_byte_tensor
 
 from reference_server.models import MAX_BATCH, VARIABLE, Model, load
 from reference_server.signature import TensorSpec
-from tests.support.grpc_serving import GrpcConnection, connected
-from tests.support.serving import HEADER, Server, running
+from tests.support.grpc_serving import GrpcConnection, connect
+from tests.support.serving import HEADER, Server, run_server
 
 MODELS = load()
 TYPES: dict[str, Any] = {"BOOL": np.bool_, "BF16": ml_dtypes.bfloat16, "FP16": "<f2", "FP32": "<f4", "FP64": "<f8"}
@@ -29,9 +29,9 @@ Refusal = str
 
 @pytest.fixture(scope="module")
 def transports() -> Iterator[tuple[Server, GrpcConnection]]:
-    with running("--grpc-port", "0") as server:
+    with run_server("--grpc-port", "0") as server:
         assert server.process.stdout is not None
-        with connected(server.process.stdout.readline().split()[1]) as connection:
+        with connect(server.process.stdout.readline().split()[1]) as connection:
             yield server, connection
 
 

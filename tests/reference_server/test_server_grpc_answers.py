@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.grpc_serving import GrpcConnection, message_of, serving
+from tests.support.grpc_serving import GrpcConnection, parse_message, serve
 
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[GrpcConnection]:
-    with serving() as one:
+    with serve() as one:
         yield one
 
 
@@ -19,7 +19,7 @@ def check(opened: GrpcConnection, model: str, request: str, expected: str) -> No
     """Compare a whole response, presence of `contents` included."""
     head = f'model_name: "{model}" model_version: "1" '
     answer = opened.infer(f'model_name: "{model}" {request}')
-    assert answer == message_of("ModelInferResponse", head + expected), str(answer)
+    assert answer == parse_message("ModelInferResponse", head + expected), str(answer)
 
 
 # datatype: (field of the contents, its values, the same as raw contents); the answers are the same again

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
-from tests.support.grpc_serving import PATH, GrpcConnection, serving, status
+from tests.support.grpc_serving import PATH, GrpcConnection, read_status, serve
 
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[GrpcConnection]:
-    with serving() as one:
+    with serve() as one:
         yield one
 
 
@@ -22,7 +22,7 @@ def refused(opened: GrpcConnection, model: str, request: str) -> tuple[str, str]
         opened.infer(f'model_name: "{model}" {request}')
     answer = opened.infer('model_name: "rank0" inputs { name: "INPUT" datatype: "INT32" contents { int_contents: 5 } }')
     assert answer.outputs[0].contents.int_contents == [5]
-    return status(error)
+    return read_status(error)
 
 
 def one(datatype: str, rest: str, raw: str = "") -> str:
@@ -241,7 +241,7 @@ def test_no_message(opened: GrpcConnection, octets: bytes) -> None:
     with pytest.raises(grpc.RpcError) as error:
         opened.exchange(f"{PATH}ModelInfer", octets)
     expected = "the message is no ModelInferRequest, or text in it is not UTF-8"
-    assert status(error) == ("INVALID_ARGUMENT", expected)
+    assert read_status(error) == ("INVALID_ARGUMENT", expected)
 
 
 def test_a_long_message_fits_the_header_that_carries_it(opened: GrpcConnection) -> None:

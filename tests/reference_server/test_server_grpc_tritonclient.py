@@ -11,14 +11,14 @@ import tritonclient.grpc as triton
 from numpy.typing import NDArray
 
 from tests.support.arrays import ARRAYS, expect_same_bits
-from tests.support.grpc_serving import serving
+from tests.support.grpc_serving import serve
 
 EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics", "classification"]
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with serving() as opened, triton.InferenceServerClient(opened.address) as connected:
+    with serve() as opened, triton.InferenceServerClient(opened.address) as connected:
         yield connected
 
 

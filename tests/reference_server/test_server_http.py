@@ -19,10 +19,10 @@ import httpx
 import pytest
 
 from reference_server import app, models
-from tests.support.serving import Server, infer_octets, read_answer, running
+from tests.support.serving import Server, make_infer_request, read_answer, run_server
 
-GOOD = infer_octets("raw_fixed", bytes(16), "0")
-BAD = infer_octets("raw_fixed", bytes(15), "0")
+GOOD = make_infer_request("raw_fixed", bytes(16), "0")
+BAD = make_infer_request("raw_fixed", bytes(15), "0")
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 
 # (method, path, status, body)
@@ -87,7 +87,7 @@ def test_every_role_is_served(server: Server) -> None:
 
 
 def test_blanks_around_the_header(server: Server) -> None:
-    assert server.exchange(infer_octets("raw_fixed", bytes(16), " \t0 \t")).status == 200
+    assert server.exchange(make_infer_request("raw_fixed", bytes(16), " \t0 \t")).status == 200
 
 
 def test_name_of_the_header_in_any_case(server: Server) -> None:
@@ -161,7 +161,7 @@ def test_body_held_back_is_asked_for(server: Server) -> None:
         assert read_answer(connection).status == 200
 
 
-def pipelined(server: Server, octets: bytes) -> list[int]:
+def send_pipelined(server: Server, octets: bytes) -> list[int]:
     """Send everything at once and return the statuses of the answers until the server closes."""
     with server.connection() as connection:
         connection.sendall(octets)
@@ -173,7 +173,7 @@ LAST = b"GET /v2/health/live HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n
 
 
 def test_pipelined_requests_are_answered_in_order(server: Server) -> None:
-    assert pipelined(server, GOOD + BAD + GOOD + LAST) == [200, 400, 200, 200]
+    assert send_pipelined(server, GOOD + BAD + GOOD + LAST) == [200, 400, 200, 200]
 
 
 CHUNKED = b"POST /v2/models/identity_int32/infer HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -191,7 +191,7 @@ CHUNKED = b"POST /v2/models/identity_int32/infer HTTP/1.1\r\nHost: test\r\nTrans
 )
 @pytest.mark.parametrize("before", [1, 2, 3])
 def test_requests_before_a_refused_one_are_answered(server: Server, octets: bytes, status: int, before: int) -> None:
-    assert pipelined(server, GOOD * before + octets) == [200] * before + [status]
+    assert send_pipelined(server, GOOD * before + octets) == [200] * before + [status]
 
 
 @pytest.mark.parametrize("end", [CHUNKED + b"5\r\n12", CHUNKED + b"xyz\r\n", b"no HTTP\r\n\r\n"])
@@ -221,7 +221,7 @@ def test_malformed_http(server: Server, octets: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def small_server() -> Iterator[Server]:
-    with running("--max-body", "1000") as started:
+    with run_server("--max-body", "1000") as started:
         yield started
 
 
@@ -231,8 +231,8 @@ BODY_1001 = b"POST /v2/models/identity_uint8/infer HTTP/1.1\r\nHost: test\r\nInf
 @pytest.mark.parametrize(
     "octets",
     [
-        infer_octets("identity_uint8", bytes(1001), "0"),
-        infer_octets("identity_uint8", bytes(5_000_000), "0"),
+        make_infer_request("identity_uint8", bytes(1001), "0"),
+        make_infer_request("identity_uint8", bytes(5_000_000), "0"),
         BODY_1001 + b"Transfer-Encoding: chunked\r\n\r\n" + (b"64\r\n" + bytes(100) + b"\r\n") * 11 + b"0\r\n\r\n",
         BODY_1001 + b"Content-Length: 2000000000\r\n\r\n",
     ],
@@ -245,12 +245,12 @@ def test_body_over_the_limit(small_server: Server, octets: bytes) -> None:
 
 
 def test_body_at_the_limit(small_server: Server) -> None:
-    assert small_server.exchange(infer_octets("identity_uint8", bytes(1000), "0")).status == 200
+    assert small_server.exchange(make_infer_request("identity_uint8", bytes(1000), "0")).status == 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_prints_one_line_and_ends_cleanly(number: signal.Signals) -> None:
-    with running("--host", "127.0.0.1") as started:
+    with run_server("--host", "127.0.0.1") as started:
         assert started.exchange(GOOD).status == 200
         assert started.exchange(BAD).status == 400
         started.process.send_signal(number)
@@ -260,7 +260,7 @@ def test_prints_one_line_and_ends_cleanly(number: signal.Signals) -> None:
 
 def test_signal_right_after_the_line() -> None:
     for _ in range(3):
-        with running() as started:
+        with run_server() as started:
             started.process.send_signal(signal.SIGTERM)
             assert started.process.wait(timeout=10) == 0
 
@@ -279,7 +279,7 @@ def test_port_in_use(server: Server) -> None:
 
 
 def test_only_the_roles_that_are_asked_for_are_served() -> None:
-    with running("--model", "identity_uint8", "--model=add_sub") as started:
+    with run_server("--model", "identity_uint8", "--model=add_sub") as started:
         assert started.infer("identity_uint8", b"\1\2", "0").status == 200
         assert started.infer("identity_int8", b"\1\2", "0").status == 404
 
@@ -303,7 +303,7 @@ def test_client_that_leaves(server: Server) -> None:
 
 
 def test_fault_of_the_server_is_an_error_of_the_protocol() -> None:
-    broken = models.model("broken", {"inputs": [], "outputs": [], "compute": "no such function"})
+    broken = models.make_model("broken", {"inputs": [], "outputs": [], "compute": "no such function"})
     transport = httpx.ASGITransport(app.create({"broken": broken}), raise_app_exceptions=False)
 
     async def exchange() -> httpx.Response:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.support.serving import Answer, Server, infer_octets, read_answer
+from tests.support.serving import Answer, Server, make_infer_request, read_answer
 
 BINARY_1 = '{"inputs":[{"name":"INPUT","shape":[2],"datatype":"INT32","parameters":{"binary_data_size":8}}]}'
 FP32_4 = '"shape":[4],"datatype":"FP32"'
@@ -56,7 +56,7 @@ def test_header(server: Server, header: str | None, expected: str) -> None:
 
 
 def test_header_twice(server: Server) -> None:
-    octets = infer_octets("identity_int32", BINARY_1.encode() + bytes(8), "96")
+    octets = make_infer_request("identity_int32", BINARY_1.encode() + bytes(8), "96")
     once_more = b"\r\ninference-header-content-length: 97\r\nHost:"
     expected = 'Inference-Header-Content-Length is given twice, as "97" and "96"'
     assert message(server.exchange(octets.replace(b"\r\nHost:", once_more))) == expected
@@ -321,8 +321,8 @@ def test_raw(server: Server, model: str, size: int, expected: str) -> None:
 
 
 def test_refusal_keeps_the_connection(server: Server) -> None:
-    good = infer_octets("raw_fixed", bytes(16), "0")
-    bad = infer_octets("raw_fixed", bytes(15), "0")
+    good = make_infer_request("raw_fixed", bytes(16), "0")
+    bad = make_infer_request("raw_fixed", bytes(15), "0")
     with server.connection() as connection:
         for octets, status in ((good, 200), (bad, 400), (bad, 400), (good, 200)):
             connection.sendall(octets)

@@ -15,7 +15,7 @@ from tritonclient.grpc import service_pb2
 
 from conformance.transport.reference import ReferenceServer
 from reference_server import configuration, models
-from reference_server.counting import COMPUTE
+from reference_server.inference_counts import COMPUTE_STEPS
 
 Clients = tuple[Any, Any]
 
@@ -45,7 +45,7 @@ def statistics(clients: Clients, model: str) -> Any:
 
 def test_nothing_is_counted_before_the_first_inference(clients: Clients) -> None:
     nothing = {"count": 0, "ns": 0}
-    names = ("success", "fail", "queue", "cache_hit", *COMPUTE)
+    names = ("success", "fail", "queue", "cache_hit", *COMPUTE_STEPS)
     assert statistics(clients, "rank2") == {
         "name": "rank2",
         "version": "1",
@@ -67,14 +67,14 @@ def test_inferences_are_counted_by_batch(clients: Clients) -> None:
     assert (found["inference_count"], found["execution_count"]) == (11, 4)
     totals = found["inference_stats"]
     assert {name: total["count"] for name, total in totals.items()} == {
-        "success": 4, "fail": 0, "queue": 0, "cache_hit": 0, **dict.fromkeys(COMPUTE, 4)
+        "success": 4, "fail": 0, "queue": 0, "cache_hit": 0, **dict.fromkeys(COMPUTE_STEPS, 4)
     }  # fmt: skip
-    assert totals["success"]["ns"] == sum(totals[name]["ns"] for name in COMPUTE) > 0
+    assert totals["success"]["ns"] == sum(totals[name]["ns"] for name in COMPUTE_STEPS) > 0
     batches = {each.pop("batch_size"): each for each in found["batch_stats"]}
-    assert {size: [each[name]["count"] for name in COMPUTE] for size, each in batches.items()} == {
+    assert {size: [each[name]["count"] for name in COMPUTE_STEPS] for size, each in batches.items()} == {
         1: [1, 1, 1], 2: [1, 1, 1], 4: [2, 2, 2]
     }  # fmt: skip
-    for name in COMPUTE:
+    for name in COMPUTE_STEPS:
         assert sum(each[name]["ns"] for each in batches.values()) == totals[name]["ns"]
 
 

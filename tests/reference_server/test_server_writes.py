@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reference_server import joining
+from reference_server import byte_joining
 
 
 @pytest.mark.parametrize("slice_", [1, 3, 100])
 def test_long_parts_are_joined_as_short_ones_are(slice_: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "SLICE", slice_)
+    monkeypatch.setattr(byte_joining, "SLICE", slice_)
     parts: list[bytes | memoryview] = [b"abcd", memoryview(b"efghijk"), b"", b"l"]
-    assert joining.joined(parts) == b"abcdefghijkl"
-    assert joining.joined([]) == b""
+    assert byte_joining.join_parts(parts) == b"abcdefghijkl"
+    assert byte_joining.join_parts([]) == b""

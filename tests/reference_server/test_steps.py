@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from reference_server import steps
-from reference_server.faults import Fault, load, switched_on
+from reference_server.faults import Fault, load, switch_on
 
 
 def in_front(original: object, head: object, binary: object) -> None: ...
@@ -18,14 +18,14 @@ def any_number(original: object, *arguments: object, **named: object) -> None: .
 
 
 def test_every_step_of_a_fault_is_listed() -> None:
-    listed = set(steps.names())
-    places = [steps.place(step) for fault in load().values() for step in fault.steps if step not in listed]
+    listed = set(steps.list_names())
+    places = [steps.find_place(step) for fault in load().values() for step in fault.steps if step not in listed]
     assert [name for owner, name in places if name in vars(owner)] == []  # the others are inherited
     assert listed > {"response.join", "framing.BinaryData.__init__", "grpc_methods.model_ready"}
 
 
 def test_a_step_is_described_with_what_it_takes() -> None:
-    assert steps.described("response.join").startswith("response.join(head, binary): ")
+    assert steps.describe_step("response.join").startswith("response.join(head, binary): ")
 
 
 @pytest.mark.parametrize("body", [in_front, any_number])
@@ -41,20 +41,20 @@ def test_a_body_that_takes_something_else_is_named_with_its_step(body: object) -
 
 @pytest.mark.parametrize("step", ["response.no_such_step", "models.Model.no_such_step"])
 def test_a_step_that_is_not_there_is_an_error(step: str) -> None:
-    with pytest.raises(AttributeError, match="no_such_step"), switched_on(Fault("x", (step,), (), any_number)):
+    with pytest.raises(AttributeError, match="no_such_step"), switch_on(Fault("x", (step,), (), any_number)):
         pass
 
 
 def test_a_fault_over_grpc_is_held_to_its_step_when_it_is_switched_on() -> None:
     fault = Fault("x", ("grpc_methods.model_ready",), (), too_little)
-    with pytest.raises(TypeError, match=r"cannot replace grpc_methods\.model_ready"), switched_on(fault):
+    with pytest.raises(TypeError, match=r"cannot replace grpc_methods\.model_ready"), switch_on(fault):
         pass
 
 
 def test_the_command_line_lists_the_steps() -> None:
     command = [sys.executable, "-m", "reference_server", "--list-steps"]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert [line.partition("(")[0] for line in run.stdout.splitlines()] == list(steps.names())
+    assert [line.partition("(")[0] for line in run.stdout.splitlines()] == list(steps.list_names())
 
 
 def test_faults_are_listed_where_the_packages_of_grpc_are_not_installed() -> None:

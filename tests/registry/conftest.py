@@ -14,7 +14,7 @@ def believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every folder verify but those named `forged`: made by hand, their recordings show nothing."""
     own = verifying.reasons
 
-    def reasons(found: verifying.Folder, keys: verifying.Keys) -> Iterator[str]:
+    def reasons(found: verifying.Folder, keys: verifying.RequiredSigners) -> Iterator[str]:
         return own(found, keys) if found.path.name == "forged" else iter(())
 
     monkeypatch.setattr(verifying, "reasons", reasons)

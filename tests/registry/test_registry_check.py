@@ -16,7 +16,7 @@ from conformance.registry import checking, comment, policy
 from conformance.registry.policy import RegistryError
 from tests.support.made_manifests import VENDOR_KEY
 from tests.support.made_reports import CONFORMANT, HOSTILE
-from tests.support.registries import POLICY, folder, registry
+from tests.support.registries import POLICY, make_certification, make_registry
 
 DAY = date(2026, 11, 23)
 
@@ -28,7 +28,7 @@ def problems(root: Path, *given: Path) -> list[tuple[str, ...]]:
 
 PARTIAL = {"standing": "partial", "coverage": {"met": 1, "of": 2}}
 SELF_TEST = {"self_test": True, "alias_of": None, "third_party": None}
-THROWAWAY = signature.described(VENDOR_KEY, lasting=False)
+THROWAWAY = signature.describe_key(VENDOR_KEY, lasting=False)
 ANOTHER = "is not in the policy: its keepers add it, with the key "
 
 RULES: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -61,7 +61,7 @@ RULES: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", RULES)
 def test_what_is_not_taken(name: str, tmp_path: Path) -> None:
     demanded, changes, reason = RULES[name]
-    ((found, *more),) = problems(registry(tmp_path, demanded), folder(tmp_path / "c", **changes))
+    ((found, *more),) = problems(make_registry(tmp_path, demanded), make_certification(tmp_path / "c", **changes))
     assert reason in found
     assert not more
 
@@ -82,49 +82,49 @@ def test_what_is_not_taken(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_taken(demanded: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    assert problems(registry(tmp_path, demanded), folder(tmp_path / "c", **changes)) == [()]
+    assert problems(make_registry(tmp_path, demanded), make_certification(tmp_path / "c", **changes)) == [()]
 
 
 @pytest.mark.usefixtures("believed")
 def test_one_certification_at_a_time(tmp_path: Path) -> None:
-    root = registry(tmp_path / "registry")
-    folder(root / "there")
-    again = folder(tmp_path / "again", finished="2026-02-02T03:05:05+00:00", product="p.")
+    root = make_registry(tmp_path / "registry")
+    make_certification(root / "there")
+    again = make_certification(tmp_path / "again", finished="2026-02-02T03:05:05+00:00", product="p.")
     ((found,),) = (each.problems for each in checking.check([again], root, date(2026, 6, 1)))
     assert found.startswith("p. 1 has a certification for full: there, valid until 2027-01-02")
-    assert problems(root, folder(tmp_path / "other", product_version="2")) == [()]
-    assert problems(root, folder(tmp_path / "profile", profile="binary")) == [()]
+    assert problems(root, make_certification(tmp_path / "other", product_version="2")) == [()]
+    assert problems(root, make_certification(tmp_path / "profile", profile="binary")) == [()]
     assert problems(root, again) == [()], "40 days before the other ends"
 
 
 @pytest.mark.usefixtures("believed")
 @pytest.mark.parametrize("less", [{"standing": "interoperable"}, PARTIAL], ids=["interoperable", "partial"])
 def test_a_conformant_one_follows_one_that_is_less(tmp_path: Path, less: dict[str, Any]) -> None:
-    root = registry(tmp_path / "registry", f"interoperable = true\npartial = true\n{POLICY}")
-    folder(root / "there", **less)
-    other = folder(tmp_path / "other", **less, contact="other")
-    found = checking.check([folder(tmp_path / "conformant"), other], root, date(2026, 6, 1))
+    root = make_registry(tmp_path / "registry", f"interoperable = true\npartial = true\n{POLICY}")
+    make_certification(root / "there", **less)
+    other = make_certification(tmp_path / "other", **less, contact="other")
+    found = checking.check([make_certification(tmp_path / "conformant"), other], root, date(2026, 6, 1))
     assert found[0].is_taken
     assert "has a certification for full: there" in found[1].problems[0]
 
 
 @pytest.mark.usefixtures("believed")
 def test_what_is_revoked_makes_room_and_is_not_taken_again(tmp_path: Path) -> None:
-    root = registry(tmp_path / "registry")
-    there = folder(root / "there")
+    root = make_registry(tmp_path / "registry")
+    there = make_certification(root / "there")
     revoked = (
         f'[[revoked]]\ncertification = "{manifest.digest(there / manifest.NAME)}"\non = 2026-06-01\nreason = "r"\n'
     )
-    registry(root, revoked=revoked)
-    assert problems(root, folder(tmp_path / "new", contact="other")) == [()]
+    make_registry(root, revoked=revoked)
+    assert problems(root, make_certification(tmp_path / "new", contact="other")) == [()]
     assert problems(root, there) == [("it is revoked: r",)]
 
 
 @pytest.mark.usefixtures("believed")
 def test_a_run_has_one_label(tmp_path: Path) -> None:
     """Two that come together are held against each other, too."""
-    root = registry(tmp_path / "registry")
-    first = folder(tmp_path / "first")
+    root = make_registry(tmp_path / "registry")
+    first = make_certification(tmp_path / "first")
     (tmp_path / "second").mkdir()
     changed = replace(manifest.read(first), product="Q", third_party=None)
     sealing.seal(tmp_path / "second", changed, CONFORMANT, first / manifest.RECORDING, VENDOR_KEY)
@@ -135,8 +135,8 @@ def test_a_run_has_one_label(tmp_path: Path) -> None:
 
 def test_a_folder_that_does_not_verify_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The recording of a folder made by hand shows nothing."""
-    registry(tmp_path)
-    given = folder(tmp_path / "c")
+    make_registry(tmp_path)
+    given = make_certification(tmp_path / "c")
     assert main(["registry", "check", str(given), "--root", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert said.startswith("### Certifications: 1 of 1 not taken\n\n**`c`**: not taken\n\n- `")
@@ -145,8 +145,8 @@ def test_a_folder_that_does_not_verify_is_refused(tmp_path: Path, capsys: pytest
 
 @pytest.mark.usefixtures("believed")
 def test_a_comment_says_what_a_reviewer_looks_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    registry(tmp_path)
-    given = folder(tmp_path / "c", expires="2999-01-01")
+    make_registry(tmp_path)
+    given = make_certification(tmp_path / "c", expires="2999-01-01")
     assert main(["registry", "check", str(given), "--root", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("### Certifications: all taken\n\n**`c`**: taken\n")
@@ -157,8 +157,10 @@ def test_a_comment_says_what_a_reviewer_looks_at(tmp_path: Path, capsys: pytest.
 @pytest.mark.usefixtures("believed")
 def test_nothing_of_a_stranger_is_markdown(tmp_path: Path) -> None:
     hostile = "".join(part for part in HOSTILE if part >= " " and part != "\x7f")[:200]
-    found = checking.check([folder(tmp_path / "c", vendor=hostile, product="@everyone")], registry(tmp_path), DAY)
-    for line in comment.text(found).splitlines():
+    found = checking.check(
+        [make_certification(tmp_path / "c", vendor=hostile, product="@everyone")], make_registry(tmp_path), DAY
+    )
+    for line in comment.render(found).splitlines():
         outside = "".join(line.split("`")[::2]) if "```" not in line else ""
         assert "@everyone" not in outside
         assert "<script" not in outside
@@ -180,7 +182,7 @@ POLICIES: dict[str, tuple[Callable[[str], str], str]] = {
 @pytest.mark.parametrize("name", POLICIES)
 def test_an_unreadable_policy_is_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit, reason = POLICIES[name]
-    registry(tmp_path, edit(POLICY))
+    make_registry(tmp_path, edit(POLICY))
     assert main(["registry", "build", str(tmp_path), "-o", str(tmp_path / "site")]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
@@ -194,6 +196,6 @@ def test_there_is_no_registry_without_a_policy(tmp_path: Path) -> None:
 
 
 def test_revocations_have_a_form(tmp_path: Path) -> None:
-    registry(tmp_path, revoked='[[revoked]]\ncertification = "x"\non = 2026-01-01\nreason = "r"\n')
+    make_registry(tmp_path, revoked='[[revoked]]\ncertification = "x"\non = 2026-01-01\nreason = "r"\n')
     with pytest.raises(RegistryError, match=r"revoked\.toml: \$\.revoked\[0\]\.certification: 'x' does not match"):
-        policy.notices(tmp_path)
+        policy.read_notices(tmp_path)

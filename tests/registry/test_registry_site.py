@@ -18,11 +18,11 @@ from playwright.sync_api import Browser
 from conformance.certification import manifest
 from conformance.commands.main import main
 from conformance.registry import static_site
-from conformance.registry.shown import slug
-from conformance.terms import data
+from conformance.registry.site_entries import make_slug
+from conformance.spec import data_files
 from tests.support import chromium
 from tests.support.made_reports import CONFORMANT, HOSTILE, PARTIAL, requirement
-from tests.support.registries import folder, registry
+from tests.support.registries import make_certification, make_registry
 
 DAY = date(2026, 11, 23)
 pytestmark = pytest.mark.usefixtures("believed")
@@ -45,20 +45,22 @@ def root(tmp_path: Path) -> Path:
     """A registry with a certification of each status, and texts that are attacks."""
     root = tmp_path / "registry"
     hostile = "".join(part for part in HOSTILE if part >= " " and part != "\x7f")[:200]
-    folder(root / "a/valid", ADVISED)
-    folder(root / "a/old", product_version="0.9", finished="2025-01-01T00:00:00+00:00", expires="2026-01-01")
-    revoked = folder(root / "a/revoked", product_version="2", contact=hostile, product=hostile)
-    disputed = folder(root / "a/disputed", product_version="3", profile="binary+raw")
-    folder(
+    make_certification(root / "a/valid", ADVISED)
+    make_certification(
+        root / "a/old", product_version="0.9", finished="2025-01-01T00:00:00+00:00", expires="2026-01-01"
+    )
+    revoked = make_certification(root / "a/revoked", product_version="2", contact=hostile, product=hostile)
+    disputed = make_certification(root / "a/disputed", product_version="3", profile="binary+raw")
+    make_certification(
         root / "a/interoperable", INTEROPERABLE, product_version="4", profile="classification", standing="interoperable"
     )
-    folder(
+    make_certification(
         root / "a/partial", PARTIAL, product_version="5", profile="binary", standing="partial",
         coverage={"met": 1, "of": 2},
     )  # fmt: skip
-    folder(root / "forged")
-    folder(root / "stranger", vendor="W")
-    return registry(
+    make_certification(root / "forged")
+    make_certification(root / "stranger", vendor="W")
+    return make_registry(
         root,
         revoked=f"""[[revoked]]
 certification = "{the_id(revoked)}"
@@ -91,7 +93,7 @@ def text_of(page: Path) -> str:
 
 def test_each_is_shown_as_what_it_is(built: Path) -> None:
     index = index_of(built)
-    form = json.loads((data.folder("schemas") / "registry_index.schema.json").read_text())
+    form = json.loads((data_files.find_folder("schemas") / "registry_index.schema.json").read_text())
     Draft202012Validator(form).validate(index)
     statuses = {entry["folder"]: entry["status"] for entry in index["certifications"]}
     assert statuses == {
@@ -198,7 +200,7 @@ def test_build_says_what_does_not_hold(root: Path, tmp_path: Path, capsys: pytes
 
 
 def test_a_registry_without_certifications_has_a_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    registry(tmp_path / "r")
+    make_registry(tmp_path / "r")
     assert main(["registry", "build", str(tmp_path / "r"), "-o", str(tmp_path / "s")]) == 0
     assert "no certifications" in capsys.readouterr().out
     assert "There is no certification yet." in text_of(tmp_path / "s/index.html")
@@ -217,7 +219,7 @@ def test_a_registry_without_certifications_has_a_site(tmp_path: Path, capsys: py
     ],
 )
 def test_names_of_files_stay_below(name: str, expected: str | None) -> None:
-    found = slug(name)
+    found = make_slug(name)
     assert found == (expected or found)
     assert found
     assert not {"/", ".", ".."} & {found}
@@ -227,7 +229,7 @@ def test_names_of_files_stay_below(name: str, expected: str | None) -> None:
 @pytest.fixture(scope="module")
 def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
     assert pytestconfig.cache is not None
-    with chromium.running(pytestconfig.cache.mkdir("chromium")) as running:
+    with chromium.run_browser(pytestconfig.cache.mkdir("chromium")) as running:
         yield running
 
 

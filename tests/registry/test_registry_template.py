@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from conformance.registry import policy
-from tests.support.registries import folder
+from tests.support.registries import make_certification
 
 TEMPLATE = Path(__file__).parents[2] / "docs/registry"
 WORKFLOWS = sorted((TEMPLATE / ".github/workflows").glob("*.yml"))
@@ -64,7 +64,7 @@ def checked(proposed: Path) -> tuple[int, str]:
 def test_its_policy_can_be_read() -> None:
     found = policy.read(TEMPLATE)
     assert found.demands == policy.DEMANDS
-    assert policy.notices(TEMPLATE) == policy.Notices({}, {})
+    assert policy.read_notices(TEMPLATE) == policy.Notices({}, {})
 
 
 def test_the_examples_in_its_files_are_of_their_form(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_the_examples_in_its_files_are_of_their_form(tmp_path: Path) -> None:
         (tmp_path / name).write_text(re.sub(r"^# (?=\[|\w+ = )", "", text, flags=re.MULTILINE))
     assert list(policy.read(tmp_path).vendors) == ["Example Inc."]
     assert list(policy.read(tmp_path).third_parties) == ["Example Laboratory"]
-    (entry,) = policy.notices(tmp_path).disputed.values()
+    (entry,) = policy.read_notices(tmp_path).disputed.values()
     assert entry.requirement == "BIN-SIZES"
 
 
@@ -90,7 +90,7 @@ def test_a_workflow_has_no_more_rights_than_it_needs(path: Path) -> None:
 
 
 def test_a_pull_request_with_a_folder_that_does_not_hold(proposed: Path) -> None:
-    folder(proposed / "certifications/v/p/1-full")
+    make_certification(proposed / "certifications/v/p/1-full")
     status, said = checked(proposed)
     assert status == 1
     assert said.startswith("### Certifications: 1 of 1 not taken\n\n**`certifications/v/p/1-full`**: not taken\n")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.report.blocks import blocks
-from conformance.terms.outcome import Outcome
+from conformance.report.blocks import build_blocks
+from conformance.spec.outcome import Outcome
 from tests.support.small_reports import Report, check
 
 
@@ -14,7 +14,7 @@ def failed(identity: str, row: str, unmet: str, **more: Any) -> Report:
 
 
 def names(*checks: Report) -> list[tuple[str, int]]:
-    return [(block.requirement, block.count) for block in blocks(checks, Outcome.FAIL)]
+    return [(block.requirement, block.count) for block in build_blocks(checks, Outcome.FAIL)]
 
 
 def test_the_protocol_comes_before_its_extensions() -> None:
@@ -30,7 +30,7 @@ def test_what_more_of_the_rows_miss_comes_first() -> None:
 
 def test_rows_of_several_checks_are_one_block() -> None:
     rows = [failed(f"headers.{name}", row, "BIN-HEADER-I") for name, row in (("x", "a"), ("y", "a"), ("x", "b"))]
-    (block,) = blocks(rows, Outcome.FAIL)
+    (block,) = build_blocks(rows, Outcome.FAIL)
     assert [(group.check, len(group.rows)) for group in block.groups] == [("headers.x", 2), ("headers.y", 1)]
     assert (block.count, block.judged) == (3, 3)
 
@@ -40,7 +40,7 @@ def test_a_golden_case_stands_with_the_check_of_what_it_misses() -> None:
     dedicated = failed("sizes.x", "a", "BIN-SIZE-O")
     assert names(golden) == [("OIP-ANSWER", 1)]
     assert names(golden, dedicated) == [("BIN-SIZE-O", 2)]
-    (block,) = blocks([golden, dedicated], Outcome.FAIL)
+    (block,) = build_blocks([golden, dedicated], Outcome.FAIL)
     assert (block.first.check, block.first.requirement) == ("sizes.x", "BIN-SIZE-O")
 
 

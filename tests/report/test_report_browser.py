@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, Page
 from conformance.fleet import index_html
 from conformance.report import comparison_html, history_html, page_html
 from conformance.report.comparison import compare
-from conformance.report.history import history
-from conformance.report.view import view
-from conformance.terms import ledger
+from conformance.report.history import build_history
+from conformance.report.view import build_view
+from conformance.spec import ledger
 from tests.support import chromium
 from tests.support.made_index import INDEX
 from tests.support.made_reports import CONFORMANT, GATED, NONCONFORMANT, Report, check, failure, report, requirement
@@ -35,10 +35,10 @@ HALF = {
 SHOWN = failure(request="{}", answer="{}", evidence={"request": HALF, "answer": HALF})
 FAILING: Report = NONCONFORMANT | {"rows": [check(row="shown", outcome="fail", failure=SHOWN), *NONCONFORMANT["rows"]]}
 PAGES = {
-    "failing": page_html.render(view(FAILING)),
-    "conformant": page_html.render(view(CONFORMANT)),
-    "gated": page_html.render(view(GATED)),
-    "history": history_html.render(history([("a", FAILING), ("b", CONFORMANT)])),
+    "failing": page_html.render(build_view(FAILING)),
+    "conformant": page_html.render(build_view(CONFORMANT)),
+    "gated": page_html.render(build_view(GATED)),
+    "history": history_html.render(build_history([("a", FAILING), ("b", CONFORMANT)])),
     "comparison": comparison_html.render(compare([("a", FAILING), ("b", CONFORMANT)])),
     "fleet": index_html.render(INDEX),
 }
@@ -61,7 +61,7 @@ def failing_everywhere() -> Report:
 @pytest.fixture(scope="session")
 def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
     assert pytestconfig.cache is not None
-    with chromium.running(pytestconfig.cache.mkdir("chromium")) as running:
+    with chromium.run_browser(pytestconfig.cache.mkdir("chromium")) as running:
         yield running
 
 
@@ -128,7 +128,7 @@ def test_nothing_is_wider_than_a_narrow_screen(browser: Browser, tmp_path: Path,
 
 def test_a_server_that_misses_nearly_everything_takes_five_screens(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_text(page_html.render(view(failing_everywhere())), encoding="utf-8")
+    file.write_text(page_html.render(build_view(failing_everywhere())), encoding="utf-8")
     page = opened(browser, file)
     assert page.evaluate("document.documentElement.scrollHeight") <= SCREENS * WIDE[1]
     last = page.locator(".first li").last.bounding_box()
@@ -216,7 +216,7 @@ def test_what_is_no_body_stays_text(browser: Browser, tmp_path: Path) -> None:
     unmet = failure(evidence={"request": forged, "answer": forged})
     made = report("nonconformant", rows=[check(outcome="fail", failure=unmet)])
     file = tmp_path / "page.html"
-    file.write_text(page_html.render(view(made)), encoding="utf-8")
+    file.write_text(page_html.render(build_view(made)), encoding="utf-8")
     page = opened(browser, file)
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     assert page.locator("pre.body").first.inner_text() == "no base64!"

@@ -13,7 +13,7 @@ import pytest
 from conformance.commands import main
 from conformance.report import comparison_html, comparison_markdown
 from conformance.report.comparison import compare
-from conformance.report.reading import read
+from conformance.report.report_file import read
 from tests.support.small_reports import Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"

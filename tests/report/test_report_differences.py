@@ -10,12 +10,12 @@ import pytest
 from conformance.commands import main
 from conformance.report import comparison_html, comparison_markdown
 from conformance.report.comparison import Comparison, compare
-from conformance.report.comparison_differences import only_differences
+from conformance.report.comparison_differences import keep_differences
 from tests.support.small_reports import Report, check, report, requirement
 
 
 def differences(*reports: Report) -> Comparison:
-    return only_differences(compare([(f"file{place}", made) for place, made in enumerate(reports)]))
+    return keep_differences(compare([(f"file{place}", made) for place, made in enumerate(reports)]))
 
 
 def seen(text: str, times: int = 1, identity: str = "BIN-ALL-TRUE-LISTED") -> list[Report]:
@@ -59,7 +59,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     files = [str(tmp_path / "one.json"), str(tmp_path / "two.json")]
     for file, made in zip(files, (ONE, TWO), strict=True):
         Path(file).write_text(json.dumps(made))
-    found = only_differences(compare([("one", ONE), ("two", TWO)]))
+    found = keep_differences(compare([("one", ONE), ("two", TWO)]))
     assert main.main(["compare", "--only-differences", *files]) == 0
     assert capsys.readouterr().out == comparison_markdown.render(found)
     assert main.main(["compare", "--only-differences", *files, "-o", str(tmp_path / "page.html")]) == 0

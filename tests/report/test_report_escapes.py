@@ -9,7 +9,7 @@ import pytest
 from conformance.report import comparison_html, comparison_markdown
 from conformance.report.comparison import compare
 from conformance.report.markdown import code, text
-from tests.support.page_tags import TAGS, tags
+from tests.support.page_tags import TAGS, parse_tags
 from tests.support.small_reports import HOSTILE, Report, check, report, requirement
 
 
@@ -63,7 +63,7 @@ def test_hostile_text_stays_text_in_markdown(hostile: Report) -> None:
 
 
 def test_hostile_text_stays_text_in_html(hostile: Report) -> None:
-    page = tags(comparison_html.render(compare([("file", hostile), (HOSTILE, hostile)])))
+    page = parse_tags(comparison_html.render(compare([("file", hostile), (HOSTILE, hostile)])))
     assert page.seen <= TAGS
     known = {"lang", "charset", "name", "content", "http-equiv", "class", "scope", "tabindex", "role", "aria-label"}
     assert page.attributes <= known
@@ -80,7 +80,7 @@ def test_html_says_what_markdown_says() -> None:
         rows=[check("o.x", str(k), "observed", observation=t) for k, t in enumerate(("JSON", "JSON", "text"))],
     )
     two = report("beta", rows=[check("ordering.y", "r", "fail", "expected less", "BIN-ORDER-I")])
-    page = tags(comparison_html.render(compare([("one", one), ("two", two)])))
+    page = parse_tags(comparison_html.render(compare([("one", one), ("two", two)])))
     shown = re.sub(r"\s+", " ", page.text)
     assert "br" in page.seen
     for said in (

@@ -6,16 +6,16 @@ from xml.etree.ElementTree import Element
 
 import html5lib
 
-from conformance.report import page_markdown, places
-from conformance.report.findings import groups
-from conformance.report.page_html import MOST_FIRST, render
-from conformance.report.view import view
-from conformance.terms import ledger
+from conformance.report import anchors, page_markdown
+from conformance.report.findings import build_groups
+from conformance.report.page_html import MAX_FIRST_BLOCKS, render
+from conformance.report.view import build_view
+from conformance.spec import ledger
 from tests.support.made_reports import CONFORMANT, NONCONFORMANT, Report, check, failure, report, requirement
 
 
 def parsed(made: Report) -> Element:
-    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(view(made)))
+    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(build_view(made)))
     return tree
 
 
@@ -33,7 +33,7 @@ def with_class(page: Element, name: str) -> list[Element]:
 def test_the_requirements_to_fix_first_stand_there_with_a_symptom() -> None:
     (first,) = with_class(parsed(NONCONFORMANT), "first")
     (entry,) = first.findall("li")
-    statement = ledger.requirement("BIN-ORDER-O").statement
+    statement = ledger.get_requirement("BIN-ORDER-O").statement
     assert text(entry).startswith("MUST BIN-ORDER-O 2 of 5 rows Bytes follow outputs . expected a, got b"), statement
     assert [link.get("href") for link in entry.iter("a")] == ["#unmet-BIN-ORDER-O"]
 
@@ -42,7 +42,7 @@ def test_there_are_five_of_them() -> None:
     rows = [check(f"ordering.x-{number}", outcome="fail", failure=failure(f"ODD-{number}")) for number in range(9)]
     page = parsed(report("nonconformant", rows=rows))
     (first,) = with_class(page, "first")
-    assert len(first.findall("li")) == MOST_FIRST == 5
+    assert len(first.findall("li")) == MAX_FIRST_BLOCKS == 5
     assert "Fix these first, of 9 requirements" in text(page)
 
 
@@ -108,17 +108,17 @@ def test_the_grid_is_by_area_and_each_area_leads_to_its_requirements() -> None:
 
 def test_places_come_from_requirement_check_and_row() -> None:
     rows = [check(row="four", outcome="fail"), check(row="a b/#\u202e?", outcome="fail"), check(row="four")]
-    assert list(places.of_rows(rows).values()) == [
+    assert list(anchors.build_row_anchors(rows).values()) == [
         "row-ordering.x[four]", "row-ordering.x[a%20b/%23%E2%80%AE%3F]", "row-ordering.x[four]!2",
     ]  # fmt: skip
-    assert places.of_requirement("OIP-ID/grpc") == "req-OIP-ID/grpc"
-    assert places.of_requirement("\ud800") == "req-%5Cud800"
-    (group,) = groups([check(row="a", outcome="blocked")], "blocked")
-    assert places.of_stuck(group, places.of_rows(group.rows)) == "stuck-row-ordering.x[a]"
+    assert anchors.build_requirement_anchor("OIP-ID/grpc") == "req-OIP-ID/grpc"
+    assert anchors.build_requirement_anchor("\ud800") == "req-%5Cud800"
+    (group,) = build_groups([check(row="a", outcome="blocked")], "blocked")
+    assert anchors.build_stuck_anchor(group, anchors.build_row_anchors(group.rows)) == "stuck-row-ordering.x[a]"
 
 
 def test_a_long_name_is_cut_and_stays_its_own() -> None:
-    one, other = places.name("x" * 10_000 + "a"), places.name("x" * 10_000 + "b")
+    one, other = anchors.encode_name("x" * 10_000 + "a"), anchors.encode_name("x" * 10_000 + "b")
     assert len(one) == len(other) < 200
     assert one != other
 
@@ -140,4 +140,4 @@ def test_what_a_run_looks_like_stands_above_what_to_fix() -> None:
     shown = text(parsed(made))
     assert "Possible cause f-g : Writes X <b>. 3 of 4 unmet rows" in shown
     assert shown.index("Possible cause") < shown.index("To fix")
-    assert "Possible cause: `f-g`: Writes `X` &lt;b&gt;. (3 of 4 unmet rows)" in page_markdown.render(view(made))
+    assert "Possible cause: `f-g`: Writes `X` &lt;b&gt;. (3 of 4 unmet rows)" in page_markdown.render(build_view(made))

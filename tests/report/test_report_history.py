@@ -12,9 +12,9 @@ import pytest
 
 from conformance.commands import main
 from conformance.report import history_html, history_markdown
-from conformance.report.history import Product, history
-from conformance.report.reading import read
-from tests.support.page_tags import TAGS, Tags, tags
+from conformance.report.history import Product, build_history
+from conformance.report.report_file import read
+from tests.support.page_tags import TAGS, Tags, parse_tags
 from tests.support.small_reports import HOSTILE, Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
@@ -40,7 +40,7 @@ def run(day: str, version: str = "1", name: str | None = "alpha", suite: str = "
 
 
 def only(*reports: Report) -> Product:
-    (product,) = history((f"{place}.json", each) for place, each in enumerate(reports))
+    (product,) = build_history((f"{place}.json", each) for place, each in enumerate(reports))
     return product
 
 
@@ -103,7 +103,7 @@ def test_what_some_run_did_not_meet_stands_there_for_all_runs() -> None:
 
 def test_products_are_told_apart() -> None:
     nameless = run("2026-01-01", name=None)
-    found = history([("a", run("2026-02-01")), ("b", run("2026-01-01", name="beta")), ("c", nameless)])
+    found = build_history([("a", run("2026-02-01")), ("b", run("2026-01-01", name="beta")), ("c", nameless)])
     assert [(product.title, len(product.runs)) for product in found] == [
         ("alpha", 1), ("beta", 1), ("http://127.0.0.1:8000", 1),
     ]  # fmt: skip
@@ -131,14 +131,14 @@ THREE = [
 
 @pytest.mark.parametrize("render", [history_markdown.render, history_html.render])
 def test_a_word_of_the_counts_is_explained(render: Callable[[Sequence[Product]], str]) -> None:
-    assert "the requirement applies, and no row of it was judged" not in render(history(THREE))
+    assert "the requirement applies, and no row of it was judged" not in render(build_history(THREE))
     assert "the requirement applies, and no row of it was judged" in render(
         [only(run("2026-01-01", a="not_applicable"))]
     )
 
 
 def test_the_markdown_page() -> None:
-    lines = history_markdown.render(history(THREE)).splitlines()
+    lines = history_markdown.render(build_history(THREE)).splitlines()
     assert lines[4:10] == [
         "## alpha",
         "",
@@ -164,7 +164,7 @@ def test_the_markdown_page() -> None:
 
 
 def test_the_html_page_says_the_same() -> None:
-    page: Tags = tags(history_html.render(history(THREE)))
+    page: Tags = parse_tags(history_html.render(build_history(THREE)))
     shown = " ".join(page.text.split())
     for said in (
         "2026-01-01a.json1nonconformant2 of 3 met, 1 not met10",
@@ -181,8 +181,8 @@ def test_hostile_text_stays_text() -> None:
     made = run("2026-01-01", HOSTILE, HOSTILE, a="fail")
     made["requirements"].append(requirement(HOSTILE, "MUST", "fail"))
     made["suite"]["version"] = HOSTILE
-    products = history([(HOSTILE, made), (HOSTILE, made)])
-    page = tags(history_html.render(products))
+    products = build_history([(HOSTILE, made), (HOSTILE, made)])
+    page = parse_tags(history_html.render(products))
     assert page.seen <= TAGS | {"h4", "span", "svg", "rect"}
     assert "script" not in page.seen
     assert not set(page.text) & set("\x1b\u202e")
@@ -200,12 +200,12 @@ def test_the_command_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     for file, made in THREE:
         (folder / file).write_text(json.dumps(made))
     assert main.main(["history", str(folder)]) == 0
-    assert capsys.readouterr().out == history_markdown.render(history(THREE))
+    assert capsys.readouterr().out == history_markdown.render(build_history(THREE))
     for suffix, render in ((".md", history_markdown.render), (".html", history_html.render)):
         output = tmp_path / f"page{suffix}"
         assert main.main(["history", str(folder), "-o", str(output)]) == 0
         assert capsys.readouterr().out == f"wrote {output}\n"
-        assert output.read_text(encoding="utf-8") == render(history(THREE))
+        assert output.read_text(encoding="utf-8") == render(build_history(THREE))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_packed_report_is_read_and_the_manifest_beside_it_is_none(
 
 
 def test_versions_of_a_real_server_stand_in_their_order() -> None:
-    found = history((name, read(RESULTS / name, is_whole=False)) for name in ("triton.json", "triton-2.39.json"))
+    found = build_history((name, read(RESULTS / name, is_whole=False)) for name in ("triton.json", "triton-2.39.json"))
     ((title, versions),) = [(product.title, [each.version for each in product.runs]) for product in found]
     assert title == "triton"
     assert versions == sorted(versions, key=lambda version: [int(part) for part in version.split(".")])

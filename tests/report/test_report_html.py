@@ -13,9 +13,9 @@ from xml.etree.ElementTree import Element
 import html5lib
 import pytest
 
-from conformance.report.page_html import FEW_ROWS, MOST_BLOCKS, SCRIPTS, render
-from conformance.report.view import view
-from conformance.terms import ledger
+from conformance.report.page_html import MAX_BLOCKS, MAX_OPEN_ROWS, SCRIPTS, render
+from conformance.report.view import build_view
+from conformance.spec import ledger
 from tests.support.made_reports import (
     ALL,
     ATTACK,
@@ -37,7 +37,7 @@ EVERY = pytest.mark.parametrize("made", ALL.values(), ids=ALL)
 
 def parsed(made: Report) -> Element:
     """Return the document; an error of HTML's own is an error here."""
-    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(view(made)))
+    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(build_view(made)))
     return tree
 
 
@@ -198,7 +198,7 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
     assert list(entries) == [f"req-{entry['id']}" for entry in NONCONFORMANT["requirements"]]
     shown = text(entries["req-BIN-ORDER-O"])
     assert shown.startswith("\u2717 failed BIN-ORDER-O MUST exchange The binary data of an answer follow the order")
-    (source,) = ledger.requirement("BIN-ORDER-O").sources
+    (source,) = ledger.get_requirement("BIN-ORDER-O").sources
     assert str(source) in shown
     assert [link.get("href") for link in entries["req-BIN-ORDER-O"].findall("./p/a")] == [source.url]
     assert "\u2717 failed 2 rows: four, five evidence" in shown
@@ -209,7 +209,7 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
 @pytest.mark.parametrize(
     ("source", "urls"),
     [
-        (ledger.requirement("BIN-ORDER-O").source, [ledger.requirement("BIN-ORDER-O").sources[0].url]),
+        (ledger.get_requirement("BIN-ORDER-O").source, [ledger.get_requirement("BIN-ORDER-O").sources[0].url]),
         ('Document, "S"', []),
     ],
 )
@@ -264,11 +264,11 @@ def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
 
 
 def test_many_rows_of_one_check_fold_away() -> None:
-    rows = [check(row=f"row-{number}", outcome="fail") for number in range(FEW_ROWS + 7)]
+    rows = [check(row=f"row-{number}", outcome="fail") for number in range(MAX_OPEN_ROWS + 7)]
     (block,) = by_id(parsed(report("nonconformant", rows=rows)), "failures").findall("details")
     (others,) = block.findall(".//details")
     assert text(others.findall("summary")[0]) == "10 other rows: row-1, row-2, row-3, ..."
-    assert len(others.findall(".//li")) == FEW_ROWS + 6
+    assert len(others.findall(".//li")) == MAX_OPEN_ROWS + 6
     assert len(list(block.iter("pre"))) == 2, "the evidence is that of the first row"
 
 
@@ -280,18 +280,18 @@ def test_a_block_is_closed_until_it_is_asked_for() -> None:
 def test_many_requirements_that_are_not_met_fold_away() -> None:
     rows = [
         check(f"ordering.x-{number}", outcome="fail", failure=failure(f"ODD-{number}"))
-        for number in range(MOST_BLOCKS + 3)
+        for number in range(MAX_BLOCKS + 3)
     ]
     failures = by_id(parsed(report("nonconformant", rows=rows)), "failures")
     blocks = failures.findall("details")
-    assert len(blocks) == MOST_BLOCKS + 1
+    assert len(blocks) == MAX_BLOCKS + 1
     assert text(blocks[-1].findall("summary")[0]) == "3 more"
     assert len(blocks[-1].findall("details")) == 3
 
 
 def test_a_whole_run_stays_small() -> None:
     rows = [check(f"ordering.check-{number // 20}", f"a-row-of-some-length-{number}") for number in range(2000)]
-    assert len(render(view(report(rows=rows))).encode()) < 300_000
+    assert len(render(build_view(report(rows=rows))).encode()) < 300_000
 
 
 def test_a_run_in_which_hardly_anything_is_met_stays_below_three_megabytes() -> None:
@@ -301,14 +301,14 @@ def test_a_run_in_which_hardly_anything_is_met_stays_below_three_megabytes() -> 
         check(f"ordering.check-{n // 9}", f"row-{n}", "fail", failure=unmet[n // 9 % 60], message="z" * 600)
         for n in range(1500)
     ]
-    assert len(render(view(report("nonconformant", rows=rows))).encode()) < 3_000_000
+    assert len(render(build_view(report("nonconformant", rows=rows))).encode()) < 3_000_000
 
 
 # --- what servers write ----------------------------------------------------------------------------------------------
 
 
 def test_hostile_text_is_text() -> None:
-    page = render(view(ATTACK))
+    page = render(build_view(ATTACK))
     assert not set(page) & set("\x00\x07\x1b\r\u202e\u2066")
     tree = parsed(ATTACK)
     assert len(list(tree.iter("script"))) == len(SCRIPTS)
@@ -322,5 +322,5 @@ def test_endless_text_is_cut() -> None:
     endless = deepcopy(NONCONFORMANT)
     endless["rows"][3]["failure"]["actual"] = endless["rows"][3]["message"] = "x" * 10_000_000
     endless["target"]["name"] = "y" * 10_000_000
-    assert len(render(view(endless))) < 500_000
-    assert HOSTILE not in render(view(endless))
+    assert len(render(build_view(endless))) < 500_000
+    assert HOSTILE not in render(build_view(endless))

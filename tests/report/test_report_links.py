@@ -9,11 +9,11 @@ import pytest
 from conformance.report import page_html, page_markdown, terminal_findings
 from conformance.report.findings import Entry
 from conformance.report.lines import Line
-from conformance.report.view import view
-from conformance.terms import ledger, links
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult, Failure
-from conformance.terms.verdict import of_requirements
+from conformance.report.view import build_view
+from conformance.spec import ledger, links
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult, Failure
+from conformance.spec.verdict import conclude_requirements
 from tests.support.made_reports import NONCONFORMANT, check, failure, report, requirement
 
 REPOSITORY = "https://host/project"
@@ -32,7 +32,7 @@ def _private(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unmet(check_id: str, requirement_id: str, outcome: Outcome = Outcome.FAIL) -> Entry:
-    entry = ledger.requirement(requirement_id)
+    entry = ledger.get_requirement(requirement_id)
     return CheckResult(
         check_id, "", "A claim.", entry.area, entry.extension, outcome, [requirement_id], message="expected a, got b",
         failure=Failure(requirement_id, str(entry.level), entry.statement, "S", "a", "b"),
@@ -50,17 +50,17 @@ def commands_of(lines: Iterable[Line]) -> list[str]:
 def test_the_terminal_names_the_command_that_explains_a_requirement_once() -> None:
     rows = [unmet("ordering.a", "BIN-ORDER-O"), unmet("ordering.b", "BIN-ORDER-O"), unmet("raw.c", "RAW-ONE-INPUT")]
     commands = [COMMAND, "oip-conformance explain RAW-ONE-INPUT"]
-    assert commands_of(terminal_findings.failures(rows, "pytest")) == commands
+    assert commands_of(terminal_findings.format_failures(rows, "pytest")) == commands
 
 
 def test_advice_names_the_command_once() -> None:
     advised = [unmet(f"sizes.{name}", "BIN-BODY-LONG", Outcome.ADVISORY) for name in "ab"]
-    assert commands_of(terminal_findings.advice(advised)) == ["oip-conformance explain BIN-BODY-LONG"]
+    assert commands_of(terminal_findings.format_advice(advised)) == ["oip-conformance explain BIN-BODY-LONG"]
 
 
 def test_a_row_that_is_blocked_has_no_command() -> None:
     blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE-INPUT"], message="because")
-    assert commands_of(terminal_findings.stuck([blocked.to_dict()])) == []
+    assert commands_of(terminal_findings.format_stuck([blocked.to_dict()])) == []
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -68,28 +68,28 @@ def test_a_row_that_is_blocked_has_no_command() -> None:
 
 @pytest.mark.usefixtures("_public")
 def test_the_json_report_has_the_url_of_each_requirement() -> None:
-    found = {entry["id"]: entry["url"] for party in ledger.Party for entry in of_requirements([], party)}
+    found = {entry["id"]: entry["url"] for party in ledger.Party for entry in conclude_requirements([], party)}
     assert found == {entry.id: entry.url for entry in ledger.load().values() if not entry.is_of_robustness}
     assert found["BIN-ORDER-O"] == URL
 
 
 @pytest.mark.usefixtures("_private")
 def test_the_json_report_names_no_path_of_the_repository() -> None:
-    assert {entry["url"] for entry in of_requirements([])} == {""}
+    assert {entry["url"] for entry in conclude_requirements([])} == {""}
 
 
 @pytest.mark.usefixtures("_public")
 def test_pages_link_to_the_url() -> None:
-    assert f'<a class="page" href="{URL}">' in page_html.render(view(NONCONFORMANT))
-    assert f'(Document, "S"; [page]({URL}))' in page_markdown.render(view(NONCONFORMANT))
+    assert f'<a class="page" href="{URL}">' in page_html.render(build_view(NONCONFORMANT))
+    assert f'(Document, "S"; [page]({URL}))' in page_markdown.render(build_view(NONCONFORMANT))
 
 
 @pytest.mark.usefixtures("_private")
 def test_pages_show_the_command_and_no_link_where_there_is_no_url() -> None:
-    page = page_html.render(view(NONCONFORMANT))
+    page = page_html.render(build_view(NONCONFORMANT))
     assert f'<code class="page">{COMMAND}</code>' in page
     assert 'class="page" href' not in page
-    assert f'(Document, "S"; `{COMMAND}`)' in page_markdown.render(view(NONCONFORMANT))
+    assert f'(Document, "S"; `{COMMAND}`)' in page_markdown.render(build_view(NONCONFORMANT))
 
 
 @pytest.mark.usefixtures("_public")
@@ -104,7 +104,7 @@ def test_the_url_of_a_foreign_report_is_not_believed() -> None:
             check("ordering.y", "", "fail", requirements=["BIN-UNKNOWN"], failure=failure("BIN-UNKNOWN")),
         ],
     )
-    for page in (page_html.render(view(made)), page_markdown.render(view(made))):
+    for page in (page_html.render(build_view(made)), page_markdown.render(build_view(made))):
         assert URL in page
         assert "javascript:" not in page
         assert "evil" not in page

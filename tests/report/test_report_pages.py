@@ -12,8 +12,8 @@ import pytest
 
 from conformance.commands import main
 from conformance.report import badge, formats, github, page_markdown
-from conformance.report.json_report import digest
-from conformance.report.view import view
+from conformance.report.json_report import compute_digest
+from conformance.report.view import build_view
 from tests.support.made_reports import (
     ALL,
     ATTACK,
@@ -33,8 +33,8 @@ ACTIONS = {"GITHUB_ACTIONS": "true"}
 UNSAFE = set("\x00\x07\x1b\r\u202e\u2066")
 
 
-def markdown(made: Report, limit: int = page_markdown.LIMIT) -> str:
-    return page_markdown.render(view(made), limit)
+def markdown(made: Report, limit: int = page_markdown.MAX_PAGE_BYTES) -> str:
+    return page_markdown.render(build_view(made), limit)
 
 
 def outside_of_code(page: str) -> str:
@@ -206,7 +206,7 @@ def test_hostile_text_in_markdown_stands_in_code_or_is_escaped() -> None:
     ids=["conformant", "nonconformant", "cut short", "nothing judged"],
 )
 def test_badges(made: Report, message: str, color: str) -> None:
-    drawn = ElementTree.fromstring(badge.svg(view(made)))  # noqa: S314 - our own
+    drawn = ElementTree.fromstring(badge.render_svg(build_view(made)))  # noqa: S314 - our own
     space = "{http://www.w3.org/2000/svg}"
     assert [element.text for element in drawn.iter(f"{space}text")] == ["oip conformance", message]
     assert [element.get("fill") for element in drawn.iter(f"{space}rect")][2] == f"#{color}"
@@ -215,7 +215,7 @@ def test_badges(made: Report, message: str, color: str) -> None:
     assert title is not None
     assert drawn.get("aria-labelledby") == title.get("id")
     assert message.partition(" ")[0] in (title.text or "")
-    assert json.loads(badge.shields(view(made))) == {
+    assert json.loads(badge.render_shields(build_view(made))) == {
         "schemaVersion": 1,
         "label": "oip conformance",
         "message": message,
@@ -225,7 +225,7 @@ def test_badges(made: Report, message: str, color: str) -> None:
 
 
 def test_hostile_text_in_a_badge() -> None:
-    drawn = badge.svg(view(ATTACK))
+    drawn = badge.render_svg(build_view(ATTACK))
     assert not set(drawn) & UNSAFE
     tree = ElementTree.fromstring(drawn)  # noqa: S314 - our own
     elements = [element.tag.rpartition("}")[2] for element in tree.iter()]
@@ -237,7 +237,7 @@ def test_hostile_text_in_a_badge() -> None:
 
 
 def commands(made: Report) -> list[str]:
-    return list(github.commands(made, ACTIONS))
+    return list(github.build_commands(made, ACTIONS))
 
 
 def test_annotations() -> None:
@@ -257,8 +257,8 @@ def test_annotations() -> None:
 
 @pytest.mark.parametrize("environment", [{}, {"GITHUB_ACTIONS": "false"}])
 def test_outside_of_github_there_are_none(environment: dict[str, str]) -> None:
-    assert list(github.commands(NONCONFORMANT, environment)) == []
-    assert list(github.commands(None, ACTIONS)) == []
+    assert list(github.build_commands(NONCONFORMANT, environment)) == []
+    assert list(github.build_commands(None, ACTIONS)) == []
 
 
 def test_ten_of_a_kind() -> None:
@@ -310,7 +310,7 @@ def test_the_summary_of_a_step_keeps_the_limit_of_all_that_is_in_it(tmp_path: Pa
     ],
 )  # fmt: skip
 def test_suffixes(name: str, suffix: str | None) -> None:
-    assert formats.suffix(Path(name)) == suffix
+    assert formats.find_suffix(Path(name)) == suffix
 
 
 @EVERY
@@ -352,7 +352,7 @@ def edited(made: Report) -> Report:
 
 def without_url(made: Report) -> Report:
     changed = made | {"target": {}}
-    return changed | {"footer": made["footer"] | {"digest": digest(changed)}}
+    return changed | {"footer": made["footer"] | {"digest": compute_digest(changed)}}
 
 
 @pytest.mark.parametrize(

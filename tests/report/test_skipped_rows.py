@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.conclusion import Conclusion
 from conformance.report import terminal
-from conformance.survey.survey import Survey
-from conformance.terms.coverage import Coverage, Deployment
-from conformance.terms.verdict import Verdict
+from conformance.spec.coverage import Coverage, Deployment
+from conformance.spec.verdict import Verdict
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_rows_without_a_model_are_counted_with_the_musts_that_stay_unjudged(
     deployments: tuple[Deployment, ...], count: str, models: list[str]
 ) -> None:
     coverage = Coverage(deployments=deployments, waiting=7)
-    assert list(terminal.not_judged(Conclusion(Verdict("partial"), coverage=coverage), Survey())) == [
+    assert list(terminal.format_unjudged(Conclusion(Verdict("partial"), coverage=coverage), DiscoveryResult())) == [
         f"Rows skipped because no model fills their role: 7. MUSTs not judged because of that: {count}.",
         "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):",
         *models,
@@ -38,4 +38,4 @@ def test_rows_without_a_model_are_counted_with_the_musts_that_stay_unjudged(
 def test_a_narrowed_run_asks_for_no_model() -> None:
     coverage = Coverage(deployments=(Deployment("multi", ("BIN-ORDER-O",), 1),), waiting=7)
     conclusion = Conclusion(Verdict("narrowed"), coverage=coverage, is_narrowed=True)
-    assert list(terminal.not_judged(conclusion, Survey())) == []
+    assert list(terminal.format_unjudged(conclusion, DiscoveryResult())) == []

@@ -13,9 +13,9 @@ from conformance.judging.selection import collected_rows
 from conformance.pages import servers
 from conformance.report import comparison_markdown, history_markdown
 from conformance.report.comparison import compare, count_of
-from conformance.report.history import history
-from conformance.report.reading import ReportError, read
-from conformance.terms.extensions import TRANSPORTS
+from conformance.report.history import build_history
+from conformance.report.report_file import ReportError, read
+from conformance.spec.extensions import TRANSPORTS
 from tests.support.results import RESULTS, summarize, to_text
 from tests.support.small_reports import Report, check, report, requirement
 
@@ -55,7 +55,7 @@ def test_pages_say_the_same_of_a_summary(tmp_path: Path) -> None:
     pages = [
         (
             comparison_markdown.render(compare([("a", each), ("b", report())])),
-            history_markdown.render(history([("a", each), ("b", report())])),
+            history_markdown.render(build_history([("a", each), ("b", report())])),
         )
         for each in (whole(), summary)
     ]

@@ -8,8 +8,15 @@ import pytest
 
 from conformance.report.findings import Entry
 from conformance.report.lines import Line
-from conformance.report.terminal_findings import LISTED, MOST_BLOCKS, advice, failures, fix_first, stuck
-from conformance.terms import ledger
+from conformance.report.terminal_findings import (
+    MAX_BLOCKS,
+    MAX_LISTED_ROWS,
+    format_advice,
+    format_failures,
+    format_fix_first,
+    format_stuck,
+)
+from conformance.spec import ledger
 from tests.support.small_reports import check
 
 REQUIREMENTS = [name for name, entry in ledger.load().items() if entry.level == "MUST"]
@@ -27,42 +34,45 @@ def failing(count: int) -> list[Entry]:
 
 
 def test_ten_blocks_are_shown_whole_and_the_rest_by_name() -> None:
-    found = texts(failures(failing(MOST_BLOCKS + 2), "pytest"))
-    assert sum("  MUST  not met in 1 of 1 row" in text for text in found) == MOST_BLOCKS
+    found = texts(format_failures(failing(MAX_BLOCKS + 2), "pytest"))
+    assert sum("  MUST  not met in 1 of 1 row" in text for text in found) == MAX_BLOCKS
     assert found[-3] == "And 2 requirements more; --conformance-show=all shows them whole:"
     assert [text.split()[0] for text in found[-2:]] == ["11.", "12."]
     assert (
-        sum("  MUST  not met in 1 of 1 row" in text for text in texts(failures(failing(12), "pytest", most=None))) == 12
+        sum(
+            "  MUST  not met in 1 of 1 row" in text for text in texts(format_failures(failing(12), "pytest", most=None))
+        )
+        == 12
     )
 
 
 def test_a_block_ends_with_the_rows_of_each_check() -> None:
     name = REQUIREMENTS[0]
-    rows = [check("sizes.x", f"r{number}", "fail", "m", name) for number in range(LISTED + 3)]
-    found = texts(failures([*rows, check("sizes.y", "", "fail", "m", name)], "pytest --target-url=http://h"))
+    rows = [check("sizes.x", f"r{number}", "fail", "m", name) for number in range(MAX_LISTED_ROWS + 3)]
+    found = texts(format_failures([*rows, check("sizes.y", "", "fail", "m", name)], "pytest --target-url=http://h"))
     assert f"      Rerun     pytest --target-url=http://h -k {name}" in found
     assert found[-3:-1] == ["      Rows      sizes.x: r0, r1, r2, r3, r4, r5 and 3 more", "                sizes.y"]
 
 
 def test_what_to_fix_first_is_told_in_a_line_each() -> None:
-    found = texts(fix_first(failing(7)))
+    found = texts(format_fix_first(failing(7)))
     assert [text.split()[0] for text in found] == ["1.", "2.", "3.", "4.", "5."]
     assert all(text.endswith(f"expected a, got {text.split()[1]}") for text in found)
-    assert texts(fix_first([])) == []
+    assert texts(format_fix_first([])) == []
 
 
 def test_what_is_blocked_is_told_by_its_reason() -> None:
     blocked = [
         check(name, row, "blocked", "they are wrong, too") for name, row in (("a.x", "1"), ("a.x", "2"), ("a.y", "1"))
     ]
-    assert texts(stuck(blocked)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are wrong, too"]
+    assert texts(format_stuck(blocked)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are wrong, too"]
     gone = check("a.z", "", "error", "the target is gone", reason={"kind": "target_lost", "subject": "s"})
-    assert texts(stuck([gone])) == []
+    assert texts(format_stuck([gone])) == []
 
 
 def test_advice_is_told_by_requirement() -> None:
     rows = [check("sizes.x", row, "advisory", "expected a, got b", "BIN-BODY-LONG") for row in ("r1", "r2")]
-    found = texts(advice(rows))
+    found = texts(format_advice(rows))
     assert found[0].startswith("BIN-BODY-LONG  ")
     assert found[-1] == "      Rows      sizes.x: r1, r2"
 

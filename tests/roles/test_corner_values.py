@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from conformance.checks.support.binary_sides import in_one_order
+from conformance.checks.support.binary_sides import make_symmetric_inputs
 from conformance.roles.corner_values import (
     BINARY_ONLY_CORNERS,
+    BYTE_STRINGS,
     FLOAT_CORNERS,
     INTEGER_CORNERS,
-    OCTETS,
     PALINDROMES,
     TEXTS,
-    all_corners,
-    bits_of,
-    corner_tensor,
+    get_all_corners,
+    get_bit_groups,
+    make_corner_tensor,
 )
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
@@ -29,7 +29,7 @@ FLOATS = ("FP16", "BF16", "FP32", "FP64")
 @pytest.mark.parametrize("datatype", INTEGERS)
 def test_integer_corners_reach_both_limits(datatype: str) -> None:
     limits = np.iinfo(DATATYPES[datatype].dtype)
-    corners = all_corners(datatype).tolist()
+    corners = get_all_corners(datatype).tolist()
     assert (min(corners), max(corners)) == (limits.min, limits.max)
 
 
@@ -40,7 +40,7 @@ def test_a_double_loses_a_corner(datatype: str) -> None:
 
 @pytest.mark.parametrize("datatype", FLOATS)
 def test_values_for_json_are_finite_and_not_zero(datatype: str) -> None:
-    values = all_corners(datatype, json=True).astype(np.float64)
+    values = get_all_corners(datatype, json=True).astype(np.float64)
     assert np.isfinite(values).all()
     assert (values != 0).all()
 
@@ -57,12 +57,12 @@ def test_values_for_json_are_finite_and_not_zero(datatype: str) -> None:
     ],
 )
 def test_a_group_is_these_bytes(datatype: str, group: str, text: str) -> None:
-    assert bytes(corner_tensor("T", datatype, group).to_bytes()) == bytes.fromhex(text)
+    assert bytes(make_corner_tensor("T", datatype, group).to_bytes()) == bytes.fromhex(text)
 
 
 @pytest.mark.parametrize("datatype", FLOATS)
 def test_subnormals_are_below_the_smallest_normal(datatype: str) -> None:
-    values = corner_tensor("T", datatype, "subnormal").array.astype(np.float64)
+    values = make_corner_tensor("T", datatype, "subnormal").array.astype(np.float64)
     smallest = {"FP16": 2.0**-14, "BF16": 2.0**-126, "FP32": 2.0**-126, "FP64": 2.0**-1022}[datatype]
     assert ((np.abs(values) < smallest) & (values != 0)).all()
 
@@ -71,7 +71,7 @@ def test_subnormals_are_below_the_smallest_normal(datatype: str) -> None:
 def test_nan_group_is_nan(datatype: str) -> None:
     width = DATATYPES[datatype].size or 0
     mantissa = {"FP16": 10, "BF16": 7, "FP32": 23, "FP64": 52}[datatype]
-    for bits in bits_of(datatype)["nan"]:
+    for bits in get_bit_groups(datatype)["nan"]:
         exponent = bits >> mantissa & (1 << (8 * width - 1 - mantissa)) - 1
         assert exponent == (1 << (8 * width - 1 - mantissa)) - 1
         assert bits & (1 << mantissa) - 1
@@ -79,7 +79,7 @@ def test_nan_group_is_nan(datatype: str) -> None:
 
 @pytest.mark.parametrize("datatype", ["FP32", "FP64"])
 def test_extremes_reach_the_largest_and_the_smallest_number(datatype: str) -> None:
-    values = corner_tensor("T", datatype, "extremes").array
+    values = make_corner_tensor("T", datatype, "extremes").array
     limits = np.finfo(values.dtype)
     assert limits.max in values
     assert limits.min in values
@@ -93,7 +93,7 @@ def test_groups_with_and_without_json_have_different_names() -> None:
 def test_texts_are_utf8_and_octets_are_not() -> None:
     for elements in TEXTS.values():
         assert [element.decode().encode() for element in elements] == list(elements)
-    for group, elements in OCTETS.items():
+    for group, elements in BYTE_STRINGS.items():
         assert any(element.decode("utf-8", "replace").encode() != element for element in elements), group
 
 
@@ -110,6 +110,6 @@ def test_palindromes_read_the_same_from_either_end(datatype: str) -> None:
 
 
 def test_inputs_in_one_order_are_finite() -> None:
-    for tensor in in_one_order(Model(load_roles()["multi"], "multi")):
+    for tensor in make_symmetric_inputs(Model(load_roles()["multi"], "multi")):
         if tensor.datatype == "FP32":
             assert all(math.isfinite(value) for value in tensor.array.tolist())

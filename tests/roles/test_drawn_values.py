@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from conformance.checks.support.exploring import explore
-from conformance.expect.unmet import Unmet
-from conformance.roles.drawn_values import MAX_ELEMENTS, MAX_STRINGS, byte_strings, shapes, tensors
+from conformance.expect.unmet import UnmetError
+from conformance.roles.tensor_strategies import MAX_ELEMENTS, MAX_STRINGS, byte_strings, shapes, tensors
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor, decode
 
@@ -103,9 +103,9 @@ def test_strings_that_are_not_utf8_are_drawn_unless_json_is_to_carry_them() -> N
 def test_exploring_raises_the_plain_unmet_of_the_smallest_example() -> None:
     def small(number: int) -> None:
         if number > 10:
-            raise Unmet("at most 10", str(number))
+            raise UnmetError("at most 10", str(number))
 
-    with pytest.raises(Unmet, match="got 11"):
+    with pytest.raises(UnmetError, match="got 11"):
         explore(st.integers(0, 1000), small)
 
 
@@ -115,7 +115,7 @@ def test_exploring_raises_unmet_when_the_same_example_fails_only_once() -> None:
     def moody(number: int) -> None:
         if not failed:
             failed.append(number)
-            raise Unmet("an answer", "none")
+            raise UnmetError("an answer", "none")
 
-    with pytest.raises(Unmet, match="got none"):
+    with pytest.raises(UnmetError, match="got none"):
         explore(st.integers(), moody)

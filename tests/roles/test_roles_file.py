@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from conformance.terms import data
+from conformance.spec import data_files
 
-ROLES: Mapping[str, Any] = data.toml("roles/roles.toml")
+ROLES: Mapping[str, Any] = data_files.load_toml("roles/roles.toml")
 
 # Open Inference Protocol, REST, "Tensor Data Types"; BF16 is Triton's.
 NATIVE_SIZE = {
@@ -34,7 +34,9 @@ NATIVE_SIZE = {
 
 
 def _schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((data.folder("schemas") / "roles.schema.json").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = json.loads(
+        (data_files.find_folder("schemas") / "roles.schema.json").read_text(encoding="utf-8")
+    )
     return loaded
 
 

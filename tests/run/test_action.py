@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.scripts import free_port, run, write_program
+from tests.support.scripts import find_free_port, run, write_program
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ class Runner:
 
 
 def test_the_action_judges_a_server_that_it_starts_and_stops(tmp_path: Path) -> None:
-    port = free_port()
+    port = find_free_port()
     (tmp_path / "baseline.toml").touch()
     url = f"http://127.0.0.1:{port}"
     runner = Runner(tmp_path, url=url, command="echo up; exec ./serve", baseline="baseline.toml", arguments=QUICK)
@@ -111,7 +111,7 @@ def test_a_run_without_a_report_is_incomplete(tmp_path: Path) -> None:
 def test_a_server_that_does_not_start_is_shown_with_its_last_lines(
     tmp_path: Path, command: str, seconds: str, why: str
 ) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{find_free_port()}"
     runner = Runner(tmp_path, url=url, command=command, ready_timeout=seconds)
     assert runner.run() == 1
     assert "no such model" in runner.said
@@ -134,7 +134,7 @@ def gitlab(folder: Path, **variables: str) -> Any:
 
 
 def test_the_job_of_gitlab(tmp_path: Path) -> None:
-    port = free_port()
+    port = find_free_port()
     (tmp_path / "b.toml").touch()
     started = {"OIP_TARGET_URL": f"http://127.0.0.1:{port}", "CONFORMANCE_SERVER": "exec ./serve", "PORT": port}
     asked = {"CONFORMANCE_ARGUMENTS": QUICK.replace("\n", " "), "CONFORMANCE_BASELINE": "b.toml"}
@@ -146,7 +146,7 @@ def test_the_job_of_gitlab(tmp_path: Path) -> None:
 
 
 def test_the_job_of_gitlab_shows_why_a_server_does_not_start(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{find_free_port()}"
     started = {"OIP_TARGET_URL": url, "CONFORMANCE_SERVER": "echo no such model", "CONFORMANCE_READY_SECONDS": "1"}
     done = gitlab(tmp_path, **started)
     assert done.returncode == 1

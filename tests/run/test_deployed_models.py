@@ -12,16 +12,16 @@ import pytest
 
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
-from conformance.roles.guessed_inputs import Given, GivenTensor
-from conformance.terms.extensions import EXTENSIONS
-from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
+from conformance.roles.guessed_inputs import UserInputs, UserTensor
+from conformance.spec.extensions import EXTENSIONS
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from reference_server.models import Model
-from tests.support import odd_models, renamed_server
-from tests.support.servers import JsonOnly, bundled, judge, serving
-from tests.support.valid_reports import valid_report
+from tests.support import renamed_server, unusual_models
+from tests.support.servers import JsonOnly, judge, run_bundled, serve
+from tests.support.valid_reports import read_valid_report
 
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 # Models of all kinds, and some of the requirements that each is judged by: several inputs and outputs, strings,
@@ -42,22 +42,28 @@ ROLES = {
 }
 WALKED = {"OIP-OUTPUTS-LISTED", "CLS-BATCH"}  # which the walk tells best on a deployed model
 ODD_ONES = (
-    *(odd_models.COUNTER, odd_models.BY_PLACE, odd_models.NAN, odd_models.OCTETS, odd_models.SMALL_TABLE),
-    *(odd_models.STRUCTURED, odd_models.RARELY, odd_models.LAST_DIGIT),
+    *(
+        unusual_models.COUNTER,
+        unusual_models.BY_PLACE,
+        unusual_models.NAN,
+        unusual_models.OCTETS,
+        unusual_models.SMALL_TABLE,
+    ),
+    *(unusual_models.STRUCTURED, unusual_models.RARELY, unusual_models.LAST_DIGIT),
 )
 
 
 def judged(
     url: str,
     names: Sequence[str],
-    given: Mapping[str, Given] | None = None,
+    given: Mapping[str, UserInputs] | None = None,
     extensions: Sequence[str] = (),
     about: Sequence[str] = (),
 ) -> list[CheckResult]:
     """Return the results of a quick run on these models, or of every row about some requirements."""
     subjects = Subjects(tuple(names), with_roles=False)
     with Session(Target(Settings(url))) as session:
-        session.take_survey(extensions, subjects, given)
+        session.discover(extensions, subjects, given)
         rows = collected_rows("certify" if about else "quick", subjects=subjects)
         return [
             session.judge(check, row)
@@ -84,14 +90,14 @@ def reasons(results: list[CheckResult]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with odd_models.serving() as address:
+    with unusual_models.serve() as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def alone() -> Iterator[str]:
     """The URL of a server none of whose models fills a role by its name."""
-    with bundled(program=(str(renamed_server.__file__),)) as address:
+    with run_bundled(program=(str(renamed_server.__file__),)) as address:
         yield address
 
 
@@ -108,14 +114,14 @@ def test_a_right_model_fails_nothing_and_is_judged_by_what_fits(name: str, judge
 
 @pytest.mark.parametrize("odd", ODD_ONES, ids=lambda odd: odd.name)
 def test_an_odd_model_fails_nothing(odd: Model) -> None:
-    with odd_models.serving(odd) as address:
+    with unusual_models.serve(odd) as address:
         results = judged(address, (odd.name,))
     assert bad(results) == []
     assert "OIP-MODEL-METADATA" in met(results)
 
 
 def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
-    with odd_models.serving(odd_models.NEVER) as address:
+    with unusual_models.serve(unusual_models.NEVER) as address:
         results = judged(address, ("never", "add_sub"), about=("OIP-ANSWER", "BIN-ORDER-I"))
     blocked = {r.message for r in results if r.outcome is Outcome.BLOCKED}
     assert blocked == {
@@ -127,8 +133,8 @@ def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
 
 
 def test_given_inputs_are_sent() -> None:
-    given = {"picky": {"X": GivenTensor((2,), [7.5, 8.25])}}
-    with odd_models.serving(odd_models.PICKY) as address:
+    given = {"picky": {"X": UserTensor((2,), [7.5, 8.25])}}
+    with unusual_models.serve(unusual_models.PICKY) as address:
         assert len(bad(judged(address, ("picky",), about=("OIP-ISOLATION",)))) > 3
         results = judged(address, ("picky",), given)
     assert bad(results) == []
@@ -180,7 +186,7 @@ def test_given_inputs_are_sent() -> None:
     ],
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
-    with odd_models.serving(fault=fault) as address:
+    with unusual_models.serve(fault=fault) as address:
         results = judged(address, (name,), extensions=EXTENSIONS, about=(requirement or "BIN-ORDER-I",))
     missed = {r.failure.requirement for r in results if r.failure and r.outcome in (Outcome.FAIL, Outcome.ADVISORY)}
     assert requirement in missed if requirement else missed == set()
@@ -188,7 +194,7 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
 
 
 def test_one_fault_is_one_failure() -> None:
-    with odd_models.serving(fault="binary-outputs-in-reverse") as address:
+    with unusual_models.serve(fault="binary-outputs-in-reverse") as address:
         about = ("BIN-ORDER-O", "BIN-OUTPUT-TRUE", "BIN-SIZE-O", "BIN-HEADER-O")
         results = judged(address, ("multi",), about=about)
     assert {r.failure.requirement for r in results if r.failure} == {"BIN-ORDER-O"}
@@ -202,9 +208,9 @@ def test_one_fault_is_one_failure() -> None:
     ],
     ids=("an-output-too-many", "another-datatype"),
 )
-def test_metadata_that_lie_are_seen(outputs: odd_models.Specs, requirement: str, url: str) -> None:
-    described = odd_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
-    with odd_models.described_as(described):
+def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: str, url: str) -> None:
+    described = unusual_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
+    with unusual_models.describe_as(described):
         results = judged(url, ("add_sub",))
     assert {r.failure.requirement for r in results if r.failure} == {requirement}
     assert "BIN-ORDER-I" in met(results)
@@ -221,7 +227,7 @@ def test_a_whole_run_on_a_model_is_partial(tmp_path: Path, alone: str) -> None:
     lines = run.stdout.splitlines()
     assert "models      prod-add_sub: x.B INT32 [3], x.A INT32 [3] -> y.SUM, y.DIFFERENCE" in lines
     assert not [line for line in lines if line.startswith("roles")]
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     assert (report["verdict"], report["footer"]["complete"]) == ("partial", True)
     passed = {check["row"].partition("@")[2] for check in report["rows"] if check["outcome"] == "pass"}
     assert passed == {"", "prod-add_sub"}
@@ -235,7 +241,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, alone: str) -> None
         few = ("-k", "ordering or classification", "--conformance-profile=quick")
         names = ("--target-model=prod-scores", "--target-model=prod-add_sub", "--target-model=prod-scores", *few)
         judge(tmp_path, f"--target-url={alone}", *names, f"--conformance-report={name}.json", "-q", *workers)
-    one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
+    one, two = (read_valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("check", "row", "outcome", "message", "observation", "exchanges")
     assert [[c[k] for k in keys] for c in one["rows"]] == [[c[k] for k in keys] for c in two["rows"]]
     assert one["verdict"] == two["verdict"] == "narrowed"
@@ -254,7 +260,7 @@ def test_without_a_model_no_row_of_one_is_collected() -> None:
 
 
 def test_failures_are_shown_and_can_be_run_again(tmp_path: Path) -> None:
-    with odd_models.serving(fault="outputs-written-big-endian") as address:
+    with unusual_models.serve(fault="outputs-written-big-endian") as address:
         few = ("--target-model=identity_int32", "-k", "BIN-SAME-AS-JSON-O")
         run = judge(tmp_path, f"--target-url={address}", *few)
         rerun, *_ = [line.split(maxsplit=1)[1] for line in run.stdout.splitlines() if "Rerun" in line]
@@ -264,7 +270,7 @@ def test_failures_are_shown_and_can_be_run_again(tmp_path: Path) -> None:
     assert rerun.endswith("-k BIN-SAME-AS-JSON-O")
 
 
-class Described(JsonOnly):
+class DescribedServer(JsonOnly):
     """A JSON-only server with metadata that say what to send."""
 
     def _answer(self, status: int, document: dict[str, Any]) -> None:
@@ -277,8 +283,8 @@ class Described(JsonOnly):
 @pytest.mark.parametrize(
     ("handler", "model", "sentence"),
     [
-        (Described, "identity_int32", "{url} offers none of the extensions (binary_tensor_data: "),
-        (Described, "nobody", '{url} serves no model nobody: HTTP 404: {{"error": "unknown"}}'),
+        (DescribedServer, "identity_int32", "{url} offers none of the extensions (binary_tensor_data: "),
+        (DescribedServer, "nobody", '{url} serves no model nobody: HTTP 404: {{"error": "unknown"}}'),
         (
             JsonOnly,
             "identity_int32",
@@ -289,14 +295,14 @@ class Described(JsonOnly):
 def test_nothing_to_judge_is_one_sentence_and_status_6(
     tmp_path: Path, handler: type[BaseHTTPRequestHandler], model: str, sentence: str
 ) -> None:
-    with serving(handler) as address:
+    with serve(handler) as address:
         run = judge(tmp_path, f"--target-url={address}", "--target-model", model, "-n", "2")
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: {sentence.format(url=address)}")
 
 
 def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
-    with odd_models.serving(odd_models.NEVER) as address:
+    with unusual_models.serve(unusual_models.NEVER) as address:
         run = judge(tmp_path, f"--target-url={address}", "--target-model=never")
     assert run.returncode == 6
     assert run.stdout.count("\nblocked  ") == 1
@@ -304,7 +310,7 @@ def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
 
 
 def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
-    with odd_models.serving(odd_models.PICKY) as address:
+    with unusual_models.serve(unusual_models.PICKY) as address:
         file = f'url = "{address}"\n[models.picky.inputs.X]\nshape = [2]\ndata = [7.5, 8.25]\n'
         (tmp_path / "t.toml").write_text(file)
         run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", "-n", "2")

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from tests.support import programs
-from tests.support.scripts import free_port, run
+from tests.support.scripts import find_free_port, run
 from tests.support.servers import ONE_MODEL
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -50,7 +50,7 @@ def test_the_entries_of_a_baseline_are_read(tmp_path: Path, lone: str) -> None:
 def test_the_steps_of_the_workflow(tmp_path: Path) -> None:
     workflow = yaml.safe_load(blocks("ci.md", "yaml")[-1])
     steps = [step["run"] for step in workflow["jobs"]["conformance"]["steps"] if "run" in step]
-    port = free_port()
+    port = find_free_port()
     (tmp_path / "baseline.toml").write_text("")
     script = "\n".join(steps).replace("8000", port).replace("pytest ", QUICKLY)
     done = run(tmp_path, script, background=True, PORT=port)
@@ -77,14 +77,14 @@ def started(command: str, port: str) -> Iterator[None]:
     words = shlex.split(command.replace("8000", port))
     assert words[:2] == ["oip-conformance", "serve"]
     program = [sys.executable, "-m", "reference_server", *words[2:], ONE_MODEL]
-    with programs.started(program) as process:
-        programs.next_line(process)
+    with programs.start_program(program) as process:
+        programs.read_line(process)
         yield
 
 
 def test_the_tutorial_of_servers(tmp_path: Path) -> None:
     _, wrong, doctor, judge, explain, right, replay = blocks("tutorials/server.md", "sh")
-    port = free_port()
+    port = find_free_port()
     doctor, judge, replay = (text.replace("8000", port) for text in (doctor, judge, replay))
     with started(wrong, port):
         assert run(tmp_path, doctor).returncode == 0
@@ -101,7 +101,7 @@ def test_the_tutorial_of_servers(tmp_path: Path) -> None:
 
 def test_the_tutorial_of_the_gate(tmp_path: Path) -> None:
     serve, write, look, gate, history = blocks("tutorials/ci.md", "sh")
-    port = free_port()
+    port = find_free_port()
     write, gate = (text.replace("8000", port).replace("pytest ", QUICKLY) for text in (write, gate))
     with started(serve, port):
         assert run(tmp_path, write).returncode == 0

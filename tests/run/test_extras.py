@@ -15,8 +15,8 @@ import conformance
 from conformance.certification import rejudge
 from conformance.certification.manifest import Manifest
 from conformance.commands.main import main
-from conformance.terms import extras
-from tests.support.certifying import WHO
+from conformance.spec import extras
+from tests.support.certify_runs import LABEL_OPTIONS
 
 ROOT = Path(__file__).parents[2]
 # Extra -> what its packages are imported as; that none is there is what these tests pretend.
@@ -85,9 +85,17 @@ def test_what_imports_the_packages_of_an_extra_is_loaded_where_they_are_needed_a
 @pytest.mark.parametrize(
     ("arguments", "option", "extra"),
     [
-        (("certify", "--target-url=http://127.0.0.1:9", *WHO, "-o", "c", "--sign=key.pem"), "--sign", "signing"),
-        (("certify", "--target-url=http://127.0.0.1:9", *WHO, "-o", "c"), "a certification", "signing"),
-        (("certify", "--target-grpc=127.0.0.1:9", "--target-url=http://x", *WHO, "-o", "c"), "--target-grpc", "grpc"),
+        (
+            ("certify", "--target-url=http://127.0.0.1:9", *LABEL_OPTIONS, "-o", "c", "--sign=key.pem"),
+            "--sign",
+            "signing",
+        ),
+        (("certify", "--target-url=http://127.0.0.1:9", *LABEL_OPTIONS, "-o", "c"), "a certification", "signing"),
+        (
+            ("certify", "--target-grpc=127.0.0.1:9", "--target-url=http://x", *LABEL_OPTIONS, "-o", "c"),
+            "--target-grpc",
+            "grpc",
+        ),
         (("verify", ".", "--key=key.pem"), "--key", "signing"),
         (("client", "watch", "--grpc-port=0"), "--grpc-port", "grpc"),
         (("client", "watch", "--upstream-grpc=127.0.0.1:9"), "--upstream-grpc", "grpc"),
@@ -122,4 +130,4 @@ def test_a_folder_that_cannot_be_verified_here_is_not_refused() -> None:
     made = SimpleNamespace(url="http://x", grpc="grpc://x:1", times=(now, now))
     report = {"target": {"url": "http://x"}, "started": now.isoformat(), "finished": now.isoformat()}
     with pytest.raises(extras.MissingExtraError, match="recording of calls over gRPC needs the extra grpc"):
-        list(rejudge.differences(made, report, MADE))  # type: ignore[arg-type]
+        list(rejudge.find_differences(made, report, MADE))  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers import ONE_MODEL, bundled, judge
-from tests.support.valid_reports import valid_report
+from tests.support.servers import ONE_MODEL, judge, run_bundled
+from tests.support.valid_reports import read_valid_report
 
 FAULT = "binary-outputs-in-reverse"
 SELECTION = ("-k", "response_follows_its_json")
@@ -17,12 +17,12 @@ SELECTION = ("-k", "response_follows_its_json")
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[str]:
-    with bundled("--fault", FAULT, ONE_MODEL) as url:
+    with run_bundled("--fault", FAULT, ONE_MODEL) as url:
         yield url
 
 
 def report_of(folder: Path) -> dict[str, Any]:
-    return valid_report(folder / "r.json")
+    return read_valid_report(folder / "r.json")
 
 
 # A run on one role is as whole as one on all, and takes a few seconds.
@@ -87,7 +87,7 @@ def test_a_requirement_is_known_as_a_whole_until_it_is_met(tmp_path: Path, fault
 
 
 def test_advice_is_gated_where_the_baseline_says_so(tmp_path: Path) -> None:
-    with bundled("--fault", "header-of-zero-without-binary-data", ONE_MODEL) as url:
+    with run_bundled("--fault", "header-of-zero-without-binary-data", ONE_MODEL) as url:
         for text, status in (("", 0), ("advice = true\n", 1)):
             (tmp_path / "b.toml").write_text(text)
             assert judge(tmp_path, f"--target-url={url}", *WHOLE).returncode == status

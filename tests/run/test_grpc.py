@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.terms import ledger
-from conformance.terms.tally import of_report
+from conformance.spec import ledger
+from conformance.spec.tally import tally_report
 from conformance.transport.reference import ReferenceServer
-from tests.support.programs import next_line, started
-from tests.support.recordings import log_of
-from tests.support.servers import JsonOnly, judge, judge_afresh, serving
-from tests.support.valid_reports import valid_report
+from tests.support.programs import read_line, start_program
+from tests.support.run_archives import read_log
+from tests.support.servers import JsonOnly, judge, judge_afresh, serve
+from tests.support.valid_reports import read_valid_report
 
-MUSTS = [entry.id for entry in ledger.of_party(ledger.Party.SERVER) if entry.level == "MUST"]
-OVER_GRPC = [name for name in MUSTS if ledger.requirement(name).area == "grpc"]
+MUSTS = [entry.id for entry in ledger.load_for_party(ledger.Party.SERVER) if entry.level == "MUST"]
+OVER_GRPC = [name for name in MUSTS if ledger.get_requirement(name).area == "grpc"]
 INSTALL = "pip install 'oip-conformance[grpc]'"
 
 
@@ -45,8 +45,8 @@ def without_the_extra(tmp_path: Path) -> str:
 def faulty(name: str) -> Iterator[tuple[str, str]]:
     """Serve with a fault; yields the URL and host:port of gRPC."""
     program = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", "--fault", name]
-    with started(program) as process:
-        yield next_line(process), next_line(process).removeprefix("grpc ")
+    with start_program(program) as process:
+        yield read_line(process), read_line(process).removeprefix("grpc ")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     assert run.returncode == 0, run.stdout[-2000:]
     both = len([name for name in OVER_GRPC if name.endswith("-SAME-AS-HTTP")])
     met = len(OVER_GRPC) - both
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     left_out = f"{report['coverage']['left_out']} rows left out by the profile quick; {both} not applicable"
     last = f"grpc://{reference.grpc} is partial: {met} of {met} MUSTs met, none failed, {left_out}"
     assert run.stdout.splitlines()[-1] == last
@@ -79,11 +79,11 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
 
 def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Path, reference: ReferenceServer) -> None:
     (tmp_path / "t.toml").write_text('[roles]\nidentity_int32 = "identity_int32"\n')
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         options = (f"--target-url={url}", f"--target-grpc={reference.grpc}", "--target-config=t.toml")
         run = judge(tmp_path, *options, "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout[-2000:]
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     assert (report["target"]["url"], report["target"]["grpc"]) == (url, f"grpc://{reference.grpc}")
     over_http = [check for check in report["rows"] if check["area"] != "grpc"]
     assert {check["outcome"] for check in over_http} == {"not_applicable"}
@@ -99,8 +99,8 @@ def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceSe
     run = judge_afresh(tmp_path, *options, PYTHONPATH=without_the_extra)
     assert run.returncode == 0, run.stdout
     assert "gRPC" not in run.stdout
-    report = valid_report(tmp_path / "r.json")
-    assert of_report(report).applying == len(MUSTS) - len(OVER_GRPC)
+    report = read_valid_report(tmp_path / "r.json")
+    assert tally_report(report).applying == len(MUSTS) - len(OVER_GRPC)
     assert not report["extensions"]["classification_grpc"]["offered"]
 
 
@@ -126,7 +126,7 @@ def test_the_address_from_elsewhere(tmp_path: Path, reference: ReferenceServer, 
 def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: ReferenceServer) -> None:
     options = (f"--target-grpc={reference.grpc}", "--target-header=Authorization: Bearer tok-in-header")
     judge(tmp_path, *options, "-k", "id_is", "--conformance-evidence=e", "--conformance-report=r.json")
-    entries = log_of(tmp_path / "e/run.har.xz")["entries"]
+    entries = read_log(tmp_path / "e/run.har.xz")["entries"]
     assert {"name": "Authorization", "value": "..."} in entries[0]["request"]["headers"]
     assert b"tok-in" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
@@ -234,7 +234,7 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
         replayed = subprocess.run(replay, capture_output=True, text=True, check=False)
     again = judge(tmp_path, "--target-replay=e/run.har.xz", *options, "--conformance-report=b.json")
     assert (live.returncode, again.returncode) == (1, 1), again.stdout
-    one, two = (valid_report(tmp_path / f"{name}.json")["rows"] for name in "ab")
+    one, two = (read_valid_report(tmp_path / f"{name}.json")["rows"] for name in "ab")
     keys = ("check", "row", "outcome", "message", "observation")
     assert [[row[key] for key in keys] for row in one] == [[row[key] for key in keys] for row in two]
     assert (
@@ -252,7 +252,7 @@ def test_a_recording_has_calls_as_bytes(tmp_path: Path, reference: ReferenceServ
     again = judge(tmp_path, "--target-replay=e/run.har.xz", "-k", "grpc.impossible-calls")
     assert again.returncode == 0, again.stdout
     assert "7 passed" in again.stdout
-    log = log_of(tmp_path / "e/run.har.xz")
+    log = read_log(tmp_path / "e/run.har.xz")
     assert log["_grpc"] == f"grpc://{reference.grpc}"
     (entry,) = [e for e in log["entries"] if e["_scope"].endswith("[unknown-model]") and e["_call"] == 0]
     assert entry["request"]["url"] == f"grpc://{reference.grpc}/inference.GRPCInferenceService/ModelInfer"

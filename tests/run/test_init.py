@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.api.serving import serving as serving_app
+from conformance.api.serving import serve_app as serving_app
 from conformance.roles import roles
 from conformance.transport import config
-from tests.support import particular_app
+from tests.support import fussy_app
 from tests.support.renamed_server import IN, MODEL, OUT
-from tests.support.servers import JsonOnly, command, judge, serving
+from tests.support.servers import JsonOnly, judge, run_command, serve
 
 
 def test_the_template_is_a_file_that_can_be_used(tmp_path: Path) -> None:
-    done = command(tmp_path, "init", "-o", "t.toml")
+    done = run_command(tmp_path, "init", "-o", "t.toml")
     assert done.stdout == "wrote t.toml: pytest --target-config=t.toml\n"
     text = (tmp_path / "t.toml").read_text()
     assert config.load(tmp_path / "t.toml").url == "http://host:8000"
@@ -32,7 +32,7 @@ def test_the_template_is_a_file_that_can_be_used(tmp_path: Path) -> None:
 
 
 def test_models_of_the_roles_own_names_fill_them(tmp_path: Path, reference: str) -> None:
-    command(tmp_path, "init", "--target-url", reference, "-o", "t.toml")
+    run_command(tmp_path, "init", "--target-url", reference, "-o", "t.toml")
     found = config.load(tmp_path / "t.toml")
     assert {role: placement.model for role, placement in (found.roles or {}).items()} == {r: r for r in roles.load()}
     assert "offered here: binary_tensor_data, raw, classification" in (tmp_path / "t.toml").read_text()
@@ -40,7 +40,7 @@ def test_models_of_the_roles_own_names_fill_them(tmp_path: Path, reference: str)
 
 def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, renamed: str) -> None:
     names = [f"--target-model={MODEL}{role}" for role in roles.load()]
-    command(tmp_path, "init", "--target-url", renamed, *names, "-o", "t.toml")
+    run_command(tmp_path, "init", "--target-url", renamed, *names, "-o", "t.toml")
     found = config.load(tmp_path / "t.toml").roles or {}
     assert set(found) == set(roles.load())
     assert found["multi"].names.inputs["IN_BOOL"] == f"{IN}IN_BOOL"
@@ -52,7 +52,9 @@ def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, rename
 
 
 def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None:
-    done = command(tmp_path, "init", "--target-url", renamed, f"--target-model={MODEL}emit", "--target-model=not-there")
+    done = run_command(
+        tmp_path, "init", "--target-url", renamed, f"--target-model={MODEL}emit", "--target-model=not-there"
+    )
     assert 'emit = { model = "prod-emit", inputs = { COUNTS = "x.COUNTS" }' in done.stdout
     assert "# 1 of 57 roles are filled" in done.stdout
     assert "\n[models.not-there]  # unknown tensors\n" in done.stdout
@@ -60,8 +62,8 @@ def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None
 
 
 def test_a_server_of_one_model(tmp_path: Path) -> None:
-    with serving(JsonOnly) as url:
-        done = command(tmp_path, "init", "--target-url", url)
+    with serve(JsonOnly) as url:
+        done = run_command(tmp_path, "init", "--target-url", url)
     assert tomllib.loads(done.stdout)["roles"] == {"identity_int32": "identity_int32"}
     assert "offered here: none" in done.stdout
 
@@ -72,7 +74,7 @@ def test_a_server_of_one_model(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def particular() -> Iterator[str]:
     """The URL of models that take particular inputs alone."""
-    with serving_app(particular_app.app) as url:
+    with serving_app(fussy_app.app) as url:
         yield url
 
 
@@ -83,7 +85,7 @@ def asked(text: str, model: str) -> list[str]:
 
 
 def test_the_missing_lines_are_asked_for_and_no_others(tmp_path: Path, particular: str) -> None:
-    done = command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
+    done = run_command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
     text = (tmp_path / "t.toml").read_text()
     assert done.stdout == "wrote t.toml; say there what special, custom take, then pytest --target-config=t.toml\n"
     assert asked(text, "special") == [
@@ -106,12 +108,12 @@ def test_the_missing_lines_are_asked_for_and_no_others(tmp_path: Path, particula
 
 
 def test_the_file_with_these_lines_filled_in_is_judged(tmp_path: Path, particular: str) -> None:
-    command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
+    run_command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
     text = (tmp_path / "t.toml").read_text()
     whole = ("--target-config=t.toml", "--target-extension=protocol", "--conformance-profile=quick")
     options = (*whole, "--conformance-report=r.json")
     unfilled = judge(tmp_path, *options)
-    (tmp_path / "t.toml").write_text(text + particular_app.FILLED_IN)
+    (tmp_path / "t.toml").write_text(text + fussy_app.FILLED_IN_TABLES)
     run = judge(tmp_path, *options)
     assert (unfilled.returncode, run.returncode) == (6, 0), run.stdout[-2000:]
     passed = {row["row"] for row in json.loads((tmp_path / "r.json").read_text())["rows"] if row["outcome"] == "pass"}
@@ -129,7 +131,7 @@ def test_the_file_with_these_lines_filled_in_is_judged(tmp_path: Path, particula
 )
 def test_errors_are_one_line(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "there.toml").touch()
-    done = command(tmp_path, "init", *arguments)
+    done = run_command(tmp_path, "init", *arguments)
     assert done.returncode == 2
     assert f"oip-conformance: error: {message}" in done.stderr
     assert "Traceback" not in done.stderr

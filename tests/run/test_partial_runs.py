@@ -10,9 +10,9 @@ from subprocess import CompletedProcess
 import pytest
 
 from conformance.report import formats
-from conformance.terms import ledger
-from tests.support.servers import bundled, judge
-from tests.support.valid_reports import valid_report
+from conformance.spec import ledger
+from tests.support.servers import judge, run_bundled
+from tests.support.valid_reports import read_valid_report
 
 FEW = '[roles]\nidentity_int32 = "identity_int32"\nmulti = "multi"\nscores_labelled = "scores_labelled"\n'
 LAST = re.compile(
@@ -42,13 +42,13 @@ def test_the_last_line_says_how_much_and_what_is_missing(partial: tuple[Path, Co
     met, of, unjudged, more = (int(found[group]) for group in (1, 2, 3, 7))
     assert met + unjudged == of
     assert 0 < more <= unjudged
-    coverage = valid_report(folder / "r.json")["coverage"]
+    coverage = read_valid_report(folder / "r.json")["coverage"]
     assert [one["role"] for one in coverage["deploy"][:3]] == [found[4], found[5], found[6]]
     assert sum(len(one["musts"]) for one in coverage["deploy"][:3]) == more
 
 
 def test_the_report_says_of_each_must_what_would_judge_it(partial: tuple[Path, CompletedProcess[str]]) -> None:
-    report = valid_report(partial[0] / "r.json")
+    report = read_valid_report(partial[0] / "r.json")
     entries = {entry["id"]: entry for entry in report["requirements"]}
     for name in report["coverage"]["unjudged"]:
         assert (entries[name]["level"], entries[name]["verdict"]) == ("MUST", "not_applicable")
@@ -64,7 +64,7 @@ def test_the_report_says_of_each_must_what_would_judge_it(partial: tuple[Path, C
 def test_pages_say_so_and_name_the_models(partial: tuple[Path, CompletedProcess[str]], suffix: str) -> None:
     folder, _ = partial
     page = (folder / f"r{suffix}").read_text()
-    report = valid_report(folder / "r.json")
+    report = read_valid_report(folder / "r.json")
     assert "is partial" in page
     assert "conformant" not in re.sub(r"nonconformant|<style>.*?</style>", "", page, flags=re.DOTALL)
     for reason in report["why"]:
@@ -109,7 +109,7 @@ def test_a_gate_may_ask_for_more(tmp_path: Path, small: str, arguments: tuple[st
 
 
 def test_what_fails_is_nonconformant_however_little_was_judged(tmp_path: Path) -> None:
-    with bundled("--fault=binary-outputs-in-reverse", "--model=multi") as url:
+    with run_bundled("--fault=binary-outputs-in-reverse", "--model=multi") as url:
         (tmp_path / "t.toml").write_text(f'url = "{url}"\n[roles]\nmulti = "multi"\n')
         run = judge(tmp_path, "--target-config=t.toml", QUICK)
     assert run.returncode == 1
@@ -124,7 +124,7 @@ def test_the_profile_quick_is_partial_with_every_role(tmp_path: Path, reference:
         r" is partial: 116 of 117 MUSTs met, none failed, 1 not judged, \d+ rows left out by the profile quick$",
         run.stdout.rstrip(),
     )
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     (slow,) = (entry for entry in report["requirements"] if entry["id"] == "HTTP-SLOW-READER")
     assert slow["unjudged"]["why"] == ["left_out"]
     assert {entry["level"] for entry in report["requirements"]} == {str(level) for level in ledger.Level}

@@ -12,8 +12,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tests.support.servers import JsonOnly, bundled, judge, proxied, serving
-from tests.support.valid_reports import valid_report
+from tests.support.servers import JsonOnly, judge, run_bundled, run_proxy, serve
+from tests.support.valid_reports import read_valid_report
 
 ORDER = "response_follows_its_json"
 
@@ -36,7 +36,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, small: str) -> None
     for name, workers in (("one", []), ("two", ["-n", "2"])):
         wanted = ("-k", "ordering or state", "--conformance-profile=quick", f"--conformance-report={name}.json")
         judge(tmp_path, f"--target-url={small}", *wanted, "-q", *workers)
-    one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
+    one, two = (read_valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("check", "row", "outcome", "message", "observation", "exchanges")
     assert [[c[k] for k in keys] for c in one["rows"]] == [[c[k] for k in keys] for c in two["rows"]]
     assert (one["verdict"], one["requirements"]) == (two["verdict"], two["requirements"])
@@ -56,7 +56,7 @@ def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_that_it_was_narrowed
 ) -> None:
     folder, run = narrowed
     assert run.returncode == 0
-    report = valid_report(folder / "r.json")
+    report = read_valid_report(folder / "r.json")
     assert (report["verdict"], report["footer"]["complete"]) == ("narrowed", False)
     last = rf"http://127.0.0.1:\d+: narrowed run, {len(report['rows'])} of \d+ rows, none failed"
     assert re.fullmatch(last, run.stdout.splitlines()[-1])
@@ -77,7 +77,7 @@ def test_an_unreachable_target_is_one_line_and_status_6(tmp_path: Path) -> None:
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: cannot connect to {url}")
     assert (run.stdout + run.stderr).count("cannot connect") == 1
-    assert valid_report(tmp_path / "r.json")["verdict"] == "incomplete"
+    assert read_valid_report(tmp_path / "r.json")["verdict"] == "incomplete"
 
 
 def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, small: str) -> None:
@@ -87,7 +87,7 @@ def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, smal
     assert "extensions  protocol (asked for)" in run.stdout
     last = run.stdout.splitlines()[-1]
     assert last.startswith(f"{small} is partial in the protocol beneath the extensions: ")
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     assert report["options"]["extensions"] == ["protocol"]
     assert report["target"]["extensions_offered"] == []
     assert {name for name, entry in report["extensions"].items() if entry["offered"]} == {"protocol"}
@@ -96,7 +96,7 @@ def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, smal
 
 
 def test_a_json_only_server_is_one_line_and_status_6(tmp_path: Path) -> None:
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         run = judge(tmp_path, f"--target-url={url}")
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: {url} offers none of the extensions")
@@ -120,11 +120,11 @@ def test_collecting_only_judges_nothing(tmp_path: Path, reference: str) -> None:
 
 
 def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) -> None:
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         asked = ("--target-extension=binary_tensor_data", "-k", "metadata or headers or raw", "--target-timeout=1")
         run = judge(tmp_path, f"--target-url={url}", *asked, "--conformance-report=r.json")
     assert run.returncode == 1
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     asked_for, other = (report["extensions"][name] for name in ("binary_tensor_data", "raw"))
     assert (asked_for["offered"], asked_for["counts"]["fail"] > 0) == (True, True)
     assert (other["offered"], set(other["counts"])) == (False, {"not_applicable"})
@@ -132,11 +132,11 @@ def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) ->
 
 
 def test_a_target_that_dies_halfway_fails_once(tmp_path: Path, reference: str) -> None:
-    with proxied(reference, connections=400) as url:
+    with run_proxy(reference, connections=400) as url:
         options = ("--conformance-profile=quick", "--target-timeout=1", "--conformance-report=r.json")
         run = judge(tmp_path, f"--target-url={url}", *options)
     assert run.returncode == 1, run.stdout[-2000:]
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     outcomes = Counter(check["outcome"] for check in report["rows"])
     assert (outcomes["fail"], outcomes["pass"] > 100, outcomes["error"] > 100) == (1, True, True)
     (failed,) = [check for check in report["rows"] if check["outcome"] == "fail"]
@@ -152,7 +152,7 @@ SURVEY = "errors.nothing-breaks-in-the-survey"
 
 
 def ending(kind: str) -> AbstractContextManager[str]:
-    return bundled(kind, program=("-m", "tests.support.ending_server"))
+    return run_bundled(kind, program=("-m", "tests.support.ending_server"))
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
@@ -160,7 +160,7 @@ def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: 
     chosen = "classification or ordering"
     with ending('"classification":2') as url:
         run = judge(tmp_path, f"--target-url={url}", "-k", chosen, "--conformance-report=r.json", *workers)
-    failed = [check for check in valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"]
+    failed = [check for check in read_valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"]
     assert 1 <= len(failed) <= (2 if workers else 1), run.stdout[-2000:]
     assert run.returncode == 1
     named = {check["failure"]["requirement"] for check in failed}
@@ -175,7 +175,7 @@ def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> No
     with ending("raw:") as url:
         run = judge(tmp_path, f"--target-url={url}", "--conformance-report=r.json")
     assert run.returncode == 1
-    report = valid_report(tmp_path / "r.json")
+    report = read_valid_report(tmp_path / "r.json")
     assert [(check["check"], check["failure"]["requirement"]) for check in report["rows"]] == [
         (SURVEY, "OIP-ALIVE-LEGAL")
     ]
@@ -260,7 +260,7 @@ def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> Non
     for profile in ("quick", "certify", "explore"):
         arguments = (f"--conformance-profile={profile}", "--conformance-report=r.json", "--hypothesis-seed=7")
         run = judge(tmp_path, f"--target-url={reference}", "-k", "datatypes and int8", *arguments)
-        report = valid_report(tmp_path / "r.json")
+        report = read_valid_report(tmp_path / "r.json")
         assert {check["outcome"] for check in report["rows"]} == {"pass"}
         counts[profile] = (len(report["rows"]), report["seed"], "seed 7" in run.stdout)
     assert counts["quick"][0] < counts["certify"][0] < counts["explore"][0]
@@ -268,7 +268,7 @@ def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> Non
 
 
 def test_advice_fails_when_strict(tmp_path: Path) -> None:
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         asked = (f"--target-url={url}", "--target-extension=binary_tensor_data", "-k", "input_against_the_metadata")
         mild = judge(tmp_path, *asked)
         strict = judge(tmp_path, *asked, "--conformance-strict")
@@ -277,7 +277,7 @@ def test_advice_fails_when_strict(tmp_path: Path) -> None:
 
 
 def test_evidence_is_left_as_files(tmp_path: Path) -> None:
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         arguments = ("--target-extension=binary_tensor_data", "--conformance-evidence=evidence")
         run = judge(tmp_path, f"--target-url={url}", "-k", "octet_stream_request_is_accepted", *arguments)
     folder = tmp_path / "evidence/headers.octet-stream-request-is-accepted-json-outputs"

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers import FEW_MODELS, bundled, judge, judge_afresh
+from tests.support.servers import FEW_MODELS, judge, judge_afresh, run_bundled
 
 SELECTION = ("-k", "json_outputs_take_no_bytes or response_follows_its_json or request_follows_its_json")
 
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[str]:
-    with bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
+    with run_bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
         yield url
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.course import MOST
-from tests.support.recordings import archive_of, log_of
-from tests.support.servers import FEW_MODELS, JsonOnly, bundled, command, judge, proxied, serving
+from conformance.judging.reproduction import MAX_EARLIER_REQUESTS
+from tests.support.run_archives import expand_archive, read_log
+from tests.support.servers import FEW_MODELS, JsonOnly, judge, run_bundled, run_command, run_proxy, serve
 
 QUICK = "--conformance-profile=quick"
 
@@ -32,7 +32,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def entries(folder: Path) -> list[dict[str, Any]]:
     """Return the entries of a recording."""
-    found: list[dict[str, Any]] = log_of(folder / "run.har.xz")["entries"]
+    found: list[dict[str, Any]] = read_log(folder / "run.har.xz")["entries"]
     return found
 
 
@@ -54,7 +54,7 @@ def test_a_recording_is_judged_as_the_server_was(
 
 def test_failures_of_a_recording_are_those_of_the_server(tmp_path: Path) -> None:
     options = (QUICK, "-k", "state")
-    with bundled("--fault", "inputs-shared-by-requests-in-flight", *FEW_MODELS) as url:
+    with run_bundled("--fault", "inputs-shared-by-requests-in-flight", *FEW_MODELS) as url:
         live = judge(
             tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
         )
@@ -65,7 +65,7 @@ def test_failures_of_a_recording_are_those_of_the_server(tmp_path: Path) -> None
 
 def test_a_target_that_died_dies_in_the_recording(tmp_path: Path, small: str) -> None:
     options = (QUICK, "--target-timeout=1")
-    with proxied(small, connections=200) as url:
+    with run_proxy(small, connections=200) as url:
         live = judge(
             tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
         )
@@ -90,7 +90,7 @@ def test_other_options_than_those_of_the_recording_are_an_error(tmp_path: Path, 
     again = judge(tmp_path, f"--target-replay={recorded}", "-k", "state", QUICK, "--conformance-report=b.json")
     assert "error" in {row["outcome"] for row in rows(tmp_path / "b.json")} <= {"error", "not_applicable", "blocked"}
     assert "the recording has no call 0 of " in again.stdout
-    document = archive_of(recorded)
+    document = expand_archive(recorded)
     answers = [entry for entry in document["log"]["entries"] if entry["_scope"].startswith("headers.")]
     answers[0]["request"]["postData"]["text"] = "e30="
     (tmp_path / "changed.har").write_text(json.dumps(document))
@@ -123,7 +123,7 @@ def test_the_roles_of_a_recording_can_be_judged_without_its_models(tmp_path: Pat
 
 
 def test_an_archive_has_every_exchange_and_no_secret(recorded: Path, reference: str) -> None:
-    log = log_of(recorded)
+    log = read_log(recorded)
     assert (log["version"], log["creator"]["name"]) == ("1.2", "oip-conformance")
     assert log["entries"][0]["_scope"] == "survey"
     assert "tok-in" not in json.dumps(log)
@@ -161,7 +161,7 @@ def test_a_run_that_explores_cannot_be_judged_again(tmp_path: Path, recorded: Pa
 
 
 def test_both_programs_of_the_evidence_repeat_the_answer(tmp_path: Path) -> None:
-    with bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
+    with run_bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
         judge(tmp_path, f"--target-url={url}", "-k", "response_follows_its_json", "--conformance-evidence=e")
         folder = next((tmp_path / "e").glob("ordering.*"))
         answer = (folder / "response.bin").read_bytes()
@@ -175,18 +175,18 @@ def test_both_programs_of_the_evidence_repeat_the_answer(tmp_path: Path) -> None
 
 
 def test_a_failed_check_is_replayed_until_it_is_fixed(tmp_path: Path, reference: str) -> None:
-    with bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
+    with run_bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
         judge(tmp_path, f"--target-url={url}", "-k", "response_follows_its_json and INT64", "--conformance-evidence=e")
-        again = command(tmp_path, "replay", "e")
+        again = run_command(tmp_path, "replay", "e")
     assert again.returncode == 1
     assert {line.split()[0] for line in again.stdout.splitlines()} == {"failed"}
-    fixed = command(tmp_path, "replay", "e", "--target-url", reference)
+    fixed = run_command(tmp_path, "replay", "e", "--target-url", reference)
     assert fixed.returncode == 0
     assert {line.split()[0] for line in fixed.stdout.splitlines()} == {"fixed"}
     first = str(next((tmp_path / "e").glob("ordering.*")))
-    one = command(tmp_path, "replay", first, "--target-url", reference)
+    one = run_command(tmp_path, "replay", first, "--target-url", reference)
     assert len(one.stdout.splitlines()) == 1
-    gone = command(tmp_path, "replay", first, "--target-timeout", "0.2")
+    gone = run_command(tmp_path, "replay", first, "--target-timeout", "0.2")
     assert gone.returncode == 6
     assert "error   ordering.response-follows-its-json" in gone.stdout
 
@@ -194,12 +194,16 @@ def test_a_failed_check_is_replayed_until_it_is_fixed(tmp_path: Path, reference:
 @pytest.mark.parametrize(
     ("fault", "row", "steps"),
     [
-        ("answers-cached-by-their-json", "every_exchange_is_right and binary-identity_int32-brief", MOST + 1),
+        (
+            "answers-cached-by-their-json",
+            "every_exchange_is_right and binary-identity_int32-brief",
+            MAX_EARLIER_REQUESTS + 1,
+        ),
         ("coded-raw-body-in-chunks-is-the-tensor", "every_exchange_is_right and raw-identity_int32-brief", 1),
     ],
 )
 def test_the_program_of_the_evidence_takes_the_same_course(tmp_path: Path, fault: str, row: str, steps: int) -> None:
-    with bundled("--fault", fault, *FEW_MODELS) as url:
+    with run_bundled("--fault", fault, *FEW_MODELS) as url:
         judge(tmp_path, f"--target-url={url}", "-k", row, "--conformance-evidence=e")
         (folder,) = (path for path in (tmp_path / "e").iterdir() if path.is_dir())
         done = subprocess.run(["sh", str(folder / "repro.sh")], capture_output=True, check=True)
@@ -211,7 +215,7 @@ def test_the_program_of_the_evidence_takes_the_same_course(tmp_path: Path, fault
 
 
 def test_the_program_of_the_evidence_sends_at_once_what_was_in_flight(tmp_path: Path) -> None:
-    with bundled("--fault", "inputs-shared-by-requests-in-flight", *FEW_MODELS) as url:
+    with run_bundled("--fault", "inputs-shared-by-requests-in-flight", *FEW_MODELS) as url:
         judge(tmp_path, f"--target-url={url}", "-k", "answers_in_flight and multi-json", "--conformance-evidence=e")
         (folder,) = (path for path in (tmp_path / "e").iterdir() if path.is_dir())
         done = subprocess.run(["sh", str(folder / "repro.sh")], capture_output=True, check=True)
@@ -233,13 +237,13 @@ def test_the_program_of_the_evidence_sends_at_once_what_was_in_flight(tmp_path: 
 def test_what_is_no_evidence_is_one_line_and_status_2(tmp_path: Path, prepare: Any, message: str) -> None:
     (tmp_path / "e").mkdir()
     prepare(tmp_path / "e")
-    done = command(tmp_path, "replay", "e")
+    done = run_command(tmp_path, "replay", "e")
     assert done.returncode == 2
     assert message in done.stderr
 
 
 def test_evidence_of_a_json_only_server_is_recorded_too(tmp_path: Path) -> None:
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         judge(tmp_path, f"--target-url={url}", "--conformance-evidence=e")
     assert {entry["_scope"] for entry in entries(tmp_path / "e")} == {"survey"}
     again = judge(tmp_path, "--target-replay=e/run.har.xz")

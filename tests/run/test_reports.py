@@ -16,8 +16,8 @@ import pytest
 from conformance.plugin import SUITE
 from conformance.report import formats
 from conformance.report.page_html import SCRIPTS
-from conformance.terms.outcome import ReasonKind
-from tests.support.servers import FEW_MODELS, JsonOnly, bundled, judge, judge_and_interrupt, proxied, serving
+from conformance.spec.outcome import ReasonKind
+from tests.support.servers import FEW_MODELS, JsonOnly, judge, judge_and_interrupt, run_bundled, run_proxy, serve
 
 ALL_REPORTS = tuple(f"--conformance-report=r{suffix}" for suffix in formats.FORMATS)
 ANNOTATION = re.compile(r"::(error|warning) title=oip-conformance[^:]*::.*")
@@ -92,7 +92,7 @@ ATTACK = (
 )
 
 
-class Hostile(JsonOnly):
+class HostileServer(JsonOnly):
     """Says everything in the form of an attack, and repeats what it was told in confidence."""
 
     def do_GET(self) -> None:  # noqa: N802
@@ -138,7 +138,7 @@ def everything(folder: Path, *outputs: str) -> bytes:
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """A run against the hostile server, with every output that there is; its folder, and what it printed."""
     folder = tmp_path_factory.mktemp("attacked")
-    with serving(Hostile) as url:
+    with serve(HostileServer) as url:
         run = judge(
             folder,
             f"--target-url={url.replace('http://', f'http://user:{PASSWORD}@')}",
@@ -217,7 +217,7 @@ def test_a_run_in_two_processes(tmp_path: Path, reference: str) -> None:
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
 def test_a_run_that_stops_at_the_first_failure(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         asked = ("--target-extension=binary_tensor_data", "-x", "--junitxml=j.xml", *workers)
         run = judge(tmp_path, f"--target-url={url}", *asked, *ALL_REPORTS)
     assert run.returncode == 1
@@ -246,7 +246,7 @@ def test_a_run_that_is_interrupted(tmp_path: Path, reference: str, workers: tupl
 
 
 def test_a_target_that_dies_halfway(tmp_path: Path, small: str) -> None:
-    with proxied(small, connections=200) as url:
+    with run_proxy(small, connections=200) as url:
         asked = (f"--target-url={url}", "--conformance-profile=quick", "--target-timeout=5", "--junitxml=j.xml")
         run = judge(tmp_path, *asked, *ALL_REPORTS)
     assert run.returncode == 1
@@ -272,7 +272,7 @@ def test_a_target_that_never_was(tmp_path: Path) -> None:
 # --- JUnit -----------------------------------------------------------------------------------------------------------
 
 
-class Broken(JsonOnly):
+class BrokenServer(JsonOnly):
     """Has a model that is described under another name, and answers no request of inference."""
 
     def do_GET(self) -> None:  # noqa: N802
@@ -288,7 +288,7 @@ class Broken(JsonOnly):
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
 def test_junit_of_rows_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    with serving(Broken) as url:
+    with serve(BrokenServer) as url:
         extensions = ("--target-extension=binary_tensor_data", "--target-extension=raw")
         asked = (*extensions, "--target-extension=protocol", "-k", "metadata or datatypes", *ROWS)
         run = judge(tmp_path, f"--target-url={url}", *asked, *workers, *ALL_REPORTS)
@@ -322,7 +322,7 @@ def test_junit_of_rows_has_failures_and_no_errors(tmp_path: Path, workers: tuple
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
 def test_junit_has_a_case_for_each_requirement(tmp_path: Path, workers: tuple[str, ...]) -> None:
     (tmp_path / "test_own.py").write_text("def test_own():\n    assert False\n")
-    with bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
+    with run_bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
         paths = (SUITE, "test_own.py")
         asked = ("-k", "BIN-ORDER-O or BIN-ORDER-I or BIN-MIXED-O or test_own", "--junitxml=j.xml")
         run = judge(tmp_path, f"--target-url={url}", *paths, *asked, *workers, "--conformance-report=r.json")

@@ -11,9 +11,9 @@ import pytest
 
 from conformance.judging.selection import collected_rows
 from conformance.plugin import markers
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row
-from conformance.terms.extensions import TRANSPORTS
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import TRANSPORTS
 from tests.support.servers import judge, judge_afresh
 
 
@@ -70,11 +70,13 @@ def test_the_id_of_a_check_selects_its_rows_and_another_word_what_it_is_part_of(
 @pytest.mark.parametrize(
     ("expression", "holds"),
     [
-        ("must", lambda check, row: "must" in markers.of(check, row)),
-        ("raw", lambda check, row: "raw" in markers.of(check, row)),
+        ("must", lambda check, row: "must" in markers.list_markers(check, row)),
+        ("raw", lambda check, row: "raw" in markers.list_markers(check, row)),
         (
             "binary_tensor_data and not must",
-            lambda check, row: set(markers.of(check, row)) & {"binary_tensor_data", "must"} == {"binary_tensor_data"},
+            lambda check, row: (
+                set(markers.list_markers(check, row)) & {"binary_tensor_data", "must"} == {"binary_tensor_data"}
+            ),
         ),
         ("area_state and over_http", lambda check, _: check.area == "state"),
     ],
@@ -86,10 +88,10 @@ def test_markers_select(tmp_path: Path, small: str, expression: str, holds: Call
 
 def test_every_row_has_one_level_one_extension_and_one_area() -> None:
     for check, row in collected_rows("explore", transports=TRANSPORTS):
-        level, extension, area, *over = markers.of(check, row)
+        level, extension, area, *over = markers.list_markers(check, row)
         assert (level in markers.LEVELS, area) == (True, f"area_{check.area}")
-        assert {level, extension, area, *over} <= set(markers.known())
-        levels = {str(ledger.requirement(name).level) for name in check.requirements(row)}
+        assert {level, extension, area, *over} <= set(markers.describe_markers())
+        levels = {str(ledger.get_requirement(name).level) for name in check.requirements(row)}
         assert "MUST" not in levels or level == "must"
 
 
@@ -114,7 +116,7 @@ def test_markers_are_known_where_there_is_a_target_alone(tmp_path: Path) -> None
 
 BROKEN = """
 from conformance.checks.{area} import {module}
-from conformance.terms.check import check, rows
+from conformance.spec.check import check, rows
 
 def twice(*_):
     \"""One row stands twice.\"""

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import pytest
 
 from conformance.transport import config
-from tests.support.servers import JsonOnly, command, judge, serving
+from tests.support.servers import JsonOnly, judge, run_command, serve
 
 
-class Ordinary(JsonOnly):
+class OrdinaryServer(JsonOnly):
     """Models that fill no role, in an index: they add one, and `custom` has metadata without tensors."""
 
     index: ClassVar[list[str]] = ["iris", "custom"]
@@ -48,7 +48,7 @@ class Ordinary(JsonOnly):
             self._answer(200 if name in self.index else 404, document)
 
 
-class ReadsBinary(Ordinary):
+class BinaryInputServer(OrdinaryServer):
     """Takes binary inputs, too, and answers JSON all the same."""
 
     index: ClassVar[list[str]] = ["iris"]
@@ -69,7 +69,7 @@ class ReadsBinary(Ordinary):
             self._answer(200, {"model_name": "iris", "outputs": [output]})
 
 
-class Silent(BaseHTTPRequestHandler):
+class SilentServer(BaseHTTPRequestHandler):
     """Takes every connection and never answers."""
 
     end = threading.Event()
@@ -89,19 +89,19 @@ FEW_ROWS = ("--conformance-profile=quick", "-k", "headers or json")
 
 @contextmanager
 def silent() -> Iterator[str]:
-    Silent.end.clear()
-    with serving(Silent) as url:
+    SilentServer.end.clear()
+    with serve(SilentServer) as url:
         try:
             yield url
         finally:
-            Silent.end.set()
+            SilentServer.end.set()
 
 
 # --- a server with ordinary models ------------------------------------------------------------------------------------
 
 
 def test_the_run_names_the_models_and_the_command(tmp_path: Path) -> None:
-    with serving(Ordinary) as url:
+    with serve(OrdinaryServer) as url:
         run = judge(tmp_path, f"--target-url={url}")
     last = run.stdout.splitlines()[-1]
     assert run.returncode == 6
@@ -110,7 +110,7 @@ def test_the_run_names_the_models_and_the_command(tmp_path: Path) -> None:
 
 def test_all_models_are_judged(tmp_path: Path) -> None:
     options = ("--target-model=all", "--target-extension=protocol", "--conformance-report=r.json", "-n", "2")
-    with serving(Ordinary) as url:
+    with serve(OrdinaryServer) as url:
         run = judge(tmp_path, f"--target-url={url}", *options, *FEW_ROWS)
     report = json.loads((tmp_path / "r.json").read_text())
     outcomes = {(check["row"].partition("@")[2], check["outcome"]) for check in report["rows"]}
@@ -125,7 +125,7 @@ def test_all_models_are_judged(tmp_path: Path) -> None:
 
 
 def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
-    with serving(JsonOnly) as url:
+    with serve(JsonOnly) as url:
         run = judge(tmp_path, f"--target-url={url}", "--target-model=all")
     assert run.returncode == 6
     assert "lists no models" in run.stdout.splitlines()[-1]
@@ -133,8 +133,8 @@ def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
 
 
 def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
-    with serving(Ordinary) as url:
-        done = command(tmp_path, "init", "--target-url", url, "-o", "t.toml")
+    with serve(OrdinaryServer) as url:
+        done = run_command(tmp_path, "init", "--target-url", url, "-o", "t.toml")
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "t.toml").read_text()
     assert tomllib.loads(text)["models"] == {"iris": {}, "custom": {}}
@@ -152,15 +152,15 @@ def test_init_of_a_server_without_models_says_so(tmp_path: Path) -> None:
         def do_GET(self) -> None:  # noqa: N802
             self._answer(404, {"error": "unknown"})
 
-    with serving(Bare) as url:
-        done = command(tmp_path, "init", "--target-url", url)
+    with serve(Bare) as url:
+        done = run_command(tmp_path, "init", "--target-url", url)
     assert done.returncode == 2
     assert "lists no models, and none has the name of a role: name one with --target-model NAME" in done.stderr
 
 
 def test_a_table_of_the_file_is_the_same_as_the_option(tmp_path: Path) -> None:
     table = '[models.custom.inputs.X]\ndatatype = "INT32"\nshape = [2]\ndata = [7, 8]\n'
-    with serving(Ordinary) as url:
+    with serve(OrdinaryServer) as url:
         (tmp_path / "t.toml").write_text(f'url = "{url}"\nextensions = ["protocol"]\n{table}')
         judge(tmp_path, "--target-config=t.toml", "--conformance-report=r.json", *FEW_ROWS)
     report = json.loads((tmp_path / "r.json").read_text())
@@ -183,7 +183,7 @@ def test_roles_and_models_of_a_file_are_both_judged(tmp_path: Path, reference: s
 
 def test_a_datatype_that_is_given_has_to_be_that_of_the_metadata(tmp_path: Path) -> None:
     table = '[models.iris.inputs.X]\ndatatype = "FP32"\nshape = [2]\ndata = [7, 8]\n'
-    with serving(Ordinary) as url:
+    with serve(OrdinaryServer) as url:
         (tmp_path / "t.toml").write_text(f'url = "{url}"\n{table}')
         run = judge(tmp_path, "--target-config=t.toml")
     said = "incomplete: --target-config: models.iris.inputs.X: datatype FP32, and INT32 in the metadata"
@@ -194,7 +194,7 @@ def test_a_datatype_that_is_given_has_to_be_that_of_the_metadata(tmp_path: Path)
 
 
 def test_binary_inputs_are_offered_though_answers_are_json(tmp_path: Path) -> None:
-    with serving(ReadsBinary) as url:
+    with serve(BinaryInputServer) as url:
         run = judge(tmp_path, f"--target-url={url}", "--target-model=iris", "--conformance-report=r.json", *FEW_ROWS)
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["target"]["extensions_offered"] == ["binary_tensor_data"]
@@ -229,7 +229,7 @@ def test_the_header_of_pytest_comes_before_ours(tmp_path: Path, reference: str) 
 
 
 def test_doctor_of_a_server_with_roles(tmp_path: Path, reference: str) -> None:
-    done = command(tmp_path, "doctor", reference)
+    done = run_command(tmp_path, "doctor", reference)
     lines = done.stdout.splitlines()
     assert done.returncode == 0
     assert len(lines) <= 10
@@ -240,8 +240,8 @@ def test_doctor_of_a_server_with_roles(tmp_path: Path, reference: str) -> None:
 
 
 def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
-    with serving(Ordinary) as url:
-        done = command(tmp_path, "doctor", url)
+    with serve(OrdinaryServer) as url:
+        done = run_command(tmp_path, "doctor", url)
     assert done.returncode == 6
     assert len(done.stdout.splitlines()) <= 10
     assert "models              2 listed: iris, custom" in done.stdout
@@ -249,7 +249,7 @@ def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
 
 
 def test_doctor_of_a_model_that_answers(tmp_path: Path, reference: str) -> None:
-    done = command(tmp_path, "doctor", reference, "--target-model=add_sub")
+    done = run_command(tmp_path, "doctor", reference, "--target-model=add_sub")
     lines = done.stdout.splitlines()
     assert (done.returncode, len(lines)) == (0, 9)
     assert "add_sub             answers B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in lines
@@ -259,13 +259,13 @@ def test_doctor_of_a_model_that_answers(tmp_path: Path, reference: str) -> None:
 
 
 def test_doctor_says_what_works_and_not_what_is_listed(tmp_path: Path) -> None:
-    class Boasting(Ordinary):
+    class Boasting(OrdinaryServer):
         def _answer(self, status: int, document: dict[str, Any]) -> None:
             listed = {"extensions": ["binary_tensor_data", "classification"]} if "extensions" in document else {}
             super()._answer(status, document | listed)
 
-    with serving(Boasting) as url:
-        lines = command(tmp_path, "doctor", url, "--target-model=iris").stdout.splitlines()
+    with serve(Boasting) as url:
+        lines = run_command(tmp_path, "doctor", url, "--target-model=iris").stdout.splitlines()
     assert lines[1] == "lists               binary_tensor_data, classification"
     assert lines[2].startswith("binary_tensor_data  not on iris: HTTP 400")
     assert lines[4] == "classification      not on iris: its parameters are ignored"
@@ -280,9 +280,9 @@ MODELS_OF_DOCTOR = {
 
 @pytest.mark.parametrize("name", MODELS_OF_DOCTOR)
 def test_doctor_of_a_model_says_what_to_run(tmp_path: Path, name: str) -> None:
-    with serving(Ordinary) as url:
-        done = command(tmp_path, "doctor", url, f"--target-model={name}")
-    named = list(Ordinary.index) if name == "all" else [name]
+    with serve(OrdinaryServer) as url:
+        done = run_command(tmp_path, "doctor", url, f"--target-model={name}")
+    named = list(OrdinaryServer.index) if name == "all" else [name]
     said = {"iris": "answers X INT32 [3] -> X", "custom": "the metadata of custom list no inputs"}
     lines = done.stdout.splitlines()
     assert lines[6:-2] == [f"{each:20}{said[each]}" for each in named]
@@ -291,8 +291,8 @@ def test_doctor_of_a_model_says_what_to_run(tmp_path: Path, name: str) -> None:
 
 
 def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:
-    with serving(Ordinary) as url:
-        done = command(tmp_path, "doctor", url, "--target-model=nobody", "--target-model=iris")
+    with serve(OrdinaryServer) as url:
+        done = run_command(tmp_path, "doctor", url, "--target-model=nobody", "--target-model=iris")
     lines = done.stdout.splitlines()
     assert f'nobody              {url} serves no model nobody: HTTP 404: {{"error": "unknown"}}' in lines
     assert lines[-1].endswith(f"run {url} --target-model iris --target-extension=protocol")
@@ -306,8 +306,8 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         def do_POST(self) -> None:  # noqa: N802
             self._answer(404, {"error": "unknown"})
 
-    with serving(Unlisted) as url:
-        done = command(tmp_path, "doctor", url)
+    with serve(Unlisted) as url:
+        done = run_command(tmp_path, "doctor", url)
     assert done.returncode == 6
     assert done.stdout.splitlines() == [
         "server              small 1; not live, not ready",
@@ -328,7 +328,7 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
     ("url", "message"), [("http://127.0.0.1:9", "cannot connect to"), ("ftp://x", "--target-url 'ftp://x' is no http")]
 )
 def test_doctor_of_nobody_is_one_line(tmp_path: Path, url: str, message: str) -> None:
-    done = command(tmp_path, "doctor", url)
+    done = run_command(tmp_path, "doctor", url)
     assert done.returncode == 2
     assert done.stderr.startswith(f"oip-conformance: error: {message}")
     assert done.stderr.count("\n") == 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import run
 
-from tests.support.programs import next_line, started
+from tests.support.programs import read_line, start_program
 
 HERE = Path(__file__).parent
 
@@ -52,5 +52,5 @@ def serving(name: str, folder: Path) -> Iterator[str]:
     shutil.copytree(HERE / name, own)
     if stranger.build:
         run(stranger.build, cwd=own, check=True)
-    with started(stranger.start, cwd=own) as process:
-        yield next_line(process)
+    with start_program(stranger.start, cwd=own) as process:
+        yield read_line(process)

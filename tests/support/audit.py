@@ -22,14 +22,14 @@ OPTIONS = ("--no-deps", "--disable-pip", "--format=json", "--progress-spinner=of
 VULNERABLE, UNKNOWN = 1, 2
 
 
-class Judged(NamedTuple):
+class AuditResult(NamedTuple):
     """What is said, and the exit status."""
 
     text: str
     status: int
 
 
-def judged(packages: Sequence[Mapping[str, Any]], count: int) -> Judged:
+def judge_packages(packages: Sequence[Mapping[str, Any]], count: int) -> AuditResult:
     """Return what pip-audit's findings say of so many packages."""
     known = [one for one in packages if "skip_reason" not in one]
     vulnerable = [
@@ -38,25 +38,25 @@ def judged(packages: Sequence[Mapping[str, Any]], count: int) -> Judged:
         for found in one["vulns"]
     ]
     if vulnerable:
-        return Judged("\n".join(vulnerable), VULNERABLE)
+        return AuditResult("\n".join(vulnerable), VULNERABLE)
     if len(known) < count:
         missing = count - len(known)
-        return Judged(f"the index of vulnerabilities has no answer for {missing} of {count} packages", UNKNOWN)
-    return Judged(f"no known vulnerability in {count} packages", 0)
+        return AuditResult(f"the index of vulnerabilities has no answer for {missing} of {count} packages", UNKNOWN)
+    return AuditResult(f"no known vulnerability in {count} packages", 0)
 
 
 def main() -> int:
     """Ask; print what was found."""
-    names = [package.name for package in dependencies.installed()]
+    names = [package.name for package in dependencies.find_installed()]
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="ascii") as file:
         file.writelines(f"{name}=={version(name)}\n" for name in names)
         file.flush()
         command = [sys.executable, "-m", "pip_audit", "--requirement", file.name, *OPTIONS]
         asked = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
-        found = judged(json.loads(asked.stdout)["dependencies"], len(names))
+        found = judge_packages(json.loads(asked.stdout)["dependencies"], len(names))
     except (ValueError, LookupError):  # it says why on standard error, at length
-        found = Judged("the index of vulnerabilities cannot be reached", UNKNOWN)
+        found = AuditResult("the index of vulnerabilities cannot be reached", UNKNOWN)
     print(found.text, file=sys.stderr if found.status else sys.stdout)
     return found.status
 

@@ -8,13 +8,13 @@ import struct
 
 TIMEOUT = 10.0
 PATH = "/v2/models/identity_int32/infer"
-DESCRIBED = {"name": "INPUT", "datatype": "INT32", "shape": [4]}
-JSON_PART = json.dumps({"inputs": [{**DESCRIBED, "parameters": {"binary_data_size": 16}}]}).encode()
+INPUT_ENTRY = {"name": "INPUT", "datatype": "INT32", "shape": [4]}
+JSON_PART = json.dumps({"inputs": [{**INPUT_ENTRY, "parameters": {"binary_data_size": 16}}]}).encode()
 TENSOR = struct.pack("<4i", 1, 2, 3, 4)
 BINARY = JSON_PART + TENSOR
 
 
-def request(body: bytes = BINARY, *headers: str, path: str = PATH, length: int | None = None) -> bytes:
+def make_request(body: bytes = BINARY, *headers: str, path: str = PATH, length: int | None = None) -> bytes:
     """Return a request as it goes over the wire; with an honest header where the body is binary data."""
     lines = [f"POST {path} HTTP/1.1", "Host: h", f"Content-Length: {len(body) if length is None else length}"]
     if body.startswith(JSON_PART) and not any("inference-header" in header.lower() for header in headers):
@@ -24,16 +24,16 @@ def request(body: bytes = BINARY, *headers: str, path: str = PATH, length: int |
     return "\r\n".join([*lines, *headers, "", ""]).encode("latin-1") + body
 
 
-def said(address: tuple[str, int], *pieces: bytes) -> bytes:
+def send_and_read(address: tuple[str, int], *pieces: bytes) -> bytes:
     """Send bytes, close that half, and return all that comes back."""
     with socket.create_connection(address, TIMEOUT) as connection:
         for piece in pieces:
             connection.sendall(piece)
         connection.shutdown(socket.SHUT_WR)
-        return heard(connection)
+        return read_to_end(connection)
 
 
-def heard(connection: socket.socket) -> bytes:
+def read_to_end(connection: socket.socket) -> bytes:
     """Return all that comes until the other side ends."""
     found = b""
     while piece := connection.recv(65536):

@@ -21,7 +21,7 @@ FONTS = Path("/etc/fonts/fonts.conf")
 
 
 @contextmanager
-def running(cache: Path) -> Iterator[Browser]:
+def run_browser(cache: Path) -> Iterator[Browser]:
     """Run the browser and stop it afterwards.
 
     Args:
@@ -47,7 +47,7 @@ def _find(cache: Path) -> tuple[Path, dict[str, str | float | bool]]:
     installed = shutil.which(PACKAGE) or shutil.which("chromium")
     if installed:
         return Path(installed), environment
-    root = debian.unpacked(cache, PACKAGE, needs="the tests of pages in a browser", with_dependencies=True)
+    root = debian.unpack(cache, PACKAGE, needs="the tests of pages in a browser", with_dependencies=True)
     libraries = [folder for folder in root.glob("usr/lib/*-linux-gnu") if folder.is_dir()]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(
         str(folder) for folder in (*libraries, *(each / "pulseaudio" for each in libraries))

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 
-def unpacked(cache: Path, package: str, *, needs: str, with_dependencies: bool = False) -> Path:
+def unpack(cache: Path, package: str, *, needs: str, with_dependencies: bool = False) -> Path:
     """Return the folder in `cache` into which a package is unpacked; it is fetched if need be.
 
     Args:

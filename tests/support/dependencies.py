@@ -40,7 +40,7 @@ SPDX = {
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledPackage:
     """A package that an installation has.
 
     Attributes:
@@ -55,7 +55,7 @@ class Installed:
     size: int
 
 
-def installed() -> list[Installed]:
+def find_installed() -> list[InstalledPackage]:
     """Return everything that a plain installation and one with each extra pulls in, by name.
 
     Raises:
@@ -64,7 +64,7 @@ def installed() -> list[Installed]:
     extra_of = {name: extra for extra in reversed(EXTRAS) for name in _closure(PROJECT, (extra,))}
     extra_of |= dict.fromkeys(_closure(PROJECT, ()), "")
     return [
-        Installed(name, extra, licence(distribution(name)), size(distribution(name)))
+        InstalledPackage(name, extra, find_licence(distribution(name)), count_bytes(distribution(name)))
         for name, extra in sorted(extra_of.items())
     ]
 
@@ -90,7 +90,7 @@ def _needs(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tuple[str,
             yield canonicalize_name(need.name), tuple(sorted(need.extras))
 
 
-def licence(package: Distribution) -> str:
+def find_licence(package: Distribution) -> str:
     """Return the licence that a package's metadata name, empty where they name none."""
     metadata = package.metadata
     if "License-Expression" in metadata:
@@ -102,23 +102,23 @@ def licence(package: Distribution) -> str:
     return " AND ".join(sorted({SPDX.get(name, name) for name in classifiers}))
 
 
-def size(package: Distribution) -> int:
+def count_bytes(package: Distribution) -> int:
     """Return the bytes of a package's files."""
     paths = [Path(str(file.locate())) for file in package.files or () if file.suffix != ".pyc"]
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def part() -> str:
+def render_part() -> str:
     """Return the part of the page."""
-    packages = installed()
-    lines = [f"| {one.name} | {one.extra} | {one.licence} | {shown(one.size)} |" for one in packages]
+    packages = find_installed()
+    lines = [f"| {one.name} | {one.extra} | {one.licence} | {format_size(one.size)} |" for one in packages]
     whole = sum(one.size for one in packages)
     plain = sum(one.size for one in packages if not one.extra)
     return "\n".join(
         [
             HEADING,
             "Made by `python -m tests.support.dependencies` from what is installed; a test compares it.",
-            f"A plain installation is {shown(plain)}, one with every extra {shown(whole)}.\n",
+            f"A plain installation is {format_size(plain)}, one with every extra {format_size(whole)}.\n",
             "| package | extra | licence | size |\n|---|---|---|---|",
             *lines,
             "",
@@ -126,7 +126,7 @@ def part() -> str:
     )
 
 
-def shown(octets: int) -> str:
+def format_size(octets: int) -> str:
     """Return a size in megabytes; it differs a little from one machine and one version to the next."""
     return f"{octets / 1e6:.1f} MB"
 
@@ -135,7 +135,7 @@ def main() -> None:
     """Write the part of the page anew."""
     head = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip("\n")
     try:
-        PAGE.write_text(f"{head}\n\n{part()}", encoding="utf-8")
+        PAGE.write_text(f"{head}\n\n{render_part()}", encoding="utf-8")
     except PackageNotFoundError as error:
         sys.exit(f"{error.name} is not installed: pip install -e '.[dev]'")
 

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from reference_server import __main__, app, framing
-from reference_server.faults import fault, switched_on
+from reference_server.faults import fault, switch_on
 
 STATUS = 3
 
@@ -26,7 +26,7 @@ def main(kind: str) -> None:
             os._exit(STATUS)
         return await original(service, http)
 
-    with switched_on(ending):
+    with switch_on(ending):
         __main__.main()
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from conformance.plugin import ending
-from conformance.terms.coverage import WHOLE, Coverage
+from conformance.spec.coverage import FULL_COVERAGE, Coverage
 
 
 def find_no_gap(*_: Any, **__: Any) -> Coverage:
     """Return that nothing is missing, whatever was judged."""
-    return WHOLE
+    return FULL_COVERAGE
 
 
 pytest.MonkeyPatch().setattr(ending, "find_coverage", find_no_gap)  # for this process: a run of its own

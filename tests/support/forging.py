@@ -17,16 +17,16 @@ from typing import Any
 from conformance.certification import manifest, note, signature
 from conformance.certification.manifest import Manifest
 from conformance.report import formats
-from conformance.report.json_report import digest
+from conformance.report.json_report import compute_digest
 from conformance.transport.har import NAME
-from tests.support.recordings import archive_of
+from tests.support.run_archives import expand_archive
 
 Document = dict[str, Any]
-FORGER = signature.throwaway_key()
+FORGER = signature.make_throwaway_key()
 
 
 @dataclass
-class Folder:
+class FolderContents:
     """The files of a folder that say something, as plain data."""
 
     report: Document
@@ -43,17 +43,17 @@ class Folder:
         return [entry for entry in self.har["log"]["entries"] if entry["_scope"].startswith(scope)]
 
 
-def load(folder: Path) -> Folder:
+def load(folder: Path) -> FolderContents:
     """Read a folder."""
     report: Document = json.loads(lzma.decompress((folder / manifest.REPORT).read_bytes()))
     made: Document = json.loads((folder / manifest.NAME).read_text())
-    return Folder(report, archive_of(folder / NAME), made)
+    return FolderContents(report, expand_archive(folder / NAME), made)
 
 
-def seal(found: Folder, source: Path, target: Path, *, with_har: bool) -> None:
+def seal(found: FolderContents, source: Path, target: Path, *, with_har: bool) -> None:
     """Write a folder with all its digests made right, its pages made anew, and a signature."""
     found.report["footer"]["rows"] = len(found.report["rows"])
-    found.report["footer"]["digest"] = digest(found.report)
+    found.report["footer"]["digest"] = compute_digest(found.report)
     (target / manifest.REPORT).write_text(formats.FORMATS[".json"](found.report), encoding="utf-8")
     if with_har:
         (target / NAME).write_text(json.dumps(found.har))
@@ -62,14 +62,14 @@ def seal(found: Folder, source: Path, target: Path, *, with_har: bool) -> None:
     for page in manifest.PAGES:
         formats.write(found.report, target / page)
     said = {name: value for name, value in found.manifest.items() if name != "schema"}
-    (target / manifest.NOTE).write_text(found.note or note.text(Manifest(**said), found.report))
-    found.manifest["key"] = signature.described(FORGER, lasting=found.manifest["key"]["lasting"])
+    (target / manifest.NOTE).write_text(found.note or note.render(Manifest(**said), found.report))
+    found.manifest["key"] = signature.describe_key(FORGER, lasting=found.manifest["key"]["lasting"])
     found.manifest["files"] = {name: manifest.digest(target / name) for name in found.manifest["files"]}
     (target / manifest.NAME).write_text(json.dumps(found.manifest))
     signature.sign(target, FORGER)
 
 
-def answer(entry: Document, edit: Callable[[bytes], bytes]) -> None:
+def edit_answer(entry: Document, edit: Callable[[bytes], bytes]) -> None:
     """Change the body of a recorded answer, its lengths with it."""
     content = entry["response"]["content"]
     body = edit(b64decode(content["text"]))
@@ -77,7 +77,7 @@ def answer(entry: Document, edit: Callable[[bytes], bytes]) -> None:
     entry["response"]["bodySize"] = len(body)
 
 
-def linked(source: Path, target: Path) -> None:
+def link_files(source: Path, target: Path) -> None:
     """Fill a folder with links to the files of another."""
     for path in source.iterdir():
         os.link(path, target / path.name)

@@ -15,7 +15,7 @@ from reference_server import models
 from reference_server.grpc_server import GrpcServer
 
 TIMEOUT = 10.0
-LIMIT = 4 * 1024 * 1024
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 PATH = "/inference.GRPCInferenceService/"
 
 Message = Any  # the generated classes have no types
@@ -35,7 +35,7 @@ class GrpcConnection:
 
     def infer(self, request: str) -> Message:
         """Call ModelInfer; `request` is a ModelInferRequest in text form."""
-        return self.call("ModelInfer", message_of("ModelInferRequest", request))
+        return self.call("ModelInfer", parse_message("ModelInferRequest", request))
 
     def exchange(self, path: str, octets: bytes, **options: Any) -> bytes:
         """Send any bytes anywhere and return the bytes of the answer; raises grpc.RpcError."""
@@ -43,26 +43,26 @@ class GrpcConnection:
         return answer
 
 
-def message_of(kind: str, text: str) -> Message:
+def parse_message(kind: str, text: str) -> Message:
     """Return a message of the class `kind` from its text form."""
     return text_format.Parse(text, getattr(service_pb2, kind)())
 
 
 @contextmanager
-def serving() -> Iterator[GrpcConnection]:
+def serve() -> Iterator[GrpcConnection]:
     """Start the server on a free port, and stop it afterwards."""
-    with GrpcServer(models.load(), "127.0.0.1", 0, LIMIT) as server, connected(server.address) as opened:
+    with GrpcServer(models.load(), "127.0.0.1", 0, MAX_MESSAGE_BYTES) as server, connect(server.address) as opened:
         yield opened
 
 
 @contextmanager
-def connected(address: str) -> Iterator[GrpcConnection]:
+def connect(address: str) -> Iterator[GrpcConnection]:
     """Connect to a server that runs."""
     unlimited = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
     with grpc.insecure_channel(address, options=unlimited) as channel:
         yield GrpcConnection(address, channel)
 
 
-def status(error: Any) -> tuple[str, str]:
+def read_status(error: Any) -> tuple[str, str]:
     """Return code and message of the status that a call ended with."""
     return error.value.code().name, error.value.details()

@@ -10,14 +10,14 @@ import pytest
 
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_client import GrpcClient
-from conformance.transport.settings import make
+from conformance.transport.settings import make_settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
-from tests.support.http2_frames import OK, Peer, answer, headers
-from tests.support.scripted import scripted
+from tests.support.http2_frames import ANSWER_HEADERS, Peer, answer, headers
+from tests.support.scripted_server import serve_scripts
 
-PATIENCE = 1.0
-LIMIT = 10.0  # seconds; many times what it takes, for a busy machine
+WAIT_BUDGET_S = 1.0
+MAX_CALL_S = 10.0  # seconds; many times what it takes, for a busy machine
 CALL = Message("/inference.GRPCInferenceService/ModelInfer", body=bytes(1000), method=GRPC_METHOD)
 HTML = (":status", "200"), ("content-type", "text/html")
 Act = Callable[[Peer], None]
@@ -31,16 +31,16 @@ def nothing_is_left() -> Iterator[None]:
     assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
 
 
-def called(act: Act, *, timeout: float = PATIENCE) -> Reply:
+def make_call(act: Act, *, timeout: float = WAIT_BUDGET_S) -> Reply:
     """Make a call of a server whose connections all act as told."""
-    with scripted(lambda connection: act(Peer(connection))) as url:
-        client = GrpcClient(make("", grpc=url.removeprefix("http://"), timeout=timeout))
+    with serve_scripts(lambda connection: act(Peer(connection))) as url:
+        client = GrpcClient(make_settings("", grpc=url.removeprefix("http://"), timeout=timeout))
         reply = Reply(client.send(CALL))
         client.close()
     return reply
 
 
-def said(*trailers: tuple[str, str]) -> Act:
+def answer_with_trailers(*trailers: tuple[str, str]) -> Act:
     """Return an answer with such trailers."""
 
     def act(peer: Peer) -> None:
@@ -50,12 +50,12 @@ def said(*trailers: tuple[str, str]) -> Act:
     return act
 
 
-def begun(*pairs: tuple[str, str], ends: bool = True) -> Act:
+def begin_answer(*pairs: tuple[str, str], ends: bool = True) -> Act:
     """Return an answer that begins with such headers, and ends well or not at all."""
 
     def act(peer: Peer) -> None:
         stream = peer.call()
-        peer.send(answer(stream, before=pairs or OK) if ends else headers(stream, *pairs, end=True))
+        peer.send(answer(stream, before=pairs or ANSWER_HEADERS) if ends else headers(stream, *pairs, end=True))
         peer.wait()
 
     return act

@@ -9,14 +9,14 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import StreamEnded
 
-from tests.support.scripted import Script
+from tests.support.scripted_server import Script
 
 # Called with the connection and the number of the stream on which a whole request has come.
 End = Callable[[H2Connection, int], None]
 HEADERS = [(":status", "200"), ("content-type", "application/grpc")]
 
 
-def ending(end: End) -> Script:
+def end_calls(end: End) -> Script:
     """Return a script that ends every call of a connection alike."""
 
     def script(connection: socket.socket) -> None:
@@ -32,7 +32,7 @@ def ending(end: End) -> Script:
     return script
 
 
-def reset(code: int, *, headers: bool = False, data: bytes = b"") -> End:
+def make_reset(code: int, *, headers: bool = False, data: bytes = b"") -> End:
     """Return an end without a status: a RST_STREAM, at once or behind a part of an answer."""
 
     def end(http2: H2Connection, stream: int) -> None:
@@ -44,7 +44,7 @@ def reset(code: int, *, headers: bool = False, data: bytes = b"") -> End:
     return end
 
 
-def answer(*trailers: tuple[str, str], data: bytes = b"", status: str = "200") -> End:
+def make_answer(*trailers: tuple[str, str], data: bytes = b"", status: str = "200") -> End:
     """Return an answer of headers, data, and trailers; without trailers the data end it."""
 
     def end(http2: H2Connection, stream: int) -> None:
@@ -56,7 +56,7 @@ def answer(*trailers: tuple[str, str], data: bytes = b"", status: str = "200") -
     return end
 
 
-def trailers_only(*headers: tuple[str, str], status: str = "200") -> End:
+def make_trailers_only(*headers: tuple[str, str], status: str = "200") -> End:
     """Return an answer of one block of headers."""
 
     def end(http2: H2Connection, stream: int) -> None:

@@ -14,8 +14,8 @@ END_STREAM = ACK = 1
 END_HEADERS = 4
 PREFACE_OCTETS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 PREFACE = len(PREFACE_OCTETS)
-OK = ((":status", "200"), ("content-type", "application/grpc"))
-GOOD = (("grpc-status", "0"),)
+ANSWER_HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
+OK_TRAILERS = (("grpc-status", "0"),)
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -41,15 +41,15 @@ def data(stream: int, octets: bytes, *, end: bool = False) -> bytes:
     return frame(DATA, octets, stream=stream, flags=END_STREAM if end else 0)
 
 
-def framed(message: bytes, *, length: int | None = None, compressed: bool = False) -> bytes:
+def add_prefix(message: bytes, *, length: int | None = None, compressed: bool = False) -> bytes:
     """Return a message behind its prefix."""
     size = len(message) if length is None else length
     return bytes([compressed]) + size.to_bytes(4, "big") + message
 
 
-def answer(stream: int, message: bytes = b"a", *, said: Pairs = GOOD, before: Pairs = OK) -> bytes:
+def answer(stream: int, message: bytes = b"a", *, said: Pairs = OK_TRAILERS, before: Pairs = ANSWER_HEADERS) -> bytes:
     """Return a whole answer."""
-    return headers(stream, *before) + data(stream, framed(message)) + headers(stream, *said, end=True)
+    return headers(stream, *before) + data(stream, add_prefix(message)) + headers(stream, *said, end=True)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from reference_server import faults
 from reference_server.faults import Fault
 from tests.support.matrix import run
 from tests.support.samples import SEEN_BY
-from tests.support.seeing import Miss, Sighting
+from tests.support.sightings import Sighting, UnmetRow
 
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
 HEAD = """# Kill matrix
@@ -36,7 +36,7 @@ def render(known: Mapping[str, Fault], lines: Mapping[str, str]) -> str:
     return "".join(parts).rstrip() + "\n"
 
 
-def line_of(fault: Fault, sighting: Sighting) -> str:
+def format_line(fault: Fault, sighting: Sighting) -> str:
     """Return the line of a fault."""
     misses = sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.breaks[:1])
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in misses))
@@ -46,7 +46,7 @@ def line_of(fault: Fault, sighting: Sighting) -> str:
     return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
 
 
-def _first(misses: list[Miss], sighting: Sighting) -> str:
+def _first(misses: list[UnmetRow], sighting: Sighting) -> str:
     first = (misses or sighting.misses)[0]
     return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", first.message[:300])
 
@@ -78,7 +78,7 @@ def main(names: Collection[str]) -> None:
     }
     rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
     for name, sighting in sightings.items():
-        lines[name] = line_of(known[name], sighting)
+        lines[name] = format_line(known[name], sighting)
         rows[name] = list(_first_rows(known[name], sighting).values())
     PAGE.write_text(render(known, lines), encoding="utf-8")
     SEEN_BY.write_text(_rows_that_saw({name: rows[name] for name in known}), encoding="utf-8")

@@ -12,7 +12,7 @@ def target(name: str, verdict: str, status: int, **more: Any) -> dict[str, Any]:
     return {"name": name, "verdict": verdict, "status": status, "why": [], "tried": 1, "seconds": 1.5} | more
 
 
-def judged(name: str, verdict: str, status: int, **more: Any) -> dict[str, Any]:
+def make_judged_target(name: str, verdict: str, status: int, **more: Any) -> dict[str, Any]:
     extensions = {"protocol": "conformant", "binary_tensor_data": verdict, "raw": "not_applicable"}
     areas = {"ordering": MUSTS, "sizes": MUSTS | {"failed": status}, "state": MUSTS | {"stuck": 1}}
     about = {"folder": f"runs/2/{name}", "url": f"http://{name}.example:8000", "product": name, "version": "1"}
@@ -36,8 +36,10 @@ INDEX: Final[dict[str, Any]] = {
     "counts": {"conformant": 1, "partial": 0, "nonconformant": 1, "incomplete": 1, "not_run": 1},
     "status": 1,
     "targets": [
-        judged("us", "conformant", 0),
-        judged("eu", "nonconformant", 1, gate={"passed": False, "known": 2, "new": 1, "fixed": 0, "stale": 0})
+        make_judged_target("us", "conformant", 0),
+        make_judged_target(
+            "eu", "nonconformant", 1, gate={"passed": False, "known": 2, "new": 1, "fixed": 0, "stale": 0}
+        )
         | {"why": ["1 row failed"], "unmet": [{"id": "BIN-ORDER-O", "level": "MUST", "rows": 3}]},
         target(LONG, "incomplete", 6, why=["took longer than 5 s"], trouble="time", folder=f"runs/2/{LONG}"),
         target("late", "not_run", 6, why=["not run"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.report.json_report import digest
+from conformance.report.json_report import compute_digest
 from tests.support.valid_reports import expect_valid
 
 Report = dict[str, Any]
@@ -72,7 +72,7 @@ def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any
         "requirements": [requirement("BIN-ORDER-O", "MUST", "pass"), requirement("BIN-ORDER-I", "MUST", "pass")],
         "rows": [check()],
     } | changes  # fmt: skip
-    made["footer"] = {"complete": complete, "rows": len(made["rows"]), "digest": digest(made)}
+    made["footer"] = {"complete": complete, "rows": len(made["rows"]), "digest": compute_digest(made)}
     expect_valid(made)
     return made
 

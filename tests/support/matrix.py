@@ -12,69 +12,69 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from conformance.judging.selection import collected_rows
-from conformance.terms.extensions import TRANSPORTS
-from conformance.terms.result import CheckResult
+from conformance.spec.extensions import TRANSPORTS
+from conformance.spec.result import CheckResult
 from reference_server import faults
 from reference_server.faults import Fault
 from reference_server.limits import Limits
-from tests.support import variations
-from tests.support.reach import Rows, reached, relevant
+from tests.support import valid_servers
 from tests.support.samples import (
-    every_hostile_row,
-    glimpses,
-    hostile_rows,
+    collect_hostile_rows,
+    collect_rows,
+    collect_walk_rows,
+    collect_walk_samples,
     is_hostile,
-    known_first,
-    meant,
-    rows_of,
-    sampled,
-    shuffled,
-    walk_rows,
+    sample_rows,
+    select_answering,
+    select_hostile_rows,
+    shuffle_rows,
+    sort_known_first,
 )
-from tests.support.seeing import Miss, Server, Sighting, judged, see
+from tests.support.sightings import Server, Sighting, UnmetRow, judge_fault, see
+from tests.support.step_tracing import Rows, select_relevant, trace_steps
 
 PROCESSES = 2
-IMPATIENCE = 1.0  # seconds
+SHORT_WAIT_S = 1.0  # seconds
 Load = Callable[[], dict[str, Fault]]
 # Names of check and row -> the steps of the server that the row takes.
 Steps = dict[tuple[str, str], frozenset[str]]
 
 
 @cache
-def server() -> Server:
+def get_server() -> Server:
     """Return the one server of a worker process."""
     return Server()
 
 
 @cache
-def impatient_server() -> Server:
+def get_impatient_server() -> Server:
     """Return the one of a worker process that waits for nobody for long, so that hostile rows are short."""
-    return Server(Limits(patience=IMPATIENCE))
+    return Server(Limits(patience=SHORT_WAIT_S))
 
 
-def server_for(fault: Fault) -> Server:
+def get_server_for(fault: Fault) -> Server:
     """Return the server of this process that a fault is switched on in."""
-    return impatient_server() if is_hostile(fault) else server()
+    return get_impatient_server() if is_hostile(fault) else get_server()
 
 
-def steps_of_rows(load: Load, over_grpc: bool) -> Steps:
+def trace_rows(load: Load, over_grpc: bool) -> Steps:
     """Return the steps of the server that each row takes, of those that any fault replaces."""
     known = [fault for fault in load().values() if fault.over_grpc == over_grpc and not is_hostile(fault)]
     steps = {step for fault in known for step in fault.steps}
     honest = Fault("", ("grpc_",) if over_grpc else ("",), (), lambda: None)
 
     def judge(rows: Rows) -> Iterator[CheckResult]:
-        return judged(server(), honest, rows)
+        return judge_fault(get_server(), honest, rows)
 
-    rows = rows_of("certify", over_grpc=over_grpc)
-    found = reached(rows, sorted(steps), judge)
-    server().replace()
+    rows = collect_rows("certify", over_grpc=over_grpc)
+    found = trace_steps(rows, sorted(steps), judge)
+    get_server().replace()
     return {(check.id, row.id): taken for (check, row), taken in zip(rows, found, strict=True)}
 
 
 def load_all() -> dict[str, Fault]:
     """Return every fault and every honest variation by name."""
-    return {**faults.load(), **variations.load()}
+    return {**faults.load(), **valid_servers.load()}
 
 
 @cache
@@ -87,43 +87,43 @@ def read_steps(file: Path) -> tuple[Steps, Steps]:
 def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
     fault = load_all()[name]
     if is_hostile(fault):
-        return see(server_for(fault), fault, hostile_rows(fault), until=None if whole else fault.breaks)
+        return see(get_server_for(fault), fault, select_hostile_rows(fault), until=None if whole else fault.breaks)
     if fault.walks:
-        walk = walk_rows(fault.walks)
-        return see(server(), fault, walk if whole else known_first(fault, walk), until=())
-    is_honest = name in variations.load()
-    rows = rows_of("certify" if fault.large else "quick", over_grpc=fault.over_grpc)
-    found = relevant(fault, rows, read_steps(steps)[fault.over_grpc])
-    more = glimpses() if is_honest and not fault.over_grpc else []
+        walk = collect_walk_rows(fault.walks)
+        return see(get_server(), fault, walk if whole else sort_known_first(fault, walk), until=())
+    is_honest = name in valid_servers.load()
+    rows = collect_rows("certify" if fault.large else "quick", over_grpc=fault.over_grpc)
+    found = select_relevant(fault, rows, read_steps(steps)[fault.over_grpc])
+    more = collect_walk_samples() if is_honest and not fault.over_grpc else []
     if not whole:
-        sighting = _see_sampled(fault, found, shuffled(fault, more)[:1])
-        if not (strays if is_honest else complaints)(sighting, fault):
+        sighting = _see_sampled(fault, found, shuffle_rows(fault, more)[:1])
+        if not (find_false_alarms if is_honest else find_complaints)(sighting, fault):
             return sighting
-    sighting = see(server(), fault, [*found, *more])
+    sighting = see(get_server(), fault, [*found, *more])
     if not (whole and is_honest):
         return sighting
-    over = [case for case in every_hostile_row() if case[0].is_over_grpc == fault.over_grpc]
-    return sighting.and_then(see(impatient_server(), fault, over))
+    over = [case for case in collect_hostile_rows() if case[0].is_over_grpc == fault.over_grpc]
+    return sighting.and_then(see(get_impatient_server(), fault, over))
 
 
 def _see_sampled(fault: Fault, found: Rows, more: Rows) -> Sighting:
     """Run a sample of rows; where it misses less than it should, those that answer for the rest, until they do."""
     if fault.broad:
-        return see(server(), fault, shuffled(fault, found), until=())
-    sighting = see(server(), fault, [*sampled(fault, found), *more])
+        return see(get_server(), fault, shuffle_rows(fault, found), until=())
+    sighting = see(get_server(), fault, [*sample_rows(fault, found), *more])
     unseen = set(fault.breaks) - {miss.requirement for miss in sighting.misses}
     if not unseen:
         return sighting
-    return sighting.and_then(see(server(), fault, meant(found, unseen), until=unseen))
+    return sighting.and_then(see(get_server(), fault, select_answering(found, unseen), until=unseen))
 
 
 def is_seen_by(check_id: str, load: Load) -> bool:
     """Whether a check sees any fault that breaks what it answers for; its own rows alone are run."""
-    rows = [*collected_rows("certify", dangerous=True, transports=TRANSPORTS), *every_hostile_row()]
+    rows = [*collected_rows("certify", dangerous=True, transports=TRANSPORTS), *collect_hostile_rows()]
     every = [case for case in rows if case[0].id == check_id]
     answers = {name for check, row in every for name in check.requirements(row)}
     faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]
-    return any(see(server_for(fault), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
+    return any(see(get_server_for(fault), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
 
 
 def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
@@ -137,12 +137,12 @@ def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
     pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
     with pool, TemporaryDirectory() as folder:
         steps = Path(folder, "steps")
-        steps.write_bytes(pickle.dumps(tuple(pool.map(steps_of_rows, (load_all, load_all), (False, True)))))
+        steps.write_bytes(pickle.dumps(tuple(pool.map(trace_rows, (load_all, load_all), (False, True)))))
         futures = {name: pool.submit(_see_in_worker, name, steps, whole=whole) for name in names}
         return {name: future.result() for name, future in futures.items()}
 
 
-def complaints(sighting: Sighting, fault: Fault) -> list[str]:
+def find_complaints(sighting: Sighting, fault: Fault) -> list[str]:
     """Return what is wrong with a fault or with the suite, one line each; empty when the fault is killed exactly."""
     failed = {miss.requirement for miss in sighting.of("fail", "advisory")}
     wrong = [] if sighting.touched else ["void: no step of the fault was ever taken"]
@@ -163,7 +163,7 @@ def complaints(sighting: Sighting, fault: Fault) -> list[str]:
     return wrong + [f"in error: {miss.check} [{miss.row}]: {miss.message}" for miss in sighting.of("error")]
 
 
-def strays(sighting: Sighting, variation: Fault) -> list[str]:
+def find_false_alarms(sighting: Sighting, variation: Fault) -> list[str]:
     """Return what an honest server was wrongly found, one line each: more than the advice that it is due."""
     wrong = [] if sighting.touched else ["void: no step of the variation was ever taken"]
     stray = [m for m in sighting.misses if m.outcome != "advisory" or m.requirement not in variation.breaks]
@@ -179,7 +179,11 @@ def main(names: list[str]) -> int:
         raise SystemExit(f"no fault and no variation: {', '.join(sorted(unknown))}")
     misfits = 0
     for name, sighting in run([name for name in known if not names or name in names]).items():
-        judge, praise = (strays, "fails nothing") if name in variations.load() else (complaints, "killed exactly")
+        judge, praise = (
+            (find_false_alarms, "fails nothing")
+            if name in valid_servers.load()
+            else (find_complaints, "killed exactly")
+        )
         print(f"{name} ({sighting.seconds} s): {', '.join(known[name].breaks)}")  # noqa: T201
         wrong = judge(sighting, known[name])
         misfits += bool(wrong)
@@ -188,7 +192,7 @@ def main(names: list[str]) -> int:
 
 
 def _print(sighting: Sighting, conclusions: list[str]) -> None:
-    seen: dict[tuple[str, str, str], list[Miss]] = {}
+    seen: dict[tuple[str, str, str], list[UnmetRow]] = {}
     for miss in sighting.misses:
         seen.setdefault((miss.outcome, miss.requirement, miss.check), []).append(miss)
     for (outcome, requirement, check), misses in seen.items():

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import debian
-from tests.support.programs import started
+from tests.support.programs import start_program
 
-START_LIMIT = 10.0
+MAX_START_S = 10.0
 
 # The folders that nginx would otherwise want below /var/lib.
 SCRATCH = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -33,7 +33,7 @@ http {{
 """
 
 
-def find(cache: Path) -> Path:
+def find_nginx(cache: Path) -> Path:
     """Return nginx: the one that is installed, or else Debian's, unpacked in the folder `cache`.
 
     Raises:
@@ -42,7 +42,7 @@ def find(cache: Path) -> Path:
     installed = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
     if installed:
         return Path(installed)
-    return debian.unpacked(cache, "nginx", needs="the tests of gateways") / "usr/sbin/nginx"
+    return debian.unpack(cache, "nginx", needs="the tests of gateways") / "usr/sbin/nginx"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Gateway:
 
 
 @contextmanager
-def running(nginx: Path, folder: Path, upstream: str, servers: str) -> Iterator[Gateway]:
+def run_nginx(nginx: Path, folder: Path, upstream: str, servers: str) -> Iterator[Gateway]:
     """Run nginx and stop it afterwards.
 
     Args:
@@ -77,7 +77,7 @@ def running(nginx: Path, folder: Path, upstream: str, servers: str) -> Iterator[
     text = CONFIGURATION.format(scratch=scratch, upstream=upstream.removeprefix("http://"), servers=servers)
     (folder / "nginx.conf").write_text(text)
     command = [str(nginx), "-e", "error.log", "-p", str(folder), "-c", str(folder / "nginx.conf")]
-    with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with start_program(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _wait(process, port, folder / "error.log")
         yield Gateway(port, folder / "access.log")
 
@@ -89,7 +89,7 @@ def _free_port() -> int:
 
 
 def _wait(process: subprocess.Popen[str], port: int, log: Path) -> None:
-    until = time.monotonic() + START_LIMIT
+    until = time.monotonic() + MAX_START_S
     while process.poll() is None and time.monotonic() < until:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

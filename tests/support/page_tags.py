@@ -54,7 +54,7 @@ TAGS = {
 }
 
 
-def tags(page: str) -> Tags:
+def parse_tags(page: str) -> Tags:
     """Return the tags of a page, each of which is closed."""
     parser = Tags()
     parser.feed(page)

@@ -20,15 +20,15 @@ from conformance.judging.selection import collected_rows
 from conformance.pages import errata, pages, servers
 from conformance.report import comparison_markdown
 from conformance.report.comparison import compare
-from conformance.report.reading import read
-from conformance.terms import ledger, links
-from conformance.terms.documents import sentences
-from conformance.terms.extensions import TRANSPORTS
+from conformance.report.report_file import read
+from conformance.spec import ledger, links
+from conformance.spec.documents import load_sentences
+from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
+from tests.support import fault_hints_page, fault_hints_patterns, results
 from tests.support import kill_matrix_page as matrix
-from tests.support import likeness_page, likeness_patterns, results
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -46,11 +46,11 @@ def render_pages() -> Iterator[tuple[Path, str]]:
     kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     yield ROOT / "docs/results.md", comparison_markdown.render(compare(kept))
     yield ROOT / "docs/results-clients.md", _render_clients()
-    cited = sentences_page.cited_by(ledger.load().values())
-    yield ROOT / "docs/sentences.md", sentences_page.render(sentences().values(), cited)
+    cited = sentences_page.map_citations(ledger.load().values())
+    yield ROOT / "docs/sentences.md", sentences_page.render(load_sentences().values(), cited)
     yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
     for name, text in pages.render(servers.load(RESULTS)).items():
-        yield ROOT / links.FOLDER / name, text
+        yield ROOT / links.PAGES_FOLDER / name, text
 
 
 def _lines(page: Path) -> dict[str, str]:
@@ -82,7 +82,7 @@ def described_faults() -> Mapping[str, Sequence[str]]:
 def described_client_faults() -> Mapping[str, Sequence[str]]:
     """Return the same of each fault of a client."""
     known = alterations.load("faults")
-    return {name: (fault.summary, clients_matrix.missed(fault)) for name, fault in known.items()}
+    return {name: (fault.summary, clients_matrix.describe_missed(fault)) for name, fault in known.items()}
 
 
 def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
@@ -113,8 +113,8 @@ def write_pages() -> None:
         judge_bundled()
     if names := find_new(matrix.PAGE, described_faults()):
         matrix.main(names)
-        likeness_patterns.main([name for name in names if name in likeness_patterns.with_a_pattern()])
-        likeness_page.main()
+        fault_hints_patterns.main([name for name in names if name in fault_hints_patterns.find_patterned_faults()])
+        fault_hints_page.main()
     if names := find_new(clients_matrix.PAGE, described_client_faults()):
         clients_matrix.main(names)
     for path in find_old():

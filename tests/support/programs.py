@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-PATIENCE = 15.0  # seconds
+MAX_PROGRAM_S = 15.0  # seconds
 
 
 @contextmanager
-def started(command: Sequence[str], **how: Any) -> Iterator[subprocess.Popen[str]]:
+def start_program(command: Sequence[str], **how: Any) -> Iterator[subprocess.Popen[str]]:
     """Start a program that says its lines, and end it with the block, however that ends.
 
     Args:
@@ -27,13 +27,13 @@ def started(command: Sequence[str], **how: Any) -> Iterator[subprocess.Popen[str
         finally:
             process.terminate()
             try:
-                process.wait(PATIENCE)
+                process.wait(MAX_PROGRAM_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
 
 
-def next_line(process: subprocess.Popen[str]) -> str:
+def read_line(process: subprocess.Popen[str]) -> str:
     """Return the next line that a program says, without its end."""
     assert process.stdout is not None
     return process.stdout.readline().rstrip("\n")

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.certification import sealing
 from conformance.certification.manifest import Manifest
-from tests.support.made_manifests import LAB_KEY, VENDOR_KEY, manifest_with_all
+from tests.support.made_manifests import LAB_KEY, VENDOR_KEY, make_full_manifest
 from tests.support.made_reports import CONFORMANT
 
 POLICY = """\
@@ -27,9 +27,9 @@ keys = ["{lab}"]
 """
 
 
-def registry(root: Path, policy: str = POLICY, revoked: str = "") -> Path:
+def make_registry(root: Path, policy: str = POLICY, revoked: str = "") -> Path:
     """Make the registry's own files; return its root."""
-    made = manifest_with_all()
+    made = make_full_manifest()
     assert made.third_party is not None
     root.mkdir(exist_ok=True)
     (root / "registry.toml").write_text(
@@ -40,9 +40,9 @@ def registry(root: Path, policy: str = POLICY, revoked: str = "") -> Path:
     return root
 
 
-def folder(path: Path, report: dict[str, Any] = CONFORMANT, **changes: Any) -> Path:
+def make_certification(path: Path, report: dict[str, Any] = CONFORMANT, **changes: Any) -> Path:
     """Make a certification; return its folder. What differs in `changes` has another recording, too."""
-    made: Manifest = manifest_with_all(**changes)
+    made: Manifest = make_full_manifest(**changes)
     path.mkdir(parents=True)
     recording = path.parent / f"{path.name}.xz"
     recording.write_bytes(lzma.compress(repr(sorted(changes.items())).encode()))

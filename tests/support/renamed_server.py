@@ -17,7 +17,7 @@ IN, OUT, MODEL = "x.", "y.", "prod-"
 
 
 @dataclass(frozen=True)
-class Renamed(Model):
+class RenamedModel(Model):
     """A model that calls its tensors otherwise."""
 
     original: Model
@@ -28,9 +28,9 @@ class Renamed(Model):
         return {OUT + name: tensor for name, tensor in found.items()}
 
 
-def renamed(model: Model) -> Renamed:
+def rename_model(model: Model) -> RenamedModel:
     """Return a model under other names."""
-    return Renamed(
+    return RenamedModel(
         name=MODEL + model.name,
         inputs=tuple(replace(spec, name=IN + spec.name) for spec in model.inputs),
         outputs=tuple(replace(spec, name=OUT + spec.name) for spec in model.outputs),
@@ -43,6 +43,6 @@ def renamed(model: Model) -> Renamed:
 
 
 if __name__ == "__main__":
-    served = {model.name: model for model in map(renamed, models.load().values())}
+    served = {model.name: model for model in map(rename_model, models.load().values())}
     models.load = lambda: dict(served)
     program.main()

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.report.comparison import without_body
-from conformance.report.party_words import party_of
-from conformance.report.reading import SUMMARY, read
-from conformance.terms.ledger import Party
-from conformance.terms.outcome import Outcome
+from conformance.report.comparison import remove_body
+from conformance.report.party_labels import find_party
+from conformance.report.report_file import SUMMARY, read
+from conformance.spec.ledger import Party
+from conformance.spec.outcome import Outcome
 
 Entry = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def summarize(report: Entry) -> dict[str, Any]:
     """Return the summary of a whole report, which has the form of `schemas/summary.schema.json`."""
     kept = {name: value for name, value in report.items() if name not in DROPPED}
     requirements = [_members(entry, OF_REQUIREMENT) for entry in report["requirements"]]
-    rows = list(_summarize_rows(report["rows"], OF_EXCHANGE[party_of(report)]))
+    rows = list(_summarize_rows(report["rows"], OF_EXCHANGE[find_party(report)]))
     return {"schema": kept.pop("schema"), SUMMARY: True, **kept, "requirements": requirements, "rows": rows}
 
 
@@ -62,7 +62,7 @@ def _key_of(row: Entry) -> str:
 
 def _observed(row: Entry) -> dict[str, Any]:
     """Return the first requirement of a row, for which it counts, and what it observed, if anything."""
-    observed = {"observation": without_body(row["observation"])} if row["observation"] else {}
+    observed = {"observation": remove_body(row["observation"])} if row["observation"] else {}
     return {"requirements": row["requirements"][:1], **observed}
 
 
@@ -108,7 +108,7 @@ def main() -> None:
 def write(path: Path) -> Path:
     """Write the summary of a whole report to its place, and return that."""
     report = read(path)
-    place = FOLDERS[party_of(report)] / path.name
+    place = FOLDERS[find_party(report)] / path.name
     place.write_text(to_text(summarize(report)), encoding="utf-8")
     return place
 

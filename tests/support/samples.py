@@ -11,11 +11,11 @@ from zlib import crc32
 
 from conformance.checks.walk.axes import KINDS
 from conformance.judging.selection import Subjects, collected_rows
-from conformance.terms import ledger
-from conformance.terms.check import Check, Row
-from conformance.terms.extensions import GRPC, HTTP, ROBUSTNESS, TRANSPORTS
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, TRANSPORTS
 from reference_server.faults import Fault
-from tests.support.reach import Rows
+from tests.support.step_tracing import Rows
 
 # For every 32nd fault the tests run so many rows of each check that should see it, and this part of all others;
 # for the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
@@ -23,11 +23,11 @@ MANY, FEW = (60, 40), (3, 400)
 # Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
 SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 # Role and part of those rows of the walk that every honest server has to pass.
-GLIMPSED = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
+WALK_SAMPLES = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
 
 
 @cache
-def rows_of(profile: str, *, over_grpc: bool) -> Rows:
+def collect_rows(profile: str, *, over_grpc: bool) -> Rows:
     """Return the rows of a profile without the walk, and all golden ones, which ask for much at once."""
     transports = (GRPC,) if over_grpc else (HTTP,)
     chosen = {(check.id, row.id) for check, row in collected_rows(profile, dangerous=True, transports=transports)}
@@ -41,20 +41,20 @@ def rows_of(profile: str, *, over_grpc: bool) -> Rows:
 
 def is_hostile(fault: Fault) -> bool:
     """Whether a fault is about what a server withstands, which rows of the area `robustness` alone see."""
-    return any(ledger.requirement(name).is_of_robustness for name in fault.breaks)
+    return any(ledger.get_requirement(name).is_of_robustness for name in fault.breaks)
 
 
 @cache
-def every_hostile_row() -> Rows:
+def collect_hostile_rows() -> Rows:
     """Return the rows of the area `robustness` but for those that take long to be made."""
     every = collected_rows("quick", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
     return [case for case in every if case[0].area == ROBUSTNESS]
 
 
-def hostile_rows(fault: Fault) -> Rows:
+def select_hostile_rows(fault: Fault) -> Rows:
     """Return the rows that may see such a fault, and the first row of each check of another requirement."""
-    own = meant(every_hostile_row(), fault.breaks)
-    firsts = {check.id: (check, row) for check, row in reversed(every_hostile_row()) if (check, row) not in own}
+    own = select_answering(collect_hostile_rows(), fault.breaks)
+    firsts = {check.id: (check, row) for check, row in reversed(collect_hostile_rows()) if (check, row) not in own}
     over = [case for case in firsts.values() if case[0].is_over_grpc == fault.over_grpc]
     return [*own, *over]
 
@@ -65,7 +65,7 @@ def is_walk(check: Check) -> bool:
 
 
 @cache
-def walk_rows(kind: str) -> Rows:
+def collect_walk_rows(kind: str) -> Rows:
     """Return the rows of the walk that send requests of a kind, the brief ones first."""
     every = collected_rows("certify", transports=TRANSPORTS)
     found = [(check, row) for check, row in every if is_walk(check) and row.values[0] == kind]
@@ -73,9 +73,9 @@ def walk_rows(kind: str) -> Rows:
 
 
 @cache
-def glimpses() -> Rows:
+def collect_walk_samples() -> Rows:
     """Return a few rows of the walk, for servers that are honest in a way of their own."""
-    return [case for kind in KINDS for case in walk_rows(kind) if case[1].values[1:] in GLIMPSED]
+    return [case for kind in KINDS for case in collect_walk_rows(kind) if case[1].values[1:] in WALK_SAMPLES]
 
 
 @cache
@@ -85,7 +85,7 @@ def _rows_that_saw() -> dict[str, list[list[str]]]:
     return found
 
 
-def known_first(fault: Fault, rows: Rows) -> Rows:
+def sort_known_first(fault: Fault, rows: Rows) -> Rows:
     """Return rows, those first that saw the fault before."""
     return sorted(rows, key=lambda case: not is_known(fault, case))
 
@@ -95,7 +95,7 @@ def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
     return [case[0].id, case[1].id] in _rows_that_saw().get(fault.name, [])
 
 
-def sampled(fault: Fault, rows: Rows) -> Rows:
+def sample_rows(fault: Fault, rows: Rows) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
     of_each, one_in = MANY if crc32(fault.name.encode()) % 32 == 0 else FEW
     chances = [_chance(fault, case) for case in rows]
@@ -110,7 +110,7 @@ def sampled(fault: Fault, rows: Rows) -> Rows:
     return [rows[place] for place in sorted(chosen)]
 
 
-def meant(rows: Rows, requirements: Collection[str]) -> Rows:
+def select_answering(rows: Rows, requirements: Collection[str]) -> Rows:
     """Return all rows that answer for any of these requirements: the first of each check, then the second."""
     taken: Counter[str] = Counter()
     found = []
@@ -121,7 +121,7 @@ def meant(rows: Rows, requirements: Collection[str]) -> Rows:
     return [case for _, case in sorted(found, key=lambda entry: entry[0])]
 
 
-def shuffled(fault: Fault, rows: Rows) -> Rows:
+def shuffle_rows(fault: Fault, rows: Rows) -> Rows:
     """Return rows in an order of the fault's own."""
     return sorted(rows, key=lambda case: _chance(fault, case))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.support.servers import FEW_MODELS
 
 # What the tests have of their own, and no runner has.
-OF_OTHERS = ("PYTEST", "OIP_", "GITHUB", "INPUT_", "CONFORMANCE_")
+FOREIGN_PREFIXES = ("PYTEST", "OIP_", "GITHUB", "INPUT_", "CONFORMANCE_")
 
 
 def run(folder: Path, script: str, *, background: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -25,7 +25,7 @@ def run(folder: Path, script: str, *, background: bool = False, **environment: s
         background: the script leaves processes behind, which are ended.
         environment: on top of that of the tests.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_OTHERS)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_PREFIXES)}
     path = f"{folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
     write_program(folder / "bin/pip", "exit 0")
     write_program(folder / "serve", f'exec "{sys.executable}" -m reference_server --port $PORT {" ".join(FEW_MODELS)}')
@@ -54,6 +54,6 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def free_port() -> str:
+def find_free_port() -> str:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return str(listener.getsockname()[1])

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import warm
-from tests.support.programs import next_line, started
+from tests.support.programs import read_line, start_program
 
 # Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
 FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
@@ -65,7 +65,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def serve(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve with a handler; yields the URL."""
     with _Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -78,15 +78,15 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 @contextmanager
-def bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")) -> Iterator[str]:
+def run_bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")) -> Iterator[str]:
     """Start the reference server, or a variant of it, as a process of its own with these options; yields the URL."""
     command = [sys.executable, *program, "--port", "0", *options]
-    with started(command, env=_environment()) as process:
-        yield next_line(process)
+    with start_program(command, env=_environment()) as process:
+        yield read_line(process)
 
 
 @contextmanager
-def proxied(upstream: str, connections: int) -> Iterator[str]:
+def run_proxy(upstream: str, connections: int) -> Iterator[str]:
     """Pass so many connections on to a server, then take none any more; yields the URL."""
     host, _, port = upstream.removeprefix("http://").rpartition(":")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -142,18 +142,18 @@ def judge_afresh(folder: Path, *arguments: str, **environment: str) -> subproces
         env=_environment() | environment,
         capture_output=True,
         text=True,
-        timeout=warm.PATIENCE,
+        timeout=warm.MAX_RUN_S,
         check=False,
     )
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `oip-conformance` in a folder with these arguments."""
     return warm.run(warm.command_main, folder, arguments, _environment())
 
 
 # pytest, which heeds SIGINT although these tests may be a shell's background job, where it is ignored.
-HEEDING_SIGINT = (
+PYTEST_WITH_SIGINT = (
     "import signal, sys, pytest; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "sys.exit(pytest.main(sys.argv[1:]))"
 )
@@ -161,8 +161,8 @@ HEEDING_SIGINT = (
 
 def judge_and_interrupt(folder: Path, *arguments: str, after: str) -> subprocess.CompletedProcess[str]:
     """Run pytest likewise, and send it SIGINT once its output has a line with the text `after`."""
-    words = [sys.executable, "-c", HEEDING_SIGINT, *PYTEST[3:], *arguments]
-    with started(words, cwd=folder, env=_environment(), stderr=subprocess.PIPE) as process:
+    words = [sys.executable, "-c", PYTEST_WITH_SIGINT, *PYTEST[3:], *arguments]
+    with start_program(words, cwd=folder, env=_environment(), stderr=subprocess.PIPE) as process:
         seen = []
         for line in process.stdout or ():
             seen.append(line)

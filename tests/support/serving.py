@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.support.programs import next_line, started
+from tests.support.programs import read_line, start_program
 
 TIMEOUT = 10.0
 HEADER = "inference-header-content-length"
@@ -52,14 +52,14 @@ class Server:
 
     def infer(self, model: str, body: bytes, header: str | None = None) -> Answer:
         """Send an inference request; `header` is the value of Inference-Header-Content-Length."""
-        return self.exchange(infer_octets(model, body, header))
+        return self.exchange(make_infer_request(model, body, header))
 
     def infer_binary(self, model: str, json_part: bytes, tail: bytes = b"") -> Answer:
         """Send an inference request with the header that belongs to its JSON."""
         return self.infer(model, json_part + tail, str(len(json_part)))
 
 
-def infer_octets(model: str, body: bytes, header: str | None = None) -> bytes:
+def make_infer_request(model: str, body: bytes, header: str | None = None) -> bytes:
     """Return an inference request as it goes over the wire."""
     lines = [f"POST /v2/models/{model}/infer HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
     if header is not None:
@@ -76,8 +76,8 @@ def read_answer(connection: socket.socket, method: str = "POST") -> Answer:
 
 
 @contextmanager
-def running(*options: str) -> Iterator[Server]:
+def run_server(*options: str) -> Iterator[Server]:
     """Start a server on a free port and stop it afterwards."""
     command = [sys.executable, "-m", "reference_server", "--port", "0", *options]
-    with started(command, stderr=subprocess.PIPE) as process:
-        yield Server(next_line(process), process)
+    with start_program(command, stderr=subprocess.PIPE) as process:
+        yield Server(read_line(process), process)

@@ -10,9 +10,9 @@ from typing import Any
 
 from conformance.fleet import fleet_file, running
 from conformance.fleet.run_folder import RunFolder
-from conformance.fleet.running import Wishes
-from conformance.fleet.unit import Outcome, Trouble, Unit
-from conformance.terms.verdict import EXIT_STATUS
+from conformance.fleet.running import RunOptions
+from conformance.fleet.unit import Outcome, RunFailure, Unit
+from conformance.spec.verdict import EXIT_STATUS
 from tests.support.small_reports import report
 
 Report = dict[str, Any]
@@ -49,14 +49,14 @@ class Given:
             return
         made = self.reports.get(unit.name)
         if made is None:
-            done(Outcome(unit.name, 6, trouble=Trouble.CRASHED, said="left no report"))
+            done(Outcome(unit.name, 6, trouble=RunFailure.CRASHED, said="left no report"))
             return
         octets = json.dumps(made).encode()
         outcome = Outcome(unit.name, EXIT_STATUS[made["verdict"]], seconds=1.0)
         if self.folder is None:
             done(replace(outcome, files={"report.json": octets, "evidence/run.har.xz": b"x"}))
             return
-        place = self.folder.folder_for(unit)
+        place = self.folder.make_folder(unit)
         (place / "report.json").write_bytes(octets)
         done(replace(outcome, folder=str(place)))
 
@@ -65,19 +65,19 @@ class Given:
         self.is_stopped = True
 
 
-def written(folder: Path, text: str) -> Path:
+def write_fleet(folder: Path, text: str) -> Path:
     """Write a fleet file and return its path."""
     path = folder / "fleet.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def of(*names: str, more: str = "") -> str:
+def make_fleet_text(*names: str, more: str = "") -> str:
     """Return the text of a fleet file with these targets."""
     return more + "".join(f'[targets."{name}"]\nurl = "http://{name}.example"\n' for name in names)
 
 
-def judged(folder: Path, text: str, reports: Mapping[str, Report], **wishes: Any) -> tuple[list[str], int, Given]:
+def judge_fleet(folder: Path, text: str, reports: Mapping[str, Report], **wishes: Any) -> tuple[list[str], int, Given]:
     """Judge a fleet in a folder; return the summary, the exit status and the pool that did it."""
     pools: list[Given] = []
     given = {name: wishes.pop(name) for name in ("unreached", "ends_after", "gone") if name in wishes}
@@ -87,18 +87,18 @@ def judged(folder: Path, text: str, reports: Mapping[str, Report], **wishes: Any
         pools.append(Given(None if brings_files else run, reports, **given))
         return pools[-1]
 
-    fleet = fleet_file.load(written(folder, text))
-    lines, status = running.run(fleet, Wishes(folder / "out", **wishes), _silent, pool)
+    fleet = fleet_file.load(write_fleet(folder, text))
+    lines, status = running.run(fleet, RunOptions(folder / "out", **wishes), _silent, pool)
     return lines, status, pools[0] if pools else Given(None)
 
 
-def index(folder: Path) -> dict[str, Any]:
+def read_index(folder: Path) -> dict[str, Any]:
     """Return the index of the fleet in a folder."""
     found: dict[str, Any] = json.loads((folder / "out" / "index.json").read_text(encoding="utf-8"))
     return found
 
 
-def failing(**more: Any) -> Report:
+def make_failing_report(**more: Any) -> Report:
     """Return a report of a server that fails."""
     return report(verdict="nonconformant", interoperable=False, why=["1 row failed"], **more)
 

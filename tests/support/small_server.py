@@ -123,7 +123,7 @@ def _read_unchecked(inputs: list[Any]) -> np.ndarray[Any, Any]:
 
 
 @contextmanager
-def serving(*mistakes: str) -> Iterator[str]:
+def serve(*mistakes: str) -> Iterator[str]:
     """Serve the model with these mistakes; yields the URL."""
     config = uvicorn.Config(SmallServer(mistakes).app, lifespan="off", log_level="critical", access_log=False)
     server = uvicorn.Server(config)

@@ -9,17 +9,17 @@ from typing import Any
 
 import jsonschema_rs
 
-from conformance.report.json_report import digest
-from conformance.terms import data
+from conformance.report.json_report import compute_digest
+from conformance.spec import data_files
 
 
 def expect_valid(report: dict[str, Any]) -> None:
     """Fail where a report does not fit its schema, or its digest is not its own."""
     _validator().validate(report)
-    assert report["footer"]["digest"] == digest(report)
+    assert report["footer"]["digest"] == compute_digest(report)
 
 
-def valid_report(path: Path) -> dict[str, Any]:
+def read_valid_report(path: Path) -> dict[str, Any]:
     """Return the report in a file, which fits its schema."""
     report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     expect_valid(report)
@@ -28,5 +28,5 @@ def valid_report(path: Path) -> dict[str, Any]:
 
 @cache
 def _validator() -> jsonschema_rs.Draft202012Validator:
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((data_files.find_folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)

@@ -18,7 +18,7 @@ from subprocess import CompletedProcess, TimeoutExpired
 from tempfile import TemporaryDirectory
 
 Main = Callable[[list[str]], int]
-PATIENCE = 300.0  # seconds
+MAX_RUN_S = 300.0  # seconds
 
 
 def pytest_main(arguments: list[str]) -> int:
@@ -51,11 +51,11 @@ def run(main: Main, folder: Path, arguments: Sequence[str], environment: Mapping
             args=(main, str(folder), list(arguments), dict(environment), [str(path) for path in said]),
         )
         process.start()
-        process.join(PATIENCE)
+        process.join(MAX_RUN_S)
         if process.exitcode is None:
             process.kill()
             process.join()
-            raise TimeoutExpired(list(arguments), PATIENCE, said[0].read_bytes(), said[1].read_bytes())
+            raise TimeoutExpired(list(arguments), MAX_RUN_S, said[0].read_bytes(), said[1].read_bytes())
         out, errors = (path.read_text(encoding="utf-8") for path in said)
         return CompletedProcess(list(arguments), process.exitcode, out, errors)
 

@@ -9,7 +9,7 @@ import anyio
 import conformance.commands.main
 import conformance.plugin.hooks
 from conformance.judging.selection import collected_rows
-from conformance.terms.extensions import TRANSPORTS
+from conformance.spec.extensions import TRANSPORTS
 
 __all__ = ["conformance"]
 

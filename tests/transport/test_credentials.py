@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.transport.credentials import hide, hide_bytes, of
+from conformance.transport.credentials import find_secrets, hide, hide_bytes
 
 TOKEN = "tok/Sup3r+S3cret=vX9q"  # noqa: S105 - made up
 
@@ -27,7 +27,7 @@ TOKEN = "tok/Sup3r+S3cret=vX9q"  # noqa: S105 - made up
     ],
 )
 def test_what_is_secret(name: str, value: str, secrets: set[str]) -> None:
-    assert set(of([(name, value)])) == secrets
+    assert set(find_secrets([(name, value)])) == secrets
 
 
 @pytest.mark.parametrize(

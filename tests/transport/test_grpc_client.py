@@ -17,12 +17,19 @@ import trustme
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.http_client import USER_AGENT
-from conformance.transport.settings import DEADLINE, GrpcAddress, Settings, SettingsError, make, split_grpc
+from conformance.transport.settings import (
+    DEADLINE_TIMEOUTS,
+    GrpcAddress,
+    Settings,
+    SettingsError,
+    make_settings,
+    split_grpc,
+)
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost, Unreachable
+from conformance.transport.unreachable import TargetLostError, UnreachableError
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
-from tests.support.scripted import scripted
+from tests.support.scripted_server import serve_scripts
 
 Answer = Callable[[bytes, Any], bytes]
 ASK = Message("/inference.GRPCInferenceService/ServerLive", body=b"abc", method=GRPC_METHOD)
@@ -61,7 +68,7 @@ def refusing(code: grpc.StatusCode, details: str) -> Answer:
 
 def asked(address: str, *headers: str, **settings: Any) -> Reply:
     """Make one call and return its reply."""
-    client = GrpcClient(make("", headers, grpc=address, timeout=settings.pop("timeout", 3.0), **settings))
+    client = GrpcClient(make_settings("", headers, grpc=address, timeout=settings.pop("timeout", 3.0), **settings))
     try:
         return Reply(client.send(ASK))
     finally:
@@ -104,7 +111,7 @@ def test_large_messages_pass() -> None:
 
 def test_a_message_that_is_refused_before_it_was_read_has_a_status() -> None:
     with serving(lambda *_: b"") as address:  # grpcio takes 4 MiB
-        client = GrpcClient(make("", grpc=address, timeout=3.0))
+        client = GrpcClient(make_settings("", grpc=address, timeout=3.0))
         replies = [Reply(client.send(message)) for message in (ASK.with_body(bytes(5_000_000)), ASK)]
         client.close()
     assert [reply.status_line for reply in replies] == ["RESOURCE_EXHAUSTED", "OK"]
@@ -127,13 +134,13 @@ def test_headers_are_metadata_and_host_is_the_authority() -> None:
     assert seen[0]["x-tenant"] == "A b"
     assert seen[0]["user-agent"].startswith(USER_AGENT)
     assert "host" not in seen[0]
-    assert 3 < seen[1] <= 3 * DEADLINE  # that of a whole call
+    assert 3 < seen[1] <= 3 * DEADLINE_TIMEOUTS  # that of a whole call
 
 
 def test_a_header_that_is_no_metadata_is_an_error_of_settings() -> None:
     with pytest.raises(SettingsError, match="--target-header 'X-What' cannot be sent over gRPC"):
-        make("", ["X-What: \xe9"], grpc="host:1")
-    assert make("http://host:1", ["X-What: \xe9"]).headers == (("X-What", "\xe9"),)
+        make_settings("", ["X-What: \xe9"], grpc="host:1")
+    assert make_settings("http://host:1", ["X-What: \xe9"]).headers == (("X-What", "\xe9"),)
 
 
 # --- no answer -------------------------------------------------------------------------------------------------------
@@ -142,7 +149,7 @@ def test_a_header_that_is_no_metadata_is_an_error_of_settings() -> None:
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(Unreachable, match=f"cannot connect to grpc://127.0.0.1:{port}: "):
+    with pytest.raises(UnreachableError, match=f"cannot connect to grpc://127.0.0.1:{port}: "):
         asked(f"127.0.0.1:{port}")
 
 
@@ -162,7 +169,7 @@ def test_a_server_that_dies_of_a_call_broke_the_connection() -> None:
         time.sleep(0.3)  # preface, settings and the call may come apart
         connection.recv(65536)
 
-    with scripted(die) as url:
+    with serve_scripts(die) as url:
         reply = asked(url.removeprefix("http://"))
     assert reply.status is None
     assert reply.outcome().startswith("connection broken (")
@@ -171,9 +178,9 @@ def test_a_server_that_dies_of_a_call_broke_the_connection() -> None:
 def test_a_lost_target_is_given_time_to_come_back() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    target = Target(make("", grpc=f"127.0.0.1:{port}", timeout=0.5))
+    target = Target(make_settings("", grpc=f"127.0.0.1:{port}", timeout=0.5))
     started = time.monotonic()
-    with pytest.raises(TargetLost, match="cannot connect"):
+    with pytest.raises(TargetLostError, match="cannot connect"):
         target.send(ASK)
     assert time.monotonic() - started >= 0.5
     assert target.lost
@@ -182,8 +189,8 @@ def test_a_lost_target_is_given_time_to_come_back() -> None:
 
 def test_a_gateway_whose_server_is_gone_is_a_lost_target() -> None:
     with serving(refusing(grpc.StatusCode.UNAVAILABLE, "upstream connect error")) as address:
-        target = Target(make("", grpc=address, timeout=0.5))
-        with pytest.raises(TargetLost, match="answers everything with UNAVAILABLE"):
+        target = Target(make_settings("", grpc=address, timeout=0.5))
+        with pytest.raises(TargetLostError, match="answers everything with UNAVAILABLE"):
             target.send(ASK)
         target.close()
 
@@ -206,7 +213,7 @@ def test_tls_is_verified(authority: trustme.CA, tmp_path: Path) -> None:
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with serving(lambda *_: b"secret", credentials(authority, "127.0.0.1")) as address:
         assert asked(f"grpcs://{address}", ca_file=str(tmp_path / "ca.pem")).body == b"secret"
-        with pytest.raises(Unreachable) as error:
+        with pytest.raises(UnreachableError) as error:
             asked(f"grpcs://{address}", timeout=1.0)
     assert error.value.is_untrusted
 
@@ -245,8 +252,8 @@ def test_what_is_no_address(text: str) -> None:
     ("settings", "transports"),
     [
         (Settings("http://h:1"), ("http",)),
-        (make("http://h:1", grpc="h:2"), ("http", "grpc")),
-        (make("", grpc="h:2"), ("grpc",)),
+        (make_settings("http://h:1", grpc="h:2"), ("http", "grpc")),
+        (make_settings("", grpc="h:2"), ("grpc",)),
     ],
 )
 def test_transports(settings: Settings, transports: tuple[str, ...]) -> None:

@@ -11,14 +11,14 @@ from h2.connection import H2Connection
 from h2.events import StreamEnded
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.grpc_client import GrpcClient
-from conformance.transport.settings import make
+from conformance.transport.settings import make_settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
-from tests.support.http2 import End, answer, ending, reset, trailers_only
-from tests.support.scripted import scripted
+from tests.support.http2 import End, end_calls, make_answer, make_reset, make_trailers_only
+from tests.support.scripted_server import serve_scripts
 
 ASK = Message("/inference.GRPCInferenceService/ModelInfer", body=b"abc", method=GRPC_METHOD)
 ONE = b"\0\0\0\0\1a"
@@ -26,8 +26,8 @@ ONE = b"\0\0\0\0\1a"
 
 def asked(*ends: End, calls: int = 1) -> list[Reply]:
     """Make calls, each on a kept connection where there is one; the n-th connection ends its calls as told."""
-    with scripted(*map(ending, ends)) as url:
-        client = GrpcClient(make("", grpc=url.removeprefix("http://"), timeout=2.0))
+    with serve_scripts(*map(end_calls, ends)) as url:
+        client = GrpcClient(make_settings("", grpc=url.removeprefix("http://"), timeout=2.0))
         replies = [Reply(client.send(ASK)) for _ in range(calls)]
         client.close()
     return replies
@@ -36,18 +36,26 @@ def asked(*ends: End, calls: int = 1) -> list[Reply]:
 @pytest.mark.parametrize(
     ("end", "kind", "told"),
     [
-        (reset(2), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
-        (reset(8), "statusless", "the stream was reset (CANCEL) without a status"),
-        (reset(2, headers=True), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
-        (reset(0, headers=True, data=ONE), "statusless", "the stream was reset (NO_ERROR) without a status"),
-        (answer(data=ONE), "statusless", "the stream ended without a status"),
-        (answer(("why", "because"), data=ONE), "statusless", "the stream ended without a status"),
-        (trailers_only(), "statusless", "the stream ended without a status"),
-        (trailers_only(("grpc-status", "0")), "malformed", "the status OK with no message"),
-        (answer(("grpc-status", "0"), data=ONE[:4]), "malformed", "the status OK with a message cut short"),
-        (answer(("grpc-status", "0"), data=ONE[:5]), "malformed", "the status OK with a message cut short"),
-        (answer(("grpc-status", "0"), data=b"\1" + ONE[1:]), "malformed", "the status OK with a compressed message"),
-        (answer(("grpc-status", "0"), data=ONE + ONE), "malformed", "the status OK with 6 bytes behind its message"),
+        (make_reset(2), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
+        (make_reset(8), "statusless", "the stream was reset (CANCEL) without a status"),
+        (make_reset(2, headers=True), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
+        (make_reset(0, headers=True, data=ONE), "statusless", "the stream was reset (NO_ERROR) without a status"),
+        (make_answer(data=ONE), "statusless", "the stream ended without a status"),
+        (make_answer(("why", "because"), data=ONE), "statusless", "the stream ended without a status"),
+        (make_trailers_only(), "statusless", "the stream ended without a status"),
+        (make_trailers_only(("grpc-status", "0")), "malformed", "the status OK with no message"),
+        (make_answer(("grpc-status", "0"), data=ONE[:4]), "malformed", "the status OK with a message cut short"),
+        (make_answer(("grpc-status", "0"), data=ONE[:5]), "malformed", "the status OK with a message cut short"),
+        (
+            make_answer(("grpc-status", "0"), data=b"\1" + ONE[1:]),
+            "malformed",
+            "the status OK with a compressed message",
+        ),
+        (
+            make_answer(("grpc-status", "0"), data=ONE + ONE),
+            "malformed",
+            "the status OK with 6 bytes behind its message",
+        ),
     ],
 )
 def test_no_answer(end: End, kind: str, told: str) -> None:
@@ -62,15 +70,15 @@ def test_no_answer(end: End, kind: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("end", "status", "told"),
     [
-        (trailers_only(("grpc-status", "13"), ("grpc-message", "a%20b %C3%A9")), 500, "INTERNAL: a b é"),
-        (trailers_only(("grpc-status", "1")), 499, "CANCELLED"),
-        (answer(("grpc-status", "2")), 500, "UNKNOWN"),
-        (answer(("grpc-status", "3"), data=ONE), 400, "INVALID_ARGUMENT"),
-        (trailers_only(("grpc-status", "99")), 500, "UNKNOWN"),
-        (trailers_only(("grpc-status", "x")), 500, "UNKNOWN"),
-        (trailers_only(("grpc-status", "5"), status="404"), 404, "NOT_FOUND"),
-        (answer(data=b"<html>", status="413"), 413, "UNKNOWN: HTTP status 413"),
-        (trailers_only(status="502"), 502, "UNAVAILABLE: HTTP status 502"),
+        (make_trailers_only(("grpc-status", "13"), ("grpc-message", "a%20b %C3%A9")), 500, "INTERNAL: a b é"),
+        (make_trailers_only(("grpc-status", "1")), 499, "CANCELLED"),
+        (make_answer(("grpc-status", "2")), 500, "UNKNOWN"),
+        (make_answer(("grpc-status", "3"), data=ONE), 400, "INVALID_ARGUMENT"),
+        (make_trailers_only(("grpc-status", "99")), 500, "UNKNOWN"),
+        (make_trailers_only(("grpc-status", "x")), 500, "UNKNOWN"),
+        (make_trailers_only(("grpc-status", "5"), status="404"), 404, "NOT_FOUND"),
+        (make_answer(data=b"<html>", status="413"), 413, "UNKNOWN: HTTP status 413"),
+        (make_trailers_only(status="502"), 502, "UNAVAILABLE: HTTP status 502"),
     ],
 )
 def test_a_refusal(end: End, status: int, told: str) -> None:
@@ -87,12 +95,12 @@ def test_a_status_that_is_said_again_is_the_end_all_the_same() -> None:
         http2 = H2Connection(H2Configuration(client_side=False))
         while not any(isinstance(event, StreamEnded) for event in http2.receive_data(connection.recv(65536))):
             pass
-        trailers_only(("grpc-status", "13"))(http2, 1)
+        make_trailers_only(("grpc-status", "13"))(http2, 1)
         connection.sendall(http2.data_to_send() + ended * 3)
         connection.recv(65536)
 
-    with scripted(again) as url:
-        client = GrpcClient(make("", grpc=url.removeprefix("http://"), timeout=2.0))
+    with serve_scripts(again) as url:
+        client = GrpcClient(make_settings("", grpc=url.removeprefix("http://"), timeout=2.0))
         outcomes_of_two = [Reply(client.send(ASK)).outcome() for _ in range(2)]
         client.close()
     assert outcomes_of_two == ["INTERNAL", "INTERNAL"]
@@ -100,7 +108,7 @@ def test_a_status_that_is_said_again_is_the_end_all_the_same() -> None:
 
 @pytest.mark.parametrize("message", [b"", b"a"])
 def test_an_answer(message: bytes) -> None:
-    (reply,) = asked(answer(("grpc-status", "0"), data=b"\0\0\0\0" + bytes([len(message)]) + message))
+    (reply,) = asked(make_answer(("grpc-status", "0"), data=b"\0\0\0\0" + bytes([len(message)]) + message))
     assert (reply.succeeded, reply.body) == (True, message)
 
 
@@ -113,7 +121,7 @@ def outcomes(replies: Sequence[Reply]) -> list[str]:
 
 
 def test_a_connection_that_was_closed_while_it_was_kept_is_made_anew() -> None:
-    refusal = trailers_only(("grpc-status", "5"))
+    refusal = make_trailers_only(("grpc-status", "5"))
     calls: list[int] = []
 
     def once(http2: object, stream: int) -> None:
@@ -126,19 +134,19 @@ def test_a_connection_that_was_closed_while_it_was_kept_is_made_anew() -> None:
 
 
 def test_a_stream_that_the_server_did_not_begin_is_made_again_on_another_connection() -> None:
-    refusal = trailers_only(("grpc-status", "5"))
+    refusal = make_trailers_only(("grpc-status", "5"))
     calls: list[int] = []
 
     def once(http2: object, stream: int) -> None:
         calls.append(stream)
-        (refusal if len(calls) == 1 else reset(7))(http2, stream)  # type: ignore[arg-type]
+        (refusal if len(calls) == 1 else make_reset(7))(http2, stream)  # type: ignore[arg-type]
 
     assert outcomes(asked(once, refusal, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
 
 
 def test_a_reset_is_not_made_again() -> None:
     told = "the stream was reset (INTERNAL_ERROR) without a status"
-    assert outcomes(asked(reset(2), trailers_only(("grpc-status", "5")), calls=2)) == [told, "NOT_FOUND"]
+    assert outcomes(asked(make_reset(2), make_trailers_only(("grpc-status", "5")), calls=2)) == [told, "NOT_FOUND"]
 
 
 def test_a_connection_that_breaks_is_no_answer() -> None:
@@ -147,24 +155,24 @@ def test_a_connection_that_breaks_is_no_answer() -> None:
 
 
 def test_a_call_without_a_status_is_no_refusal_and_says_so_by_name() -> None:
-    (reply,) = asked(reset(2))
-    with pytest.raises(Unmet) as found:
+    (reply,) = asked(make_reset(2))
+    with pytest.raises(UnmetError) as found:
         expect(reply).refused("a wrong size")
     assert found.value.requirement == "GRPC-STATUS"
 
 
 @pytest.mark.parametrize(("error", "code"), [(7, "UNAVAILABLE"), (11, "RESOURCE_EXHAUSTED")])
 def test_a_reset_for_want_of_room_is_what_its_status_would_be(error: int, code: str) -> None:
-    (reply,) = asked(reset(error), reset(error), reset(error))
+    (reply,) = asked(make_reset(error), make_reset(error), make_reset(error))
     assert (reply.is_refusal, reply.exchange.code) == (True, code)
 
 
 def test_calls_in_flight_together_each_get_their_own() -> None:
     def echo(http2: object, stream: int) -> None:
-        answer(("grpc-status", "0"), data=b"\0\0\0\0\1" + bytes([stream]))(http2, stream)  # type: ignore[arg-type]
+        make_answer(("grpc-status", "0"), data=b"\0\0\0\0\1" + bytes([stream]))(http2, stream)  # type: ignore[arg-type]
 
-    with scripted(ending(echo)) as url:
-        client = GrpcClient(make("", grpc=url.removeprefix("http://"), timeout=2.0))
+    with serve_scripts(end_calls(echo)) as url:
+        client = GrpcClient(make_settings("", grpc=url.removeprefix("http://"), timeout=2.0))
         exchanges = client.send_together([ASK] * 5)
         client.close()
     assert [exchange.body for exchange in exchanges] == [bytes([number]) for number in (1, 3, 5, 7, 9)]

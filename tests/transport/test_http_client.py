@@ -11,9 +11,9 @@ import pytest
 from conformance.transport.exchange import FailureKind
 from conformance.transport.http_client import HttpClient
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable
+from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message
-from tests.support.scripted import answers, read_request, scripted
+from tests.support.scripted_server import make_answers, read_request, serve_scripts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno"
@@ -27,21 +27,21 @@ def sender(url: str, **settings: float) -> HttpClient:
 
 
 def test_a_kept_connection_is_used_again() -> None:
-    with scripted(answers(OK, OK), answers(BAD)) as url:
+    with serve_scripts(make_answers(OK, OK), make_answers(BAD)) as url:
         client = sender(url)
         assert [client.send(POST).status, client.send(POST).status] == [200, 200]
         client.close()
 
 
 def test_an_error_ends_the_connection() -> None:
-    with scripted(answers(BAD, OK), answers(OK)) as url:
+    with serve_scripts(make_answers(BAD, OK), make_answers(OK)) as url:
         client = sender(url)
         assert [client.send(POST).status, client.send(POST).body] == [400, b"ok"]
         client.close()
 
 
 def test_a_connection_closed_meanwhile_is_no_failure() -> None:
-    with scripted(answers(OK), answers(OK)) as url:
+    with serve_scripts(make_answers(OK), make_answers(OK)) as url:
         client = sender(url)
         first = client.send(POST)
         time.sleep(0.05)
@@ -67,7 +67,7 @@ def test_a_path_goes_out_as_it_is_but_for_what_a_url_cannot_hold(path: str, sent
         seen.append(read_request(connection))
         connection.sendall(OK)
 
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         client = sender(url)
         assert client.send(Message(path, method="GET")).status == 200
         client.close()
@@ -81,7 +81,7 @@ def test_what_is_sent() -> None:
         seen.append(read_request(connection))
         connection.sendall(OK)
 
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         client = HttpClient(Settings(url + "/base", (("Host", "gateway"), ("Authorization", "t"))))
         client.send(POST, fresh=True)
         client.close()
@@ -95,7 +95,7 @@ def test_what_is_sent() -> None:
 def test_nothing_is_decoded() -> None:
     packed = gzip.compress(b"0" * 100_000)
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
-    with scripted(answers(head + packed)) as url:
+    with serve_scripts(make_answers(head + packed)) as url:
         client = sender(url)
         assert client.send(POST).body == packed
         client.close()
@@ -117,18 +117,18 @@ def _dribble(connection: socket.socket) -> None:
 @pytest.mark.parametrize(
     ("script", "status", "kind", "text"),
     [
-        (answers(b""), None, FailureKind.CLOSED, "connection closed without an answer"),
+        (make_answers(b""), None, FailureKind.CLOSED, "connection closed without an answer"),
         (_hang, None, FailureKind.TIMEOUT, "no answer within 0.2 s"),
         (_dribble, 200, FailureKind.ENDLESS, "answer not complete within 0.3 s"),
         (
-            answers(OK.replace(b"2\r\n", b"9\r\n")),
+            make_answers(OK.replace(b"2\r\n", b"9\r\n")),
             200,
             FailureKind.MALFORMED,
             "malformed HTTP answer: peer closed connection",
         ),
-        (answers(b"nonsense\r\n\r\n"), None, FailureKind.MALFORMED, "malformed HTTP answer: illegal status line"),
+        (make_answers(b"nonsense\r\n\r\n"), None, FailureKind.MALFORMED, "malformed HTTP answer: illegal status line"),
         (
-            answers(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b"x" * 5000),
+            make_answers(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b"x" * 5000),
             200,
             FailureKind.ENDLESS,
             "answer longer than 1000 bytes",
@@ -137,7 +137,7 @@ def _dribble(connection: socket.socket) -> None:
     ids=["silent", "hanging", "dribbling", "cut", "nonsense", "endless"],
 )
 def test_a_bad_answer_is_kept_not_raised(script: object, status: int | None, kind: FailureKind, text: str) -> None:
-    with scripted(script) as url:  # type: ignore[arg-type]
+    with serve_scripts(script) as url:  # type: ignore[arg-type]
         client = sender(url, timeout=0.2)
         exchange = client.send(POST)
         client.close()
@@ -150,5 +150,5 @@ def test_a_bad_answer_is_kept_not_raised(script: object, status: int | None, kin
 def test_no_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(Unreachable, match=f"cannot connect to http://127.0.0.1:{port}"):
+    with pytest.raises(UnreachableError, match=f"cannot connect to http://127.0.0.1:{port}"):
         sender(f"http://127.0.0.1:{port}").send(POST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.transport.settings import SettingsError, make
+from conformance.transport.settings import SettingsError, make_settings
 
 
 @pytest.mark.parametrize(
@@ -18,16 +18,16 @@ from conformance.transport.settings import SettingsError, make
     ],
 )
 def test_urls(url: str, expected: str) -> None:
-    assert make(url).url == expected
+    assert make_settings(url).url == expected
 
 
 def test_credentials_become_a_header() -> None:
     # base64("user:p@ss"), by hand: 75 73 65 72 3a 70 40 73 73
-    assert make("http://user:p%40ss@host").headers == (("Authorization", "Basic dXNlcjpwQHNz"),)
+    assert make_settings("http://user:p%40ss@host").headers == (("Authorization", "Basic dXNlcjpwQHNz"),)
 
 
 def test_headers() -> None:
-    assert make("http://host", ["Host: a", "X-Key:b:c"]).headers == (("Host", "a"), ("X-Key", "b:c"))
+    assert make_settings("http://host", ["Host: a", "X-Key:b:c"]).headers == (("Host", "a"), ("X-Key", "b:c"))
 
 
 HINT = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
@@ -47,29 +47,29 @@ HINT = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
 )
 def test_bad_urls(url: str, message: str) -> None:
     with pytest.raises(SettingsError) as error:
-        make(url)
+        make_settings(url)
     assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("header", ["novalue", ": x", "a b: c", "a: b\nc: d"])
 def test_bad_headers(header: str) -> None:
     with pytest.raises(SettingsError, match="write it as 'Name: value'"):
-        make("http://host", [header])
+        make_settings("http://host", [header])
 
 
 @pytest.mark.parametrize("header", ["Content-Length: 5", "transfer-encoding: chunked", "Expect: 100-continue"])
 def test_headers_that_frame_a_request_are_not_taken(header: str) -> None:
     with pytest.raises(SettingsError, match="says how a request is framed, and is the suite's own"):
-        make("http://host", [header])
+        make_settings("http://host", [header])
 
 
 def test_a_secret_does_not_appear_in_the_error() -> None:
     with pytest.raises(SettingsError) as error:
-        make("http://host", ["Bad Name: hunter2"])
+        make_settings("http://host", ["Bad Name: hunter2"])
     assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 4000])
 def test_bad_timeouts(timeout: float) -> None:
     with pytest.raises(SettingsError, match="give seconds between 0 and 3600"):
-        make("http://host", timeout=timeout)
+        make_settings("http://host", timeout=timeout)

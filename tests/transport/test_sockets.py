@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from conformance.transport.chunks import PLAIN, Chunks
+from conformance.transport.chunk_format import PLAIN, ChunkFormat
 from conformance.transport.exchange import GoAhead
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.transport.sockets import cut
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
+from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
-from tests.support.scripted import Script, answers, read_request, scripted
+from tests.support.scripted_server import Script, make_answers, read_request, serve_scripts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 POST = Message("/v2/models/m/infer", (("X-Id", "1"),), b"abcdef")
@@ -42,7 +42,7 @@ def test_pieces() -> None:
 
 def test_segments_arrive_as_one_body() -> None:
     seen: list[bytes] = []
-    with scripted(echo(seen)) as url:
+    with serve_scripts(echo(seen)) as url:
         reply = target(url).send_in_pieces(POST, [1, 4])
     assert (reply.status, reply.body) == (200, b"01")
     assert seen[0].startswith(b"POST /v2/models/m/infer HTTP/1.1\r\nHost: 127.0.0.1:")
@@ -51,7 +51,7 @@ def test_segments_arrive_as_one_body() -> None:
 
 
 def test_chunks_in_another_spelling() -> None:
-    spelled = Chunks(";a=b", (("X-Sum", "1"),), capitals=True, zeros=3)
+    spelled = ChunkFormat(";a=b", (("X-Sum", "1"),), capitals=True, zeros=3)
     assert [*spelled.written([b"x" * 10])] == [b"00A;a=b\r\n" + b"x" * 10 + b"\r\n", b"000;a=b\r\nX-Sum: 1\r\n\r\n"]
     assert (
         spelled.described
@@ -62,14 +62,14 @@ def test_chunks_in_another_spelling() -> None:
 
 def test_chunks() -> None:
     seen: list[bytes] = []
-    with scripted(echo(seen)) as url:
+    with serve_scripts(echo(seen)) as url:
         target(url).send_in_pieces(POST, [2], chunks=PLAIN)
     assert seen[0].endswith(b"Transfer-Encoding: chunked\r\nX-Id: 1\r\n\r\n2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n")
 
 
 @pytest.mark.parametrize("pipelined", [False, True])
 def test_several_requests_on_one_connection(pipelined: bool) -> None:
-    with scripted(echo([]) if not pipelined else _answer_all) as url:
+    with serve_scripts(echo([]) if not pipelined else _answer_all) as url:
         replies = target(url).send_on_one_connection([POST, POST, POST], pipelined=pipelined)
     assert [reply.body for reply in replies] == [b"01", b"02", b"03"]
 
@@ -81,14 +81,14 @@ def _answer_all(connection: socket.socket) -> None:
 
 def test_a_closing_server_ends_the_list() -> None:
     closing = b"HTTP/1.1 400 Bad\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-    with scripted(answers(OK + b"01", closing)) as url:
+    with serve_scripts(make_answers(OK + b"01", closing)) as url:
         replies = target(url).send_on_one_connection([POST, POST, POST])
     assert [reply.status for reply in replies] == [200, 400]
 
 
 def test_the_body_of_one_of_several_in_a_chunk() -> None:
     seen: list[bytes] = []
-    with scripted(echo(seen)) as url:
+    with serve_scripts(echo(seen)) as url:
         target(url).send_on_one_connection([POST, POST], chunked=[0])
     assert [data.endswith(b"\r\n\r\n6\r\nabcdef\r\n0\r\n\r\n") for data in seen] == [True, False]
 
@@ -114,7 +114,7 @@ def test_a_body_is_held_back_until_it_is_asked_for(first: bytes) -> None:
         seen.append(_until(connection, b"abcdef"))
         connection.sendall(HINTS + OK + b"01")
 
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         reply = target(url).send_after_go_ahead(EXPECTING)
     assert (reply.status, reply.body, reply.exchange.go_ahead) == (200, b"01", GoAhead.GIVEN)
     assert seen == [b"abcdef"]
@@ -129,13 +129,13 @@ def test_a_body_that_is_not_needed_is_not_sent(final: bytes) -> None:
         connection.sendall(final)
         seen.append(connection.recv(10))
 
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         reply = target(url).send_after_go_ahead(EXPECTING)
     assert (reply.status, reply.exchange.go_ahead, seen) == (200, GoAhead.NOT_NEEDED, [b""])
 
 
 def test_a_body_that_nobody_asks_for_is_sent_in_the_end() -> None:
-    with scripted(echo([])) as url:
+    with serve_scripts(echo([])) as url:
         reply = Target(Settings(url, timeout=0.2)).send_after_go_ahead(EXPECTING, chunks=None)
     assert (reply.status, reply.exchange.go_ahead) == (200, GoAhead.WITHHELD)
 
@@ -146,7 +146,7 @@ def test_what_is_no_answer_to_a_head_is_told_by_the_reading(data: bytes) -> None
         _until(connection, b"\r\n\r\n")
         connection.sendall(data)
 
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         reply = target(url).send_after_go_ahead(EXPECTING)
     assert (reply.status, reply.exchange.go_ahead) == (None, GoAhead.NOT_NEEDED)
     assert reply.exchange.failure is not None
@@ -161,7 +161,7 @@ def test_an_answer_is_left_unread_for_a_moment() -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
         waited.append(time.monotonic() - started)
 
-    with scripted(script) as url:
+    with serve_scripts(script) as url:
         reply = target(url).send_and_read_late(POST)
     assert (len(reply.body), reply.exchange.failure) == (size, None)
     assert waited[0] > 0.2
@@ -169,7 +169,7 @@ def test_an_answer_is_left_unread_for_a_moment() -> None:
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_the_version_of_an_answer(version: str) -> None:
-    with scripted(answers(OK.replace(b"1.1", version.encode()) + b"01")) as url:
+    with serve_scripts(make_answers(OK.replace(b"1.1", version.encode()) + b"01")) as url:
         judged = target(url)
         replies = [judged.send(POST), judged.send_in_pieces(POST, [1])]
         judged.close()
@@ -177,7 +177,7 @@ def test_the_version_of_an_answer(version: str) -> None:
 
 
 def test_interim_answers_are_passed_over_everywhere() -> None:
-    with scripted(answers(HINTS + CONTINUE + OK + b"01")) as url:
+    with serve_scripts(make_answers(HINTS + CONTINUE + OK + b"01")) as url:
         judged = target(url)
         replies = [judged.send(POST), judged.send_in_pieces(POST, [1]), *judged.send_on_one_connection([POST])]
         judged.close()
@@ -200,7 +200,7 @@ def test_an_answer_to_half_a_request_is_still_read() -> None:
         connection.shutdown(socket.SHUT_WR)
         connection.recv(1 << 16)
 
-    with scripted(refuse_early) as url:
+    with serve_scripts(refuse_early) as url:
         assert target(url).send_in_pieces(POST, [1, 2, 3]).status == 413
 
 
@@ -209,7 +209,7 @@ def test_requests_in_flight_keep_their_order() -> None:
         body = read_request(connection)[-2:]
         connection.sendall(OK + body)
 
-    with scripted(reflect) as url:
+    with serve_scripts(reflect) as url:
         messages = [POST.with_body(b"%02d" % number) for number in range(8)]
         judged = target(url)
         replies = judged.send_together(messages)
@@ -222,6 +222,6 @@ def test_a_target_that_is_gone_stays_gone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         judged = Target(Settings(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.3))
     for _ in range(2):
-        with pytest.raises(TargetLost, match="cannot connect"):
+        with pytest.raises(TargetLostError, match="cannot connect"):
             judged.get("/v2")
     assert judged.lost is not None

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
 from conformance.checks.walk.covering import Coverage, Space, Step
-from conformance.checks.walk.exchanges import steps_of
+from conformance.checks.walk.exchanges import build_steps
 
 AXES = {"size": ("none", "one", "many"), "form": ("json", "binary"), "way": ("plain", "chunks", "gzip")}
 
@@ -53,7 +53,7 @@ def test_a_pair_that_no_third_value_meets_is_no_possible_one() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_steps_of_a_kind_are_valid_and_cover_what_they_can(kind: str) -> None:
-    steps = steps_of(kind)
+    steps = build_steps(kind)
     assert [step for step in steps if is_invalid(step)] == []
     space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), never_heavy)
     own = [{axis: step[axis] for axis in KINDS[kind]} for step in steps]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.walk.axes import NEUTRAL, NUMBERS, WRITING
-from conformance.checks.walk.json_writing import UNKNOWN, written
+from conformance.checks.walk.json_writing import UNKNOWN, write_json
 
 DOCUMENT: dict[str, Any] = {
     "id": 'q"\\/😀é\t',
@@ -27,11 +27,11 @@ STYLES = [
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(style.values()))
 def test_a_reader_finds_the_same_document(style: dict[str, str]) -> None:
-    assert json.loads(written(DOCUMENT, {**NEUTRAL, **style})) == DOCUMENT
+    assert json.loads(write_json(DOCUMENT, {**NEUTRAL, **style})) == DOCUMENT
 
 
 def text(**style: str) -> str:
-    return written(DOCUMENT, {**NEUTRAL, **style}).decode()
+    return write_json(DOCUMENT, {**NEUTRAL, **style}).decode()
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_spellings(style: dict[str, str], piece: str) -> None:
 
 @pytest.mark.parametrize("where", [value for value in WRITING["unknown"] if value != "none"])
 def test_an_unknown_member_stands_where_it_is_said_and_nowhere_else(where: str) -> None:
-    found = json.loads(written(DOCUMENT, {**NEUTRAL, "unknown": where}))
+    found = json.loads(write_json(DOCUMENT, {**NEUTRAL, "unknown": where}))
     owner = {"top": found, "input": found["inputs"][0], "output": found["outputs"][0]}.get(where) or found["parameters"]
     del owner[UNKNOWN]
     if where == "parameters":

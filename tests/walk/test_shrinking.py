@@ -6,26 +6,29 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from conformance.checks.walk.attribution import find_remaining_axes
 from conformance.checks.walk.axes import NEUTRAL, is_invalid
-from conformance.checks.walk.blame import remaining
 from conformance.checks.walk.covering import Step
-from conformance.checks.walk.exchanges import steps_of
-from conformance.checks.walk.shrinking import MOST_TRIALS, Taken, shrunk
+from conformance.checks.walk.exchanges import build_steps
+from conformance.checks.walk.shrinking import MAX_TRIALS, SaltedStep, shrink
 from conformance.checks.walk.walking import SHRINKING
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 
 Wrong = Callable[[Step], bool]
 RICH = next(
     step
-    for step in steps_of("binary")
-    if len(remaining(step)) > 12 and step["role"] == "multi" and step["count"].isdecimal() and step["send"] == "mixed"
+    for step in build_steps("binary")
+    if len(find_remaining_axes(step)) > 12
+    and step["role"] == "multi"
+    and step["count"].isdecimal()
+    and step["send"] == "mixed"
 )
 
 
-def trial(wrong: Wrong, taken: list[int]) -> Callable[[Sequence[Taken]], Unmet | None]:
-    def take(sequence: Sequence[Taken]) -> Unmet | None:
+def trial(wrong: Wrong, taken: list[int]) -> Callable[[Sequence[SaltedStep]], UnmetError | None]:
+    def take(sequence: Sequence[SaltedStep]) -> UnmetError | None:
         taken.append(len(sequence))
-        return Unmet("right", "wrong") if wrong(sequence[-1][0]) else None
+        return UnmetError("right", "wrong") if wrong(sequence[-1][0]) else None
 
     return take
 
@@ -43,8 +46,8 @@ def trial(wrong: Wrong, taken: list[int]) -> Callable[[Sequence[Taken]], Unmet |
 def test_a_step_shrinks_to_its_cause(wrong: Wrong, left: set[str]) -> None:
     step = {**RICH, "framing": "one-chunk", "http": "1.1", "id": "ascii"}
     taken: list[int] = []
-    found = shrunk([(step, 1)], Unmet("right", "wrong"), trial(wrong, taken), SHRINKING)
-    kept = remaining(found.step).keys()
+    found = shrink([(step, 1)], UnmetError("right", "wrong"), trial(wrong, taken), SHRINKING)
+    kept = find_remaining_axes(found.step).keys()
     assert kept <= left | {"send", "want"}
     assert left <= kept
     assert not is_invalid(found.step)
@@ -53,49 +56,49 @@ def test_a_step_shrinks_to_its_cause(wrong: Wrong, left: set[str]) -> None:
 
 def test_a_count_becomes_the_smallest_that_goes_wrong() -> None:
     step = {**NEUTRAL, "role": "identity_int32", "count": "4097"}
-    found = shrunk(
-        [(step, 1)], Unmet("", ""), trial(lambda s: s["count"] != "own" and int(s["count"]) > 8, []), SHRINKING
+    found = shrink(
+        [(step, 1)], UnmetError("", ""), trial(lambda s: s["count"] != "own" and int(s["count"]) > 8, []), SHRINKING
     )
     assert found.step["count"] == "9"
 
 
 def test_earlier_steps_are_kept_where_they_are_needed() -> None:
-    steps: list[Taken] = [({**NEUTRAL, "role": "identity_int32", "id": str(k)}, k) for k in range(9)]
+    steps: list[SaltedStep] = [({**NEUTRAL, "role": "identity_int32", "id": str(k)}, k) for k in range(9)]
 
-    def take(sequence: Sequence[Taken]) -> Unmet | None:
-        return Unmet("", "") if any(step["id"] == "3" for step, _ in sequence[:-1]) else None
+    def take(sequence: Sequence[SaltedStep]) -> UnmetError | None:
+        return UnmetError("", "") if any(step["id"] == "3" for step, _ in sequence[:-1]) else None
 
-    found = shrunk(steps, Unmet("", ""), take, SHRINKING)
+    found = shrink(steps, UnmetError("", ""), take, SHRINKING)
     assert [step["id"] for step, _ in found.earlier] == ["3"]
 
 
 def test_a_step_that_only_goes_wrong_alone_needs_no_earlier_one() -> None:
     """What runs beside a step may take what an earlier request has left behind for it."""
     step = {**NEUTRAL, "role": "identity_int32", "before": "unknown-model", "beside": "one"}
-    steps: list[Taken] = [({**NEUTRAL, "role": "identity_int32"}, 1), (step, 2)]
+    steps: list[SaltedStep] = [({**NEUTRAL, "role": "identity_int32"}, 1), (step, 2)]
 
-    def take(sequence: Sequence[Taken]) -> Unmet | None:
+    def take(sequence: Sequence[SaltedStep]) -> UnmetError | None:
         wrong = sequence[-1][0]["before"] == "unknown-model" and sequence[-1][0]["beside"] == "nothing"
-        return Unmet("", "") if wrong else None
+        return UnmetError("", "") if wrong else None
 
-    found = shrunk(steps, Unmet("", ""), take, SHRINKING)
+    found = shrink(steps, UnmetError("", ""), take, SHRINKING)
     assert found.earlier == ()
-    assert remaining(found.step) == {"before": "unknown-model"}
+    assert find_remaining_axes(found.step) == {"before": "unknown-model"}
 
 
 def test_what_does_not_go_wrong_again_is_said_to_be_so() -> None:
-    steps: list[Taken] = [({**NEUTRAL, "role": "identity_int32"}, k) for k in range(3)]
-    found = shrunk(steps, Unmet("", ""), lambda _: None, SHRINKING)
+    steps: list[SaltedStep] = [({**NEUTRAL, "role": "identity_int32"}, k) for k in range(3)]
+    found = shrink(steps, UnmetError("", ""), lambda _: None, SHRINKING)
     assert not found.is_lasting
 
 
 def test_trials_have_an_end() -> None:
     taken: list[int] = []
-    steps: list[Taken] = [({**RICH, "id": str(k)}, k) for k in range(200)]
+    steps: list[SaltedStep] = [({**RICH, "id": str(k)}, k) for k in range(200)]
 
-    def take(sequence: Sequence[Taken]) -> Unmet | None:
+    def take(sequence: Sequence[SaltedStep]) -> UnmetError | None:
         taken.append(1)
-        return Unmet("", "") if len(sequence) > 100 else None
+        return UnmetError("", "") if len(sequence) > 100 else None
 
-    shrunk(steps, Unmet("", ""), take, SHRINKING)
-    assert len(taken) <= MOST_TRIALS
+    shrink(steps, UnmetError("", ""), take, SHRINKING)
+    assert len(taken) <= MAX_TRIALS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.wire import annotate
-from conformance.wire.annotate import Field, Layout, hex_window, label
-from conformance.wire.finding import KINDS, Finding, shown, shown_name
-from conformance.wire.response import take_apart
+from conformance.wire import body_layout
+from conformance.wire.body_layout import Field, Layout, find_label, format_hex_window
+from conformance.wire.finding import KINDS, Finding, format_name, format_value
+from conformance.wire.response import parse
 
 HEAD = (
     b'{"outputs":[{"name":"J","datatype":"INT8","shape":[1],"data":[1]},'
@@ -32,8 +32,8 @@ PLACES = [
 
 @pytest.mark.parametrize(("offset", "words"), PLACES)
 def test_places_in_an_answer(offset: int, words: str) -> None:
-    answer = take_apart(HEAD + TAIL, str(len(HEAD)))
-    assert label(answer, len(HEAD) + offset) == words
+    answer = parse(HEAD + TAIL, str(len(HEAD)))
+    assert find_label(answer, len(HEAD) + offset) == words
 
 
 # datatype, bytes, offset in them, words
@@ -50,11 +50,11 @@ PARTS = [
 def test_places_in_a_request(datatype: str, text: str, offset: int, words: str) -> None:
     body = b"{}" + bytes.fromhex(text)
     layout = Layout(2, [("IN", datatype, 2, 2 + max(len(body) - 2, 16))], body)
-    assert label(layout, 2 + offset) == f"tensor 0 IN {datatype} {words}"
+    assert find_label(layout, 2 + offset) == f"tensor 0 IN {datatype} {words}"
 
 
 def test_without_a_body_bytes_elements_are_not_told_apart() -> None:
-    assert label(Layout(2, [("IN", "BYTES", 2, 9)]), 5) == "tensor 0 IN BYTES byte 3"
+    assert find_label(Layout(2, [("IN", "BYTES", 2, 9)]), 5) == "tensor 0 IN BYTES byte 3"
 
 
 BODY = bytes(range(0x1C, 0x30)) + b"abc\x7f\xff"
@@ -72,12 +72,12 @@ WINDOWS = [
 
 @pytest.mark.parametrize(("offset", "rows", "lines"), WINDOWS)
 def test_hex_window(offset: int, rows: int, lines: list[str]) -> None:
-    assert hex_window(BODY, offset, rows=rows).split("\n") == lines
+    assert format_hex_window(BODY, offset, rows=rows).split("\n") == lines
 
 
 def test_hex_window_of_nothing_and_beyond_64_kib() -> None:
-    assert hex_window(b"", 0) == ""
-    assert hex_window(bytes(0x10002), 0x10000, rows=1) == "10000  00 00                    .."
+    assert format_hex_window(b"", 0) == ""
+    assert format_hex_window(bytes(0x10002), 0x10000, rows=1) == "10000  00 00                    .."
 
 
 def test_a_finding_is_one_line() -> None:
@@ -110,28 +110,28 @@ SHOWN = [
 
 @pytest.mark.parametrize(("value", "text"), SHOWN)
 def test_shown(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 @pytest.mark.parametrize(
     ("name", "text"), [("OUT0", "OUT0"), ("a/b.c-d", "a/b.c-d"), ("", '""'), ("a\nb", '"a\\nb"'), ("ü", '"\\u00fc"')]
 )
 def test_shown_name(name: str, text: str) -> None:
-    assert shown_name(name) == text
+    assert format_name(name) == text
 
 
 # --- the parts of a body ---------------------------------------------------------------------------------------------
 
 
 def parts(layout: Layout, length: int) -> list[Field]:
-    found = list(annotate.fields(layout, length))
+    found = list(body_layout.list_fields(layout, length))
     assert [field.start for field in found] == [0, *(field.end for field in found[:-1])] or not found
     assert not found or found[-1].end == length
     return found
 
 
 def test_the_parts_of_an_answer() -> None:
-    answer = take_apart(HEAD + TAIL, str(len(HEAD)))
+    answer = parse(HEAD + TAIL, str(len(HEAD)))
     end = len(HEAD)
     assert parts(Layout.of(answer), end + len(TAIL)) == [
         Field(0, end, "JSON"),
@@ -161,10 +161,10 @@ def test_tensors_that_overlap_or_go_on_behind_the_body_are_cut() -> None:
 
 
 def test_of_many_elements_the_last_are_one_part() -> None:
-    body = bytes(4) * (annotate.MOST_ELEMENTS + 5)
+    body = bytes(4) * (body_layout.MAX_ELEMENTS + 5)
     found = parts(Layout(0, [("A", "BYTES", 0, len(body))], body), len(body))
-    assert len(found) == annotate.MOST_ELEMENTS
-    assert found[-1].label == f"tensor 0 A BYTES element {annotate.MOST_ELEMENTS - 1} and what follows"
+    assert len(found) == body_layout.MAX_ELEMENTS
+    assert found[-1].label == f"tensor 0 A BYTES element {body_layout.MAX_ELEMENTS - 1} and what follows"
     assert found[-1].end - found[-1].start == 4 * 6
 
 

@@ -11,7 +11,7 @@ from tritonclient.http import InferInput
 
 from conformance.wire import tensor
 from conformance.wire.datatypes import DATATYPES, FLOATS, INTEGERS, NUMERIC, OIP_DATATYPES, lookup
-from conformance.wire.tensor import Tensor, decode, first_difference
+from conformance.wire.tensor import Tensor, decode, find_first_difference
 
 # datatype, elements, their binary form; little-endian, so that 1 in 16 bits is "0100"
 HAND = [
@@ -124,30 +124,30 @@ def test_first_difference(
     datatype: str, expected: list[Any], actual: list[Any], binary: int | None, json: int | None
 ) -> None:
     left, right = Tensor.of("T", datatype, expected).array, Tensor.of("T", datatype, actual).array
-    assert first_difference(left, right, datatype) == binary
-    assert first_difference(left, right, datatype, json=True) == json
+    assert find_first_difference(left, right, datatype) == binary
+    assert find_first_difference(left, right, datatype, json=True) == json
 
 
 @pytest.mark.parametrize("datatype", ["FP32", "INT8", "BYTES"])
 @pytest.mark.parametrize("place", [0, 2, 3, 9])
 def test_first_difference_is_found_in_any_block(datatype: str, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor, "BLOCK", 3)
+    monkeypatch.setattr(tensor, "BLOCK_ELEMENTS", 3)
     left = Tensor.of("T", datatype, [b"x"] * 10 if datatype == "BYTES" else [1] * 10)
     right = left.array.copy()
-    assert first_difference(left.array, right, datatype) is None
+    assert find_first_difference(left.array, right, datatype) is None
     right[place:] = b"y" if datatype == "BYTES" else 2
-    assert first_difference(left.array, right, datatype) == place
+    assert find_first_difference(left.array, right, datatype) == place
 
 
 def test_first_difference_counts_in_row_major_order_whatever_the_memory_order() -> None:
     left = np.arange(6, dtype="<i4").reshape(2, 3)
     right = np.asfortranarray(left)
-    assert first_difference(left, right, "INT32") is None
+    assert find_first_difference(left, right, "INT32") is None
     changed = right.copy(order="F")
     changed[1, 0] = 9
-    assert first_difference(left, changed, "INT32") == 3
+    assert find_first_difference(left, changed, "INT32") == 3
 
 
 def test_any_nan_is_any_other_nan() -> None:
     left, right = decode("FP32", [1], bytes.fromhex("0000c07f")), decode("FP32", [1], bytes.fromhex("010080ff"))
-    assert first_difference(left, right, "FP32") is None
+    assert find_first_difference(left, right, "FP32") is None

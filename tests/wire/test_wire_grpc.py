@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.wire.grpc_answer import take_apart
-from conformance.wire.grpc_fields import raw_spans
-from conformance.wire.grpc_request import GRPC_METHOD, grpc_call, infer_message, read
-from conformance.wire.request import InferRequest, Input, Names, Output
+from conformance.wire.grpc_answer import parse
+from conformance.wire.grpc_fields import scan_raw_spans
+from conformance.wire.grpc_request import GRPC_METHOD, make_grpc_call, make_infer_message, parse_request
+from conformance.wire.request import InferRequest, Input, Names, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
@@ -61,14 +61,14 @@ TYPED = [
 @pytest.mark.parametrize(("datatype", "values", "contents"), TYPED, ids=[row[0] for row in TYPED])
 def test_typed_contents(datatype: str, values: list[Any], contents: bytes) -> None:
     request = InferRequest("", (Input(Tensor.of("X", datatype, values), binary=False),), model="m")
-    message = infer_message(request)
+    message = make_infer_message(request)
     assert message.body == field(1, b"m") + field(5, tensor("X", datatype, f"{len(values):02x}", contents))
     assert (message.method, message.path) == (GRPC_METHOD, "/inference.GRPCInferenceService/ModelInfer")
 
 
 def test_raw_contents_are_in_the_order_of_the_inputs() -> None:
     inputs = (Input(Tensor.of("B", "INT16", [258])), Input(Tensor.of("A", "BYTES", ["ab"])))
-    message = infer_message(InferRequest("", inputs, model="m", version="3", id="i"))
+    message = make_infer_message(InferRequest("", inputs, model="m", version="3", id="i"))
     assert message.body == (
         field(1, b"m")
         + field(2, b"3")
@@ -81,32 +81,32 @@ def test_raw_contents_are_in_the_order_of_the_inputs() -> None:
 
 
 def test_outputs_with_the_servers_names_and_a_count() -> None:
-    outputs = (Output("OUT", classification=2), Output("REST", binary_data=True))
+    outputs = (RequestedOutput("OUT", classification=2), RequestedOutput("REST", binary_data=True))
     names = Names({"IN": "in"}, {"OUT": "out"})
     request = InferRequest("", (Input(Tensor.of("IN", "INT8", [1])),), outputs, model="m", names=names)
     parameter = field(1, b"classification") + field(2, octets("10 02"))
-    assert infer_message(request).body == (
+    assert make_infer_message(request).body == (
         field(1, b"m")
         + field(5, tensor("in", "INT8", "01"))
         + field(6, field(1, b"out") + field(2, parameter))
         + field(6, field(1, b"REST"))
         + field(7, octets("01"))
     )
-    assert infer_message(request).names == {"out": "OUT"}
+    assert make_infer_message(request).names == {"out": "OUT"}
 
 
 def test_no_elements_leave_contents_that_are_there() -> None:
-    message = infer_message(InferRequest("", (Input(Tensor.of("X", "INT8", []), binary=False),), model="m"))
+    message = make_infer_message(InferRequest("", (Input(Tensor.of("X", "INT8", []), binary=False),), model="m"))
     assert message.body == field(1, b"m") + field(5, tensor("X", "INT8", "00") + octets("2a 00"))
 
 
 def test_a_call_and_what_it_says() -> None:
-    message = grpc_call("ModelReady", name="m")
+    message = make_grpc_call("ModelReady", name="m")
     assert message.body == field(1, b"m")
-    asked = read(message)
+    asked = parse_request(message)
     assert asked is not None
     assert asked.name == "m"
-    assert read(message.with_body(b"\xff")) is None
+    assert parse_request(message.with_body(b"\xff")) is None
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_an_answer_in_raw_contents() -> None:
     first, second = octets("01 00 00 00 02 00 00 00"), octets("01 00 00 00 61")
     head = field(1, b"m") + field(3, b"i") + field(5, tensor("A", "INT32", "02")) + field(5, tensor("B", "BYTES", "01"))
     body = head + field(6, first) + field(6, second)
-    answer = take_apart(body)
+    answer = parse(body)
     one, other = answer.outputs
     assert (one.name, one.datatype, one.shape, one.binary, other.shape) == ("A", "INT32", (2,), True, (1,))
     assert one.span == (len(head) + 2, len(head) + 10)
@@ -124,14 +124,14 @@ def test_an_answer_in_raw_contents() -> None:
     assert one.array.tolist() == [1, 2]
     assert other.array is not None
     assert other.array.tolist() == [b"a"]
-    assert list(raw_spans(body)) == [one.span, other.span]
+    assert list(scan_raw_spans(body)) == [one.span, other.span]
     assert answer.document is not None
     assert answer.document["id"] == "i"
 
 
 @pytest.mark.parametrize(("datatype", "values", "contents"), TYPED, ids=[row[0] for row in TYPED])
 def test_an_answer_in_typed_contents(datatype: str, values: list[Any], contents: bytes) -> None:
-    (output,) = take_apart(field(5, tensor("A", datatype, f"{len(values):02x}", contents))).outputs
+    (output,) = parse(field(5, tensor("A", datatype, f"{len(values):02x}", contents))).outputs
     assert (output.binary, output.span, output.findings) == (False, None, ())
     assert output.array is not None
     assert output.array.tolist() == values
@@ -155,7 +155,7 @@ def test_an_answer_in_typed_contents(datatype: str, values: list[Any], contents:
     ],
 )
 def test_what_is_wrong_with_an_answer(body: bytes, kinds: list[str], elements: list[int] | None) -> None:
-    answer = take_apart(body)
+    answer = parse(body)
     assert [finding.kind for finding in answer.findings] == kinds
     arrays = [output.array for output in answer.outputs]
     assert [array.tolist() for array in arrays if array is not None] == ([] if elements is None else [elements])
@@ -163,14 +163,14 @@ def test_what_is_wrong_with_an_answer(body: bytes, kinds: list[str], elements: l
 
 def test_raw_entries_that_are_too_few_are_for_outputs_without_contents() -> None:
     typed = field(5, tensor("A", "INT8", "01", field(2, octets("07"))))
-    answer = take_apart(typed + field(5, tensor("B", "INT8", "01")) + field(6, octets("09")))
+    answer = parse(typed + field(5, tensor("B", "INT8", "01")) + field(6, octets("09")))
     assert [output.array.tolist() for output in answer.outputs if output.array is not None] == [[7], [9]]
 
 
 def test_fields_that_are_not_known_are_passed_over() -> None:
     unknown = octets("50 96 01") + octets("59 0102030405060708") + octets("65 01020304")
     body = field(5, tensor("A", "FP32", "01")) + unknown + field(6, np.float32(2.5).tobytes())
-    (output,) = take_apart(body).outputs
+    (output,) = parse(body).outputs
     assert output.array is not None
     assert output.array.tolist() == [2.5]
 
@@ -178,10 +178,10 @@ def test_fields_that_are_not_known_are_passed_over() -> None:
 def test_what_stands_in_a_group_is_no_entry() -> None:
     group = octets("9b 06") + field(6, b"in a group") + octets("9c 06")  # field 99, which no message has
     body = field(6, b"a") + group + field(6, b"b")
-    assert [body[start:end] for start, end in raw_spans(body)] == [b"a", b"b"]
+    assert [body[start:end] for start, end in scan_raw_spans(body)] == [b"a", b"b"]
 
 
 def test_what_has_the_number_of_an_entry_and_no_length_is_none() -> None:
     fixed = octets("31 00 01 02 03 04 05 06 07") + octets("35 00 01 02 03") + octets("30 01")  # 6, of three other types
     body = field(6, b"a") + fixed + field(6, b"b")
-    assert [body[start:end] for start, end in raw_spans(body)] == [b"a", b"b"]
+    assert [body[start:end] for start, end in scan_raw_spans(body)] == [b"a", b"b"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.wire.json_text import parse, parse_prefix
+from conformance.wire.json_text import parse_json, parse_json_prefix
 
 VALUES = [
     (b"9007199254740993", 2**53 + 1),
@@ -30,16 +30,16 @@ VALUES = [
 
 @pytest.mark.parametrize(("text", "value"), VALUES)
 def test_values(text: bytes, value: Any) -> None:
-    parsed = parse(text)
+    parsed = parse_json(text)
     assert parsed.value == value
     assert type(parsed.value) is type(value)
     assert parsed.is_json
 
 
 def test_null_is_json() -> None:
-    assert parse(b"null") == (None, ())
-    assert parse(b"null").is_json
-    assert not parse(b"nul").is_json
+    assert parse_json(b"null") == (None, ())
+    assert parse_json(b"null").is_json
+    assert not parse_json(b"nul").is_json
 
 
 # text, the findings' kinds and offsets in their order
@@ -64,7 +64,7 @@ FINDINGS = [
 
 @pytest.mark.parametrize(("text", "findings"), FINDINGS)
 def test_findings(text: bytes, findings: list[tuple[str, int | None]]) -> None:
-    assert [(finding.kind, finding.offset) for finding in parse(text).findings] == findings
+    assert [(finding.kind, finding.offset) for finding in parse_json(text).findings] == findings
 
 
 PREFIXES = [
@@ -88,18 +88,18 @@ PREFIXES = [
 
 @pytest.mark.parametrize(("body", "end"), PREFIXES)
 def test_prefix(body: bytes, end: int | None) -> None:
-    assert parse_prefix(body) == end
+    assert parse_json_prefix(body) == end
 
 
 @given(st.binary(max_size=60) | st.text(alphabet='[]{}",:0123456789.eE+-\\untrfalsNI ', max_size=40).map(str.encode))
 def test_any_text_is_read_without_raising(text: bytes) -> None:
-    parsed = parse(text)
+    parsed = parse_json(text)
     assert parsed.is_json or parsed.value is None
-    end = parse_prefix(text)
-    assert end is None or parse(text[:end]).is_json
+    end = parse_json_prefix(text)
+    assert end is None or parse_json(text[:end]).is_json
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.floats(allow_nan=False) | st.text()), st.binary())
 def test_a_prefix_ends_where_the_json_does(value: dict[str, Any], tail: bytes) -> None:
     text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    assert parse_prefix(text + tail) == len(text)
+    assert parse_json_prefix(text + tail) == len(text)

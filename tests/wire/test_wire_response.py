@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.wire.finding import KINDS, OF_REQUESTS, Finding
-from conformance.wire.response import take_apart
+from conformance.wire.finding import KINDS, REQUEST_KINDS, Finding
+from conformance.wire.response import parse
 
 A = '{"name":"A","datatype":"INT16","shape":[2],"parameters":{"binary_data_size":4}}'
 B = '{"name":"B","datatype":"BYTES","shape":[2],"parameters":{"binary_data_size":11}}'
@@ -42,7 +42,7 @@ GOOD = [
 @pytest.mark.parametrize(("outputs", "tail", "elements"), GOOD)
 def test_good_answers(outputs: tuple[str, ...], tail: bytes, elements: dict[str, Any]) -> None:
     text = head(*outputs)
-    answer = take_apart(text + tail, str(len(text)))
+    answer = parse(text + tail, str(len(text)))
     assert answer.findings == ()
     assert answer.json_end == len(text)
     assert answer.document == json.loads(text)
@@ -58,7 +58,7 @@ def test_good_answers(outputs: tuple[str, ...], tail: bytes, elements: dict[str,
 def test_numeric_outputs_share_the_bodys_memory() -> None:
     text = head(B, A)
     body = text + B_BYTES + A_BYTES
-    output = take_apart(body, str(len(text))).output("A")
+    output = parse(body, str(len(text))).output("A")
     assert output is not None
     assert output.array is not None
     assert output.span == (len(text) + 11, len(text) + 15)
@@ -84,7 +84,7 @@ TOLERATED = [
 
 @pytest.mark.parametrize(("body", "header"), TOLERATED)
 def test_tolerated_framings_have_no_finding(body: bytes, header: str | None) -> None:
-    answer = take_apart(body, header)
+    answer = parse(body, header)
     assert answer.findings == ()
     assert all(output.array is not None for output in answer.outputs)
 
@@ -187,11 +187,11 @@ def test_one_fault_in_the_outputs_is_one_finding(
     if kind == "trailing-bytes":
         expected, actual = (f"{len(text) + int(each[5])} bytes" for each in (expected, actual))
         expected += ALL_OF_IT
-    answer = take_apart(text + bytes.fromhex(tail), str(len(text)))
+    answer = parse(text + bytes.fromhex(tail), str(len(text)))
     place = None if offset is None else len(text) + offset
     assert answer.findings == (Finding(kind, field, place, expected, actual),)
-    assert answer.of_kind(kind) == answer.findings
-    assert answer.of_kind() == ()
+    assert answer.find_by_kind(kind) == answer.findings
+    assert answer.find_by_kind() == ()
 
 
 # The body of the next rows: 92 bytes of JSON, then 2 bytes of tensor.
@@ -228,7 +228,7 @@ def test_a_wrong_header_is_one_finding_and_the_tensors_are_read(
     header: str | None, kind: str, offset: int | None, expected: str, actual: str
 ) -> None:
     assert len(SMALL) == 92
-    answer = take_apart(SMALL + b"\x01\xff", header)
+    answer = parse(SMALL + b"\x01\xff", header)
     assert answer.findings == (Finding(kind, "Inference-Header-Content-Length", offset, expected, actual),)
     (output,) = answer.outputs
     assert output.array is not None
@@ -238,10 +238,10 @@ def test_a_wrong_header_is_one_finding_and_the_tensors_are_read(
 
 def test_a_header_of_0_on_json_alone_is_a_finding_of_its_own() -> None:
     body = b'{"outputs":[{"name":"A","datatype":"INT8","shape":[2],"data":[1,-1]}]}'
-    answer = take_apart(body, "0")
+    answer = parse(body, "0")
     assert [finding.kind for finding in answer.findings] == ["inference-header-on-json"]
     assert (answer.json_end, answer.names()) == (len(body), ("A",))
-    assert next(finding.kind for finding in take_apart(b"\x01\xff", "0").findings) == "inference-header-zero"
+    assert next(finding.kind for finding in parse(b"\x01\xff", "0").findings) == "inference-header-zero"
 
 
 # body; kind, field, offset, expected, actual
@@ -271,7 +271,7 @@ DOCUMENTS = [
 def test_one_fault_in_the_json_is_one_finding(
     body: bytes, kind: str, field: str, offset: int | None, expected: str, actual: str, with_header: bool
 ) -> None:
-    answer = take_apart(body, str(len(body)) if with_header and body else None)
+    answer = parse(body, str(len(body)) if with_header and body else None)
     assert answer.findings == (Finding(kind, field, offset, expected, actual),)
     assert answer.outputs == ()
 
@@ -279,7 +279,7 @@ def test_one_fault_in_the_json_is_one_finding(
 def test_outputs_beyond_a_thousand_are_not_read() -> None:
     entry = b'{"name":"%d","datatype":"INT8","shape":[1],"data":[1]}'
     body = b'{"outputs":[' + b",".join(entry % number for number in range(1001)) + b"]}"
-    answer = take_apart(body, None)
+    answer = parse(body, None)
     assert answer.findings == (Finding("outputs-too-many", "outputs", None, "at most 1000", "1001"),)
     assert len(answer.outputs) == 1000
 
@@ -287,19 +287,19 @@ def test_outputs_beyond_a_thousand_are_not_read() -> None:
 def test_the_rows_produce_every_kind() -> None:
     produced = {row[2] for row in ONE_FAULT} | {row[1] for row in HEADERS} | {row[1] for row in DOCUMENTS}
     with_a_test_of_its_own = {"inference-header-on-json", "outputs-too-many", "message-too-large"}
-    assert produced == set(KINDS) - with_a_test_of_its_own - OF_REQUESTS
+    assert produced == set(KINDS) - with_a_test_of_its_own - REQUEST_KINDS
 
 
 @pytest.mark.parametrize("text", [b'{"outputs":[]}', head(C)])
 def test_without_header_and_binary_outputs_bytes_after_the_json_are_left_over(text: bytes) -> None:
-    answer = take_apart(text + b"}x", None)
+    answer = parse(text + b"}x", None)
     assert answer.findings == (
         Finding("trailing-bytes", "body", len(text), f"{len(text)} bytes{ALL_OF_IT}", f"{len(text) + 2} bytes"),
     )
 
 
 def test_text_after_an_error_object_is_not_overlooked() -> None:
-    answer = take_apart(b'{"error":"x"} Bad Request', None)
+    answer = parse(b'{"error":"x"} Bad Request', None)
     assert [finding.kind for finding in answer.findings] == ["outputs-missing", "trailing-bytes"]
     assert answer.document == {"error": "x"}
 
@@ -307,7 +307,7 @@ def test_text_after_an_error_object_is_not_overlooked() -> None:
 def test_sizes_that_do_not_add_up_give_way_to_native_ones() -> None:
     wrong = A.replace(":4", ":8")
     text = head(wrong, C, A.replace('"A"', '"D"'), B)
-    answer = take_apart(text + A_BYTES + bytes.fromhex("0300 0400") + B_BYTES, str(len(text)))
+    answer = parse(text + A_BYTES + bytes.fromhex("0300 0400") + B_BYTES, str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-mismatch"]
     assert [output.array.tolist() for output in answer.outputs if output.array is not None] == [
         A_ELEMENTS,
@@ -319,7 +319,7 @@ def test_sizes_that_do_not_add_up_give_way_to_native_ones() -> None:
 
 def test_wrong_sizes_that_add_up_are_what_the_bytes_are_cut_by() -> None:
     text = head(A.replace(":4", ":8"), A.replace('"A"', '"D"'))
-    answer = take_apart(text + A_BYTES + b"\0\0\0\0" + bytes.fromhex("0300 0400"), str(len(text)))
+    answer = parse(text + A_BYTES + b"\0\0\0\0" + bytes.fromhex("0300 0400"), str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-mismatch"]
     first, second = answer.outputs
     assert first.array is None
@@ -329,7 +329,7 @@ def test_wrong_sizes_that_add_up_are_what_the_bytes_are_cut_by() -> None:
 
 def test_declared_sizes_that_fill_the_body_go_before_native_ones_that_do_too() -> None:
     text = head(sized("8"), sized("4", '"name":"D","datatype":"INT64","shape":[1]'))
-    answer = take_apart(text + bytes(12), str(len(text)))
+    answer = parse(text + bytes(12), str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-mismatch", "size-mismatch"]
     assert [output.span for output in answer.outputs] == [
         (len(text), len(text) + 8),
@@ -339,14 +339,14 @@ def test_declared_sizes_that_fill_the_body_go_before_native_ones_that_do_too() -
 
 def test_after_a_size_that_cannot_be_told_the_next_tensors_are_not_guessed() -> None:
     text = head(sized('"11"', BYTES_2), A)
-    answer = take_apart(text + B_BYTES + A_BYTES + b"\0", str(len(text)))
+    answer = parse(text + B_BYTES + A_BYTES + b"\0", str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-not-integer"]
     assert [(output.span, output.array) for output in answer.outputs] == [(None, None), (None, None)]
 
 
 def test_bytes_that_are_not_utf8_in_json_data_are_kept() -> None:
     body = b'{"outputs":[{"name":"B","datatype":"BYTES","shape":[1],"data":["a\xff"]}]}'
-    answer = take_apart(body, None)
+    answer = parse(body, None)
     assert [finding.kind for finding in answer.findings] == ["json-not-utf8"]
     output = answer.output("B")
     assert output is not None
@@ -374,7 +374,7 @@ OUTPUTS = st.fixed_dictionaries(
 
 def check(body: bytes, header: str | None) -> None:
     """Whatever came in, the answer is consistent and its texts are printable ASCII in one line."""
-    answer = take_apart(body, header)
+    answer = parse(body, header)
     assert 0 <= answer.json_end <= len(body)
     for finding in answer.findings:
         assert finding.offset is None or 0 <= finding.offset <= len(body)

@@ -44,10 +44,10 @@ def test_elements_are_bytes_whatever_the_buffer(kind: type) -> None:
 
 def test_offsets_are_those_of_the_prefixes() -> None:
     data = bytes.fromhex("03000000 616263 00000000 02000000 3132")
-    assert strings.offsets(data, 3) == [0, 7, 11]
-    assert strings.offsets(data, 2) == [0, 7]
-    assert strings.offsets(data + b"\x01\x00") == [0, 7, 11]
-    assert strings.offsets(bytes.fromhex("ffffffff 00")) == [0]
+    assert strings.find_offsets(data, 3) == [0, 7, 11]
+    assert strings.find_offsets(data, 2) == [0, 7]
+    assert strings.find_offsets(data + b"\x01\x00") == [0, 7, 11]
+    assert strings.find_offsets(bytes.fromhex("ffffffff 00")) == [0]
 
 
 # buffer, count, kind, field, offset, expected, actual

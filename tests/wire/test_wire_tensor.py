@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as npst
 
 from conformance.wire.datatypes import DATATYPES, FLOATS
 from conformance.wire.finding import DecodeError
-from conformance.wire.tensor import Tensor, bool_findings, decode, first_difference, from_json
+from conformance.wire.tensor import Tensor, decode, find_bool_faults, find_first_difference, from_json
 
 NATIVE = [name for name, datatype in DATATYPES.items() if datatype.size is not None]
 SHAPES = [(), (6,), (2, 3), (1, 2, 3, 1), (0,), (2, 0, 3)]
@@ -117,7 +117,7 @@ def test_to_json(datatype: str, elements: list[Any], text: str) -> None:
     tensor = Tensor.of("T", datatype, elements)
     assert json.dumps(tensor.to_json()) == text
     again = from_json(datatype, tensor.shape, json.loads(text))
-    assert first_difference(tensor.array, again, datatype) is None
+    assert find_first_difference(tensor.array, again, datatype) is None
 
 
 @pytest.mark.parametrize(("datatype", "value"), [("INT16", 5), ("BYTES", "a"), ("BF16", 1.5)])
@@ -224,11 +224,11 @@ def test_decode_refuses_another_size() -> None:
 
 def test_a_bool_byte_of_2_is_decoded_and_reported() -> None:
     array = decode("BOOL", [2, 2], bytes.fromhex("01 00 02 ff"))
-    (finding,) = bool_findings(array)
+    (finding,) = find_bool_faults(array)
     assert (finding.kind, finding.field, finding.offset) == ("bool-byte", "element 2", 2)
     assert (finding.expected, finding.actual) == ("00 or 01", "02")
     assert array.tolist() == [[True, False], [True, True]]
-    assert bool_findings(decode("BOOL", [2], bytes.fromhex("01 00"))) == ()
+    assert find_bool_faults(decode("BOOL", [2], bytes.fromhex("01 00"))) == ()
 
 
 @st.composite
@@ -263,7 +263,7 @@ def test_json_round_trip(tensor: Tensor, nested: bool) -> None:
         assert tensor.datatype == "BYTES"
         return
     again = from_json(tensor.datatype, tensor.shape, json.loads(text))
-    assert first_difference(tensor.array, again, tensor.datatype) is None
+    assert find_first_difference(tensor.array, again, tensor.datatype) is None
     assert again.shape == tensor.shape
 
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from conformance.checks.support import changed_tensors
-from conformance.checks.support.binary_sides import Side, expect_beyond, in_one_order
+from conformance.checks.support.binary_sides import Side, expect_special_side, make_symmetric_inputs
 from conformance.checks.support.changed_tensors import WIDE
 from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import Fit
 from conformance.transport.target import Target
 
 # --- byte order -------------------------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ ASYMMETRIC: dict[str, Sequence[float]] = {
 }
 
 
-HALVES = (1.5, -2.25, 1024.0)
+HALF_FLOATS = (1.5, -2.25, 1024.0)
 
 
 ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=role) for role, x in ASYMMETRIC.items()]
@@ -43,7 +43,7 @@ ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=rol
 @check("bytes.inputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-I")
 @rows(
     *ASYMMETRIC_ROWS,
-    Row("FP16", (HALVES, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I")),
+    Row("FP16", (HALF_FLOATS, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I")),
     Row("INT32-cast", ((0x010203, -0x010203, 1), [0x010100]), role="cast_int32_fp32"),
     Row("own", ((), ()), fit=Fit(some_input=WIDE)),
 )
@@ -62,7 +62,7 @@ def inputs_are_little_endian(
 @check("bytes.outputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-O")
 @rows(
     *ASYMMETRIC_ROWS,
-    Row("FP16", (HALVES, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O")),
+    Row("FP16", (HALF_FLOATS, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O")),
     Row("FP32-cast", ((0x010203, -0x010203, 1), [8_388_683]), role="cast_int32_fp32"),
     Row("own", ((), ()), fit=Fit(outputs=WIDE)),
 )
@@ -80,5 +80,5 @@ def _expect_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float], side: Side
 ) -> None:
     """Expect values right, unless those whose bytes are the same in either order are wrong as well."""
-    same = model.tensor(in_either_order or in_one_order(model)[0].array[:1])
-    expect_beyond(target, model, [model.tensor(values)], side, [same])
+    same = model.tensor(in_either_order or make_symmetric_inputs(model)[0].array[:1])
+    expect_special_side(target, model, [model.tensor(values)], side, [same])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.checks.support.binary_sides import Side, expect_survival
 from conformance.checks.support.exploring import explore
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.target import Target
 
 # --- explored ---------------------------------------------------------------------------------------------------------
@@ -28,8 +28,8 @@ def drawn_shapes_are_written(target: Target, model: Model) -> None:
 
 
 def _explore(target: Target, model: Model, side: Side) -> None:
-    from conformance.roles import drawn_values  # and with it hypothesis: see `exploring`
+    from conformance.roles import tensor_strategies  # and with it hypothesis: see `exploring`
 
     spec = model.role.inputs[0]
-    drawn = drawn_values.tensors(spec.name, spec.datatype, spec.shape, json=True)
+    drawn = tensor_strategies.tensors(spec.name, spec.datatype, spec.shape, json=True)
     explore(drawn, lambda tensor: expect_survival(target, model, [tensor], side))

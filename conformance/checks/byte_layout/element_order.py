@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from conformance.checks.support import changed_tensors
 from conformance.checks.support.binary_sides import (
     Side,
-    counted,
-    expect_beyond,
     expect_side,
+    expect_special_side,
     is_right,
+    make_distinct_tensor,
 )
 from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
-from conformance.expect.unmet import NotApplicable, blocked_where
+from conformance.expect.unmet import NotApplicableError, block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY
 from conformance.transport.target import Target
 
 # --- the order of elements --------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
     else:
         tensors = find_inputs(model, changed_tensors.read_by_columns)
         if not any(changed_tensors.has_rows_and_columns(tensor) for tensor in tensors):
-            raise NotApplicable(f"no input of {model.name} has rows and columns")
+            raise NotApplicableError(f"no input of {model.name} has rows and columns")
         misread = changed_tensors.read_by_columns(tensors)
         expect_read(target, model, tensors, misread, plain=changed_tensors.fill_alike(tensors))
 
@@ -79,10 +79,10 @@ def _columns_as_rows(elements: NDArray[Any]) -> NDArray[Any]:
 
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
     """Expect elements in their places, unless JSON loses them, or elements that are all alike are wrong as well."""
-    tensor = counted(model, shape)
-    with blocked_where(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is wrong too"):
+    tensor = make_distinct_tensor(model, shape)
+    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is wrong too"):
         if prod(shape) == 1:
             expect_side(target, model, [tensor], side)
         else:
             alike = model.tensor(np.full(tensor.shape, tensor.array.reshape(-1)[0]), shape)
-            expect_beyond(target, model, [tensor], side, [alike])
+            expect_special_side(target, model, [tensor], side, [alike])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.refusals import expect_refusal
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
-from conformance.terms.fit import TEXTS
+from conformance.spec.check import check, rows
+from conformance.spec.fit import TEXTS
 from conformance.transport.target import Target
 from conformance.wire import strings
 from conformance.wire.request import Message, frame
@@ -43,7 +43,7 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 )
 
 
-def misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
+def make_misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
     """Return what makes a request whose one BYTES input has this shape and these bytes, sizes and lengths being right."""
 
     def message(model: Model) -> Message:
@@ -63,7 +63,7 @@ def _called_bytes(framed: Message, input_name: str) -> Message:
     return replace(framed, spans=tuple(called))
 
 
-def reaching_into_the_next(multi: Model) -> Message:
+def reach_into_next_tensor(multi: Model) -> Message:
     """Return a request whose BYTES element ends in the bytes of the tensor that follows."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.of("IN_BYTES", "BYTES", [b"ab"])
@@ -75,15 +75,15 @@ def reaching_into_the_next(multi: Model) -> Message:
 
 REFUSALS: tuple[Refusal, ...] = (
     *[
-        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", misframed(shape, data))
+        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", make_misframed(shape, data))
         for fault, shape, data in MISFRAMED
     ],
-    Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", reaching_into_the_next),
+    Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", reach_into_next_tensor),
     Refusal(
         "fewer-elements-than-rows",
         "BIN-BYTES-MISFRAMED",
         "rank2_bytes",
-        misframed([2, 2], "01000000 61 01000000 62 01000000 63"),
+        make_misframed([2, 2], "01000000 61 01000000 62 01000000 63"),
     ),
 )
 
@@ -107,14 +107,14 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 }
 
 
-def own_misframed(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
+def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
     """Return what makes a good request with the binary data of its first BYTES input changed, its sizes being right."""
 
     def message(model: Model) -> Message:
         tensors = list(model.sample())
         place = next((k for k, tensor in enumerate(tensors) if tensor.datatype == "BYTES" and tensor.elements), None)
         if place is None:
-            raise NotApplicable(f"{model.name} is sent no strings")
+            raise NotApplicableError(f"{model.name} is sent no strings")
         elements = tensors[place].array.reshape(-1).tolist()
         octets = change(strings.encode(elements), len(strings.encode(elements[:-1])))
         document = model.request(tensors, outputs=model.listed()).document()
@@ -126,12 +126,13 @@ def own_misframed(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Me
 
 
 OWN_REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(fault, "BIN-BYTES-MISFRAMED", "", own_misframed(change), fit=TEXTS) for fault, change in OWN_FAULTS.items()
+    Refusal(fault, "BIN-BYTES-MISFRAMED", "", misframe_own_strings(change), fit=TEXTS)
+    for fault, change in OWN_FAULTS.items()
 )
 
 
 @check("bytes.misframed-strings-are-refused", answers="BIN-BYTES-MISFRAMED")
-@rows(*refusal_rows((*REFUSALS, *OWN_REFUSALS)))
+@rows(*make_refusal_rows((*REFUSALS, *OWN_REFUSALS)))
 def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A BYTES input whose length prefixes do not add up is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

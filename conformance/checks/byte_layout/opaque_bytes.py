@@ -7,13 +7,13 @@ from conformance.checks.support.changed_tensors import LOOKALIKES as OWN_LOOKALI
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_lookalike, fill_texts
 from conformance.checks.support.control_sides import ask_alone, expect_read, unless_unsteady
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.corner_values import LOOKALIKES
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY, SEVERAL_OUTPUTS, TEXTS, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, SEVERAL_OUTPUTS, TEXTS, Fit
 from conformance.transport.target import Target
-from conformance.wire.request import Output
+from conformance.wire.request import RequestedOutput
 
 # --- right after the JSON, and left alone -----------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
         and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
     ]
     if not found:
-        raise NotApplicable(f"no output of {model.name} has the bytes of its input")
+        raise NotApplicableError(f"no output of {model.name} has the bytes of its input")
     for right in found:
         reply = ask_alone(target, model, tensors, right.name)
         with unless_unsteady(target, found):
@@ -96,11 +96,11 @@ def nothing_follows_the_last_tensor(
         outputs = _json_output_last(model)
     else:
         names = listed or [spec.name for spec in model.role.outputs]
-        outputs = [Output(name, name != "OUT_BYTES" or listed is None) for name in names]
+        outputs = [RequestedOutput(name, name != "OUT_BYTES" or listed is None) for name in names]
     expect(target.infer(model.request(tensors, send=model.sends, outputs=outputs))).free_of("trailing-bytes")
 
 
-def _json_output_last(model: Model) -> list[Output]:
+def _json_output_last(model: Model) -> list[RequestedOutput]:
     """Return every output of a deployed model as it is listed: as binary data, but for one in JSON behind them.
 
     Raises:
@@ -109,5 +109,5 @@ def _json_output_last(model: Model) -> list[Output]:
     names = [spec.name for spec in model.role.outputs]
     last = next((name for name in reversed(names) if name not in model.kept_binary), None)
     if last is None:
-        raise NotApplicable(f"JSON carries no output of {model.name}")
-    return [*[Output(name, True) for name in names if name != last], Output(last, False)]
+        raise NotApplicableError(f"JSON carries no output of {model.name}")
+    return [*[RequestedOutput(name, True) for name in names if name != last], RequestedOutput(last, False)]

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from conformance.checks.support import changed_tensors
-from conformance.checks.support.binary_sides import SIDES, Side, expect_beyond, expect_side
+from conformance.checks.support.binary_sides import SIDES, Side, expect_side, expect_special_side
 from conformance.checks.support.control_sides import expect_read, expect_written, is_read_right
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.expect.unmet import UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 # --- no gaps ----------------------------------------------------------------------------------------------------------
 
 # Sizes and rows that no word divides: a server that pads to word boundaries shifts every later element.
-ODD = (
+ODD_COUNTS = (
     *[Row(f"INT8-{count}", ([count],), role="identity_int8") for count in (1, 2, 3, 5, 7, 9)],
     *[Row(f"INT16-{count}", ([count],), role="identity_int16") for count in (1, 3, 5)],
     *[Row(f"INT32-{count}", ([count],), role="identity_int32") for count in (1, 3)],
@@ -33,7 +33,7 @@ OWN_ODD, OWN_EVEN = 3, 8  # elements or items of a deployed model; eight of any 
 
 
 @check("bytes.inputs-are-packed", answers="BIN-PACKED-I")
-@rows(*ODD)
+@rows(*ODD_COUNTS)
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """Nothing is expected between or after the elements of a binary input."""
     if shape is not None:
@@ -42,7 +42,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
         odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
         try:
             expect_read(target, model, odd, changed_tensors.move_up(odd), plain=even)
-        except Unmet as unmet:
+        except UnmetError as unmet:
             # Gaps make elements wrong that are all alike, too; another order of dimensions does not.
             if is_read_right(target, model, changed_tensors.fill_alike(odd)):
                 unmet.requirement = "BIN-ROW-MAJOR-I"
@@ -50,14 +50,14 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
 
 
 @check("bytes.outputs-are-packed", answers="BIN-PACKED-O")
-@rows(*ODD)
+@rows(*ODD_COUNTS)
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """Nothing lies between or after the elements of a binary output."""
     if shape is not None:
         expect_side(target, model, [_small(model, shape)], "written")
     else:
         odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
-        with blocked_where(lambda: not holds(lambda: expect_written(target, model, even)), "eight are wrong, too"):
+        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are wrong, too"):
             expect_written(target, model, odd)
 
 
@@ -68,7 +68,7 @@ def _small(model: Model, shape: Sequence[int]) -> Tensor:
 
 
 # FP32 elements whose four bytes read the same from either end.
-IN_EITHER_ORDER = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
+SYMMETRIC_FLOATS = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
 
 
 ODD_STRINGS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
@@ -91,7 +91,7 @@ def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) 
 def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int], side: Side) -> None:
     """Expect odd elements right, unless a single one of eight bytes is wrong as well."""
     tensor = model.tensor([b"s" * length for length in lengths])
-    expect_beyond(target, model, [tensor], side, [model.tensor([b"eight by"])])
+    expect_special_side(target, model, [tensor], side, [model.tensor([b"eight by"])])
 
 
 @check("bytes.input-tensors-are-packed", answers="BIN-PACKED-I", role="multi")
@@ -116,14 +116,14 @@ def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -
     """
 
     def is_wrong_behind_eight() -> bool:
-        return not holds(lambda: _expect_right_behind_bools(target, multi, 8, side))
+        return not is_met(lambda: _expect_right_behind_bools(target, multi, 8, side))
 
-    with blocked_where(is_wrong_behind_eight, "the FP32 tensor is wrong behind eight bytes, too"):
+    with block_if(is_wrong_behind_eight, "the FP32 tensor is wrong behind eight bytes, too"):
         _expect_right_behind_bools(target, multi, count, side)
 
 
 def _expect_right_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
-    wide = Tensor.of("IN_FP32", "FP32", IN_EITHER_ORDER)
+    wide = Tensor.of("IN_FP32", "FP32", SYMMETRIC_FLOATS)
     tensors = [
         Tensor.of("IN_INT64", "INT64", [1, 2]),
         Tensor.of("IN_BOOL", "BOOL", [k % 2 == 0 for k in range(count)]),

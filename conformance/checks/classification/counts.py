@@ -11,27 +11,27 @@ from conformance.checks.support.classes import (
     OWN,
     SCORES,
     SEVERAL_SCORED,
-    Classified,
+    ClassifiedAnswer,
     ask,
-    both_forms,
-    classes_of,
+    describe_count,
+    find_scored_output,
     list_all,
-    scored,
-    texts,
+    read_texts,
+    repeat_in_both_forms,
 )
 from conformance.checks.support.ranked_inputs import choose_inputs, find_many
+from conformance.discovery.deployed_model import has_classes
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.survey.deployed import has_classes
-from conformance.terms.check import Row, check, of_role, rows
-from conformance.terms.extensions import GRPC
-from conformance.terms.fit import SCORED
+from conformance.spec.check import Row, check, rows, rows_for_role
+from conformance.spec.extensions import GRPC
+from conformance.spec.fit import SCORED
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
-from conformance.wire.request import Form, Output
+from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- what is asked for ----------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ from conformance.wire.tensor import Tensor
 )
 @check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("scores", (SCORES,), role="scores"),
         Row("labelled", (SCORES,), role="scores_labelled"),
         Row("batching", (ITEMS,), role="scores_batching"),
@@ -61,8 +61,8 @@ from conformance.wire.tensor import Tensor
 )
 def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """An output with the parameter classification comes back as classes."""
-    case = Classified.of(target, model, values, 2, send=send)
-    texts(case.reply, case.name)
+    case = ClassifiedAnswer.of(target, model, values, 2, send=send)
+    read_texts(case.reply, case.name)
 
 
 _TWO = "scores_two_outputs"
@@ -84,19 +84,21 @@ _OWN_LISTS = (
 
 
 @check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER")
-@rows(*of_role(_TWO, *_LISTS), *_OWN_LISTS)
+@rows(*rows_for_role(_TWO, *_LISTS), *_OWN_LISTS)
 @check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*both_forms(*of_role(_TWO, *_LISTS)), *_OWN_LISTS)
+@rows(*repeat_in_both_forms(*rows_for_role(_TWO, *_LISTS)), *_OWN_LISTS)
 def parameter_is_taken_in_any_place(
     target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
     """The parameter classification is taken of whichever requested output has it."""
-    count, name = (2, name) if name else (1, scored(model))
+    count, name = (2, name) if name else (1, find_scored_output(model))
     listed = list_all(model, name, is_first=listed) if isinstance(listed, bool) else listed
-    outputs = [Output(each, classification=count) if each == name else model.plain_output(each) for each in listed]
+    outputs = [
+        RequestedOutput(each, classification=count) if each == name else model.plain_output(each) for each in listed
+    ]
     tensors, _ = choose_inputs(model, name)
-    with blocked_where(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
-        texts(ask(target, model, tensors, *outputs, send=send), name)
+    with block_if(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
+        read_texts(ask(target, model, tensors, *outputs, send=send), name)
 
 
 _UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, too"
@@ -106,27 +108,27 @@ def _is_plain_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], liste
     """Say whether outputs are wrong in this order where none is classified."""
     reply = ask(target, model, tensors, *map(model.plain_output, listed), send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
-    return not holds(lambda: expect(reply).tensors(right))
+    return not is_met(lambda: expect(reply).tensors(right))
 
 
 _COUNTS = {"SCORES": 1, "RANKS": 3}
-_ORDERS = of_role(_TWO, Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),)))
+_ORDERS = rows_for_role(_TWO, Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),)))
 _OWN_ORDERS = (Row("own", (None,), fit=SEVERAL_SCORED),)
 
 
 @check("classification.each-output-has-its-count", answers="CLS-PARAMETER")
 @rows(*_ORDERS, *_OWN_ORDERS)
 @check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*both_forms(*_ORDERS), *_OWN_ORDERS)
+@rows(*repeat_in_both_forms(*_ORDERS), *_OWN_ORDERS)
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
     """Two outputs classified in one request each go by their own number."""
     tensors = model.sample()
     counts = _COUNTS if order else _own_counts(model, tensors)
     listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
-    outputs = [Output(name, classification=counts[name]) for name in listed]
+    outputs = [RequestedOutput(name, classification=counts[name]) for name in listed]
     reply = ask(target, model, tensors, *outputs, send=send)
-    with blocked_where(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
-        _expect_counts(reply, counts, {name: len(texts(reply, name)) for name in counts})
+    with block_if(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
+        _expect_counts(reply, counts, {name: len(read_texts(reply, name)) for name in counts})
 
 
 def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
@@ -140,7 +142,7 @@ def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
     ]
     *_, one, other = [None, None, *sorted(right, key=lambda tensor: tensor.elements)]
     if one is None or other is None or other.elements < 2:
-        raise NotApplicable(f"{model.name} has no two outputs whose classes can be counted")
+        raise NotApplicableError(f"{model.name} has no two outputs whose classes can be counted")
     return {one.name: 1, other.name: min(3, other.elements)}
 
 
@@ -148,7 +150,7 @@ def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, in
     # One number for both, or each the other's. Other wrong numbers are for the check of the number itself.
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
-        raise Unmet(f"{classes_of(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)
+        raise UnmetError(f"{describe_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)
 
 
 _OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
@@ -170,18 +172,18 @@ _OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
 )
 def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
     """The last dimension is the number asked for, up to the number of classes."""
-    case = Classified.of(target, model, values, count, tensors=find_many(model, there) if there else None)
-    found = len(texts(case.reply, case.name)) // case.batch
+    case = ClassifiedAnswer.of(target, model, values, count, tensors=find_many(model, there) if there else None)
+    found = len(read_texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape
     # In a shape of another rank, which is for the checks of the shape, the last dimension is something else.
     last = shape[-1] if shape and len(shape) == 1 + case.is_batch else found
     if last != case.right_count:
-        raise Unmet(f"{classes_of(case.right_count)} of {case.name}", classes_of(last), case.reply)
+        raise UnmetError(f"{describe_count(case.right_count)} of {case.name}", describe_count(last), case.reply)
 
 
 @check("grpc.as-many-classes-as-asked", answers="CLS-COUNT/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],
         *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching") for count in (1, 4)],
         Row("1-of-1", ((7,), 1), role="identity_int32"),
@@ -193,7 +195,7 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
 )
 def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
     """There are as many classes as were asked for, up to the number of scores."""
-    case = Classified.of(target, model, values, count, send=send)
-    found, right = len(texts(case.reply, case.name)), case.right_count * case.batch
+    case = ClassifiedAnswer.of(target, model, values, count, send=send)
+    found, right = len(read_texts(case.reply, case.name)), case.right_count * case.batch
     if found != right:
-        raise Unmet(f"{classes_of(right)} of {case.name}", classes_of(found), case.reply)
+        raise UnmetError(f"{describe_count(right)} of {case.name}", describe_count(found), case.reply)

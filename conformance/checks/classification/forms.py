@@ -13,31 +13,31 @@ from conformance.checks.support.classes import (
     SEVERAL_SCORED,
     TAKEN,
     ask,
-    both_forms,
-    classified,
+    find_scored_output,
     list_all,
-    scored,
-    texts,
+    read_texts,
+    repeat_in_both_forms,
+    request_classes,
 )
 from conformance.checks.support.ranked_inputs import choose_inputs, find_count
 from conformance.expect import attribution
-from conformance.expect.difference import difference
+from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, of_role, rows
-from conformance.terms.extensions import BINARY, GRPC
-from conformance.terms.fit import SCORED
+from conformance.spec.check import Row, check, rows, rows_for_role
+from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.fit import SCORED
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.target import Target
-from conformance.wire.request import ABSENT, Form, Output
+from conformance.wire.request import ABSENT, Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
 @check("classification.other-outputs-stay", answers="CLS-ONLY")
 @rows(
-    *of_role(
+    *rows_for_role(
         "scores_two_outputs",
         ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
         ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
@@ -56,23 +56,25 @@ def other_outputs_stay(
         _expect_others_stay(target, model, is_first=order, binary=binary)
         return
     # Classes stay JSON, so that there is one binary tensor and no order of several to get wrong.
-    outputs = [Output(name, binary) if name == plain else Output(name, classification=2) for name in order]
+    outputs = [
+        RequestedOutput(name, binary) if name == plain else RequestedOutput(name, classification=2) for name in order
+    ]
     reply = ask(target, model, model.sample(), *outputs)
-    _expect_stays(target, model, model.sample(), reply, Output(str(plain), binary))
+    _expect_stays(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
 
 
 def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
     """Expect all other outputs of a deployed model to stay as they are, in JSON or one of them as binary data."""
-    chosen = scored(model)
+    chosen = find_scored_output(model)
     tensors, _ = choose_inputs(model, chosen)
     names = list_all(model, chosen, is_first=is_first)
     steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
-        raise NotApplicable(f"{model.name} has no other output that is the same each time")
+        raise NotApplicableError(f"{model.name} has no other output that is the same each time")
     listed = {name: model.plain_output(name) for name in names}
-    listed[chosen] = Output(chosen, classification=1)
+    listed[chosen] = RequestedOutput(chosen, classification=1)
     if binary is True:
-        listed[steady[0]] = Output(steady[0], True)
+        listed[steady[0]] = RequestedOutput(steady[0], True)
     reply = ask(target, model, tensors, *listed.values())
     for name in steady:
         _expect_stays(target, model, tensors, reply, listed[name])
@@ -90,28 +92,30 @@ def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary:
 )
 def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     """A request without the parameter gets the plain output, also right after one that had it."""
-    name = scored(model)
+    name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
-    texts(ask(target, model, tensors, Output(name, classification=find_count(model, right))), name)
+    read_texts(ask(target, model, tensors, RequestedOutput(name, classification=find_count(model, right))), name)
     reply = target.infer(model.request(tensors, send="json", outputs=[name] if listed else model.listed()))
-    _expect_stays(target, model, tensors, reply, Output(name))
+    _expect_stays(target, model, tensors, reply, RequestedOutput(name))
 
 
-def _expect_stays(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: Output) -> None:
+def _expect_stays(
+    target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
+) -> None:
     """Expect the plain output, as it should be or as the server gives it when nothing is classified."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
     (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
-    found = difference(right, got, reply.body, through_json=True)
+    found = find_difference(right, got, reply.body, through_json=True)
     if found is None:
         return
     own = ask(target, model, tensors, plain).answer.output(plain.name)
     if own is not None and own.array is not None and (own.datatype, own.shape) == (right.datatype, right.shape):
         usual = Tensor(plain.name, right.datatype, right.shape, own.array)
-        if difference(usual, got, reply.body, through_json=True) is None:
+        if find_difference(usual, got, reply.body, through_json=True) is None:
             return
-    about = attribution.of_output(reply, plain.name)
-    raise Unmet(found.expected, found.actual, reply, offset=found.offset, requirement=about)
+    about = attribution.attribute_unreadable_output(reply, plain.name)
+    raise UnmetError(found.expected, found.actual, reply, offset=found.offset, requirement=about)
 
 
 @check("classification.binary-data-is-obeyed", answers="CLS-BINARY")
@@ -150,32 +154,32 @@ def binary_data_is_obeyed(
     target: Target, model: Model, values: Any, binary: bool, for_all: Any, requirement: str = "CLS-BINARY"
 ) -> None:
     """Classes come as binary BYTES elements where binary_data is true, and as JSON where it is false."""
-    name = scored(model)
+    name = find_scored_output(model)
     tensors, scores = choose_inputs(model, name, values)
     count = find_count(model, scores)
-    wanted = [Output(name, binary, count)]
-    reply = classified(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
+    wanted = [RequestedOutput(name, binary, count)]
+    reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     if expect(reply, TAKEN).output(name).binary != binary:
         if _plain_obeys(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does so with any output, which is for the checks of the parameter itself
-    right = texts(ask(target, model, tensors, Output(name, classification=count)), name)
-    with blocked_where(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
+    right = read_texts(ask(target, model, tensors, RequestedOutput(name, classification=count)), name)
+    with block_if(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
         expect_texts(reply, name, right, is_near=model.is_own_oracle)
 
 
 def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any) -> bool:
-    wanted = [Output(scored(model), binary)]
+    wanted = [RequestedOutput(find_scored_output(model), binary)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
-    output = reply.answer.output(scored(model))
+    output = reply.answer.output(find_scored_output(model))
     return reply.succeeded and output is not None and output.binary == binary
 
 
 @check("grpc.other-outputs-stay", answers="CLS-ONLY/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
-        *of_role(
+    *repeat_in_both_forms(
+        *rows_for_role(
             "scores_two_outputs",
             Row("integers", ("RANKS", ("SCORES", "RANKS"))),
             Row("integers-listed-first", ("RANKS", ("RANKS", "SCORES"))),
@@ -189,22 +193,24 @@ def other_outputs_stay_over_grpc(
 ) -> None:
     """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
     if isinstance(order, bool):
-        chosen, count = scored(model), 1
+        chosen, count = find_scored_output(model), 1
         names = list_all(model, chosen, is_first=order)
     else:
         chosen, count, names = next(name for name in order if name != plain), 2, list(order)
     tensors, _ = choose_inputs(model, chosen)
-    outputs = [Output(name, classification=count) if name == chosen else Output(name) for name in names]
+    outputs = [
+        RequestedOutput(name, classification=count) if name == chosen else RequestedOutput(name) for name in names
+    ]
     reply = ask(target, model, tensors, *outputs, send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names and tensor.name != chosen]
     if not right:
-        raise NotApplicable(f"{model.name} has no other output that is the same each time")
+        raise NotApplicableError(f"{model.name} has no other output that is the same each time")
 
     def is_wrong_unclassified() -> bool:
-        usual = ask(target, model, tensors, *map(Output, names), send=send)
-        return not holds(lambda: expect(usual).tensors(right, through_json=False))
+        usual = ask(target, model, tensors, *map(RequestedOutput, names), send=send)
+        return not is_met(lambda: expect(usual).tensors(right, through_json=False))
 
     wrong = ", ".join(tensor.name for tensor in right)
     expect(reply).answered()
-    with blocked_where(is_wrong_unclassified, f"{wrong} is wrong where nothing is classified, too"), about(None):
+    with block_if(is_wrong_unclassified, f"{wrong} is wrong where nothing is classified, too"), attribute_to(None):
         expect(reply).tensors(right, through_json=False)

@@ -16,35 +16,35 @@ from conformance.checks.support.classes import (
     OWN,
     SCORES,
     TAKEN,
-    Classified,
+    ClassifiedAnswer,
     ask,
-    classes_of,
-    entries,
+    describe_classes,
+    describe_count,
     expect_each_once,
-    ranking,
-    scored,
-    shown,
-    texts,
+    find_scored_output,
+    rank_classes,
+    read_classes,
+    read_texts,
 )
-from conformance.checks.support.grpc_edits import faulty_call
+from conformance.checks.support.grpc_edits import make_faulty_call
 from conformance.checks.support.over_grpc import expect_right
 from conformance.checks.support.ranked_inputs import choose_inputs
-from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, about, holds
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, GRPC
-from conformance.terms.fit import SCORED, Fit
-from conformance.terms.text import shown_shape
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.fit import SCORED, Fit
+from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.grpc_request import Edit, Pb
-from conformance.wire.request import Form, Message, Output
+from conformance.wire.request import Form, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- numbers beyond the classes, and what is no number --------------------------------------------------------------
@@ -75,9 +75,9 @@ _OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
 )
 def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
     """A number above that of the classes is refused, or gives each class once."""
-    name = scored(model)
+    name = find_scored_output(model)
     tensors, right = choose_inputs(model, name, values)
-    reply = ask(target, model, tensors, Output(name, classification=count or right.elements + 1))
+    reply = ask(target, model, tensors, RequestedOutput(name, classification=count or right.elements + 1))
     if not is_refused(target, model, reply):
         expect_each_once(reply, model, right)
 
@@ -86,33 +86,33 @@ def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: i
 @check("grpc.number-0", answers="CLS-COUNT-ZERO/grpc", role="scores", over=(GRPC,))
 def number_0(target: Peer, model: Model) -> str:
     """A server asked for 0 classes does something of its own choice."""
-    reply = ask(target, model, model.sample(), Output("SCORES", classification=0))
+    reply = ask(target, model, model.sample(), RequestedOutput("SCORES", classification=0))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    output = expect(reply, attribution.of_silence(reply)).output("SCORES")
+    output = expect(reply, attribution.attribute_silence(reply)).output("SCORES")
     if output.datatype == model.role.outputs[0].datatype:
         return "the plain output"
     size = 0 if output.array is None else output.array.size
-    return f"{size} classes, {shown_shape(output.shape)}" if size else f"no classes, {shown_shape(output.shape)}"
+    return f"{size} classes, {format_shape(output.shape)}" if size else f"no classes, {format_shape(output.shape)}"
 
 
 @check("classification.number-with-a-point", answers="CLS-COUNT-AS-FLOAT", role="scores")
 def number_with_a_point(target: Target, model: Model) -> str:
     """A number of classes written as 2.0 is 2, or refused."""
-    reply = ask(target, model, [model.tensor(SCORES)], Output("SCORES", classification=2.0))
+    reply = ask(target, model, [model.tensor(SCORES)], RequestedOutput("SCORES", classification=2.0))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    found = len(texts(reply, "SCORES"))
+    found = len(read_texts(reply, "SCORES"))
     if found != 2:
-        raise Unmet("2 classes, or a refusal with a 4xx status", classes_of(found), reply, requirement=TAKEN)
+        raise UnmetError("2 classes, or a refusal with a 4xx status", describe_count(found), reply, requirement=TAKEN)
     return "taken for 2"
 
 
 def _wrong_number(value: Any) -> Any:
     def message(model: Model) -> Message:
-        name = scored(model)
+        name = find_scored_output(model)
         tensors, _ = choose_inputs(model, name)
-        return model.request(tensors, send="json", outputs=[Output(name, classification=value)]).message()
+        return model.request(tensors, send="json", outputs=[RequestedOutput(name, classification=value)]).message()
 
     return message
 
@@ -138,7 +138,7 @@ def _parameter(**choice: object) -> Edit:
 
 
 def _wrong_parameter(fault: str, fit: Fit | None = None, **choice: object) -> Refusal:
-    return faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _parameter(**choice), classes=2, fit=fit)
+    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _parameter(**choice), classes=2, fit=fit)
 
 
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
@@ -153,9 +153,9 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
 
 
 @check("classification.what-is-no-number-is-refused", answers="CLS-COUNT-WRONG")
-@rows(*refusal_rows(REFUSALS))
+@rows(*make_refusal_rows(REFUSALS))
 @check("grpc.wrong-parameter-is-refused", answers="CLS-COUNT-WRONG/grpc", over=(GRPC,))
-@rows(*refusal_rows(REFUSALS_OVER_GRPC))
+@rows(*make_refusal_rows(REFUSALS_OVER_GRPC))
 def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """A count that is negative, a fraction, a string or a boolean is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
@@ -211,22 +211,24 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
     if right is None:
-        raise NotApplicable(f"{model.name} has no such output that is the same each time, and has elements")
+        raise NotApplicableError(f"{model.name} has no such output that is the same each time, and has elements")
     count = model.limit_classes(right, None)
-    wanted = [Output(right.name, classification=count)]
+    wanted = [RequestedOutput(right.name, classification=count)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted))
     if is_refused(target, model, reply):
         return
-    case = Classified(target, model, tuple(tensors), "json", right.name, count, reply, right)
+    case = ClassifiedAnswer(target, model, tuple(tensors), "json", right.name, count, reply, right)
     if reply.is_over_grpc and all(_is_right(*item) for item in case.items(right.array.byteswap())):
-        raise Blocked("raw contents are in the other byte order")
+        raise BlockedError("raw contents are in the other byte order")
     for listed, scores in case.items():
         if not _is_right(listed, scores):
-            raise Unmet(f"a refusal, or {shown(ranking(scores, len(listed)))}", shown(listed), reply)
+            raise UnmetError(
+                f"a refusal, or {describe_classes(rank_classes(scores, len(listed)))}", describe_classes(listed), reply
+            )
 
 
 def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
-    return class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)
+    return class_texts.is_in_order(listed, scores) and class_texts.has_right_values(listed, scores)
 
 
 def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
@@ -234,41 +236,43 @@ def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[A
     model = target.model("identity_fp32")
     if model is None:
         return False
-    wanted = Output(scored(model), classification=len(values))
-    return entries(ask(target, model, [model.tensor(values)], wanted), wanted.name) == listed
+    wanted = RequestedOutput(find_scored_output(model), classification=len(values))
+    return read_classes(ask(target, model, [model.tensor(values)], wanted), wanted.name) == listed
 
 
 def _expect_read(target: Peer, tensor: Tensor) -> None:
     """Raise Blocked where a cast shows that the server reads these scores wrong, classified or not."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is not None and not _is_read(target, casting, tensor):
-        raise Blocked(f"{tensor.datatype} elements are read wrong from binary data, too")
+        raise BlockedError(f"{tensor.datatype} elements are read wrong from binary data, too")
 
 
 def _is_read(target: Peer, casting: Model, tensor: Tensor) -> bool:
     if isinstance(target, Target):
         return is_right(target, casting, [tensor], "read")
     reply = target.infer(casting.request([tensor], send="binary"))
-    return holds(lambda: expect_right(reply, casting, [tensor]))
+    return is_met(lambda: expect_right(reply, casting, [tensor]))
 
 
 def _read(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output; where there are none, the fault is that of this datatype."""
-    with about(attribution.of_output(reply, name)):
-        return entries(reply, name)
+    with attribute_to(attribution.attribute_unreadable_output(reply, name)):
+        return read_classes(reply, name)
 
 
 def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], send: Form) -> None:
     tensor = model.tensor(values)
     scores = model.expected([tensor])[0].array
-    wanted = [Output(scored(model), classification=len(values))]
+    wanted = [RequestedOutput(find_scored_output(model), classification=len(values))]
     reply = target.infer(model.request([tensor], send=send, outputs=wanted))
     if is_refused(target, model, reply):  # for whatever reason
         return
-    listed = _read(reply, scored(model))
+    listed = _read(reply, find_scored_output(model))
     if not _is_right(listed, scores) and not _alike_in_fp32(target, listed, values):
         _expect_read(target, tensor)
-        raise Unmet(f"a refusal, or {shown(ranking(scores, len(values)))}", shown(listed), reply)
+        raise UnmetError(
+            f"a refusal, or {describe_classes(rank_classes(scores, len(values)))}", describe_classes(listed), reply
+        )
 
 
 _NAN = {
@@ -284,10 +288,10 @@ _NAN = {
 @rows(*[Row(name, (values,)) for name, values in _NAN.items()])
 def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
     """A NaN among the scores stands anywhere, or is refused."""
-    wanted = [Output("SCORES", classification=4)]
+    wanted = [RequestedOutput("SCORES", classification=4)]
     reply = target.infer(model.request([model.tensor(values)], send="binary", outputs=wanted))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    found = texts(reply, "SCORES")
+    found = read_texts(reply, "SCORES")
     expect_alive(target, model)
     return str(found)

@@ -13,19 +13,19 @@ from conformance.checks.support.classes import (
     OWN,
     SCORES,
     SQUARES,
-    Classified,
-    both_forms,
-    each,
-    scored,
+    ClassifiedAnswer,
+    apply_to_items,
+    find_scored_output,
+    repeat_in_both_forms,
 )
 from conformance.checks.support.ranked_inputs import choose_inputs, find_many, find_negated, find_tied_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
-from conformance.expect.unmet import Blocked, NotApplicable, blocked_where
+from conformance.expect.unmet import BlockedError, NotApplicableError, block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, GRPC
-from conformance.terms.fit import SCORED, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.fit import SCORED, Fit
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -46,7 +46,7 @@ ITEMS_OF_OWN = 5  # of a batch that a deployed model is sent
 )
 @check("grpc.items-are-ranked-apart", answers="CLS-BATCH/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("2-items", (ITEMS, 4), role="scores_batching"),
         Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
         Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
@@ -60,7 +60,7 @@ def items_are_ranked_apart(
     if values is None:
         _expect_own_items_apart(target, model, send)
     else:
-        Classified.of(target, model, values, count, send=send).expect_rule(class_texts.counted_alike)
+        ClassifiedAnswer.of(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
 
 
 def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
@@ -70,22 +70,22 @@ def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
         NotApplicable: they are no rankings of several items that differ.
         Blocked: those of an item alone are wrong, which is for other checks.
     """
-    tensors, _ = choose_inputs(model, scored(model), items=ITEMS_OF_OWN)
-    case = Classified.of(target, model, None, 2, send=send, tensors=tensors)
+    tensors, _ = choose_inputs(model, find_scored_output(model), items=ITEMS_OF_OWN)
+    case = ClassifiedAnswer.of(target, model, None, 2, send=send, tensors=tensors)
     items = case.items()
-    if len({tuple(class_texts.highest(scores, len(listed))) for listed, scores in items}) < 2:
-        raise NotApplicable(f"{case.name} of {model.name} is no batch of different rankings")
+    if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
+        raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
 
     def is_wrong_alone() -> bool:
-        return not all(_is_right(*item) for item in Classified.of(target, model, None, 2, send=send).items()[:1])
+        return not all(_is_right(*item) for item in ClassifiedAnswer.of(target, model, None, 2, send=send).items()[:1])
 
-    with blocked_where(is_wrong_alone, "the classes of one item are wrong, too"):
-        case.expect_rule(each(_is_right))
+    with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
+        case.expect_rule(apply_to_items(_is_right))
 
 
 def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
     """Say whether the indices of an item are those of its highest scores; what its values are is for other checks."""
-    return class_texts.are_highest(class_texts.by_index(listed, scores), scores)
+    return class_texts.are_highest(class_texts.find_scores_by_index(listed, scores), scores)
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
@@ -143,11 +143,11 @@ def highest_come_first(
 ) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them."""
     tensors = find(model) if find else None
-    case = Classified.of(target, model, values, count, send=send, tensors=tensors)
+    case = ClassifiedAnswer.of(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
     if find and len(case.listed) != case.right_count * case.batch:
-        raise Blocked("there are more or fewer classes than were asked for")
-    case.expect_rule(each(class_texts.in_order))
+        raise BlockedError("there are more or fewer classes than were asked for")
+    case.expect_rule(apply_to_items(class_texts.is_in_order))
 
 
 _TIES = (
@@ -168,19 +168,19 @@ _TIES = (
     OWN,
 )
 @check("grpc.ties-in-any-order", answers="CLS-TIES/grpc", over=(GRPC,))
-@rows(*both_forms(*_TIES), OWN)
+@rows(*repeat_in_both_forms(*_TIES), OWN)
 def ties_in_any_order(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
     """Among equal scores no index comes twice, and the values never increase."""
     tensors = None if values else find_tied_inputs(model)
-    case = Classified.of(target, model, values, count, send=send, tensors=tensors)
-    case.expect_rule(each(class_texts.ties_in_order))
+    case = ClassifiedAnswer.of(target, model, values, count, send=send, tensors=tensors)
+    case.expect_rule(apply_to_items(class_texts.is_ordered_without_repeats))
 
 
 @check("grpc.highest-classes-come-first", answers="CLS-HIGHEST/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("uint8", ((3, 200, 127, 128, 0, 255), None), role="identity_uint8"),
         Row("uint16", ((255, 40000, 32767, 32768, 256, 1), None), role="identity_uint16"),
         Row("uint32", ((65536, 2**31 - 1, 2**31, 2**32 - 1, 0), None), role="identity_uint32"),
@@ -206,6 +206,8 @@ def highest_come_first_over_grpc(
     target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json"
 ) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them; no index comes twice."""
-    case = Classified.of(target, model, values, count, send=send)
+    case = ClassifiedAnswer.of(target, model, values, count, send=send)
     case.require_order()
-    case.expect_rule(each(class_texts.ties_in_order if values else class_texts.in_order))  # own scores may be equal
+    case.expect_rule(
+        apply_to_items(class_texts.is_ordered_without_repeats if values else class_texts.is_in_order)
+    )  # own scores may be equal

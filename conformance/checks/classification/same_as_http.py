@@ -13,21 +13,21 @@ from conformance.checks.support.classes import (
     ITEMS,
     SCORES,
     SQUARES,
-    Classified,
-    scored,
-    shown,
-    texts,
+    ClassifiedAnswer,
+    describe_classes,
+    find_scored_output,
+    read_texts,
 )
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import CLASSES, GRPC, HTTP
-from conformance.terms.fit import SCORED
-from conformance.terms.text import safe
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES, GRPC, HTTP
+from conformance.spec.fit import SCORED
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.tensor import Tensor
@@ -58,27 +58,31 @@ _SAME: tuple[tuple[str, Any], ...] = (
 )
 def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
     """The same request for classes gives the same classes over gRPC as over HTTP."""
-    name = scored(model)
+    name = find_scored_output(model)
     tensors, right = choose_inputs(model, name, values)
     if np.unique(right.array).size < right.elements:
-        raise NotApplicable(f"some scores of {name} are equal, and have no order")
-    over_http = Classified.of(target.over_http, model, values, 2).reply
-    over_grpc = Classified.of(target, model, values, 2, send=model.plain_send).reply
-    usual, found = (_understood(texts(reply, name)) for reply in (over_http, over_grpc))
+        raise NotApplicableError(f"some scores of {name} are equal, and have no order")
+    over_http = ClassifiedAnswer.of(target.over_http, model, values, 2).reply
+    over_grpc = ClassifiedAnswer.of(target, model, values, 2, send=model.plain_send).reply
+    usual, found = (_understood(read_texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
-        with blocked_where(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
+        with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
             _expect_alike(usual, found, over_grpc)
 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     plain = target.infer(model.request(tensors, send=model.plain_send))
-    return holds(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
+    return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 
 def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
     if len(usual) != len(found) or not all(map(class_texts.is_same, usual, found)):
-        raise Unmet(f"{safe(shown(usual), 300)}, as over HTTP", safe(shown(found), 300), over_grpc)
+        raise UnmetError(
+            f"{escape_text(describe_classes(usual), 300)}, as over HTTP",
+            escape_text(describe_classes(found), 300),
+            over_grpc,
+        )
 
 
 def _understood(listed: Sequence[str]) -> list[ClassText]:
-    return [entry for text in listed if (entry := class_texts.understand(text)) is not None]
+    return [entry for text in listed if (entry := class_texts.parse_leniently(text)) is not None]

@@ -12,23 +12,23 @@ from conformance.checks.support.classes import (
     OWN,
     SCORES,
     SQUARES,
-    Classified,
-    both_forms,
-    classes_of,
-    each,
-    each_row,
-    scored,
-    texts,
+    ClassifiedAnswer,
+    apply_to_items,
+    apply_to_rows,
+    describe_count,
+    find_scored_output,
+    read_texts,
+    repeat_in_both_forms,
 )
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
-from conformance.terms.fit import SCORED
-from conformance.terms.text import safe, shown_shape
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
+from conformance.spec.fit import SCORED
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
@@ -51,7 +51,7 @@ ITEMS_OF_OWN = 3  # of a batch that a deployed model is sent
 )
 @check("grpc.classes-are-bytes", answers="CLS-TYPE/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("fp32", (SCORES,), role="scores"),
         Row("int64", (DESCENDING,), role="identity_int64"),
         Row("batching", (ITEMS,), role="scores_batching"),
@@ -61,12 +61,12 @@ ITEMS_OF_OWN = 3  # of a batch that a deployed model is sent
 )
 def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """A classified output has datatype BYTES."""
-    case = Classified.of(target, model, values, 2, send=send)
-    texts(case.reply, case.name)
+    case = ClassifiedAnswer.of(target, model, values, 2, send=send)
+    read_texts(case.reply, case.name)
     datatype = expect(case.reply).output(case.name).datatype
     if datatype != "BYTES":
-        found = f"datatype {safe(datatype, 60)}" if datatype else "no datatype"
-        raise Unmet(f"datatype BYTES of the classes in {case.name}", found, case.reply)
+        found = f"datatype {escape_text(datatype, 60)}" if datatype else "no datatype"
+        raise UnmetError(f"datatype BYTES of the classes in {case.name}", found, case.reply)
 
 
 @check("classification.shape-is-count", answers=("CLS-SHAPE", "CLS-SHAPE-SHOWN"))
@@ -79,21 +79,21 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form
 )
 def shape_is_count(target: Target, model: Model, values: Any, count: int) -> None:
     """Where the model does not batch, the classes have one dimension; a first dimension of 1 is the prose's batch."""
-    case = Classified.of(target, model, values, count)
-    found, shape = len(texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
+    case = ClassifiedAnswer.of(target, model, values, count)
+    found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if values is None:
         _require_one_ranking(case)
     _expect_unbatched(case.reply, case.name, found, shape)
 
 
-def _require_one_ranking(case: Classified) -> None:
+def _require_one_ranking(case: ClassifiedAnswer) -> None:
     """Keep classes of a deployed model from being judged that may be those of a batch.
 
     Raises:
         NotApplicable: the output has several dimensions, or a single one in which each element may be an item.
     """
     if len(case.right.shape) > 1 or case.batch > 1:
-        raise NotApplicable(f"{case.name} of {case.model.name} may be a batch")
+        raise NotApplicableError(f"{case.name} of {case.model.name} may be a batch")
 
 
 def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...] | None) -> None:
@@ -101,9 +101,9 @@ def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...
     if shape is not None and len(shape) == 1:
         return
     is_batch_of_one = shape is not None and len(shape) == 2 and shape[0] == 1
-    raise Unmet(
+    raise UnmetError(
         f"shape [{count}] of the classes in {name}" + ("" if is_batch_of_one else f", or [1, {count}]"),
-        shown_shape(shape),
+        format_shape(shape),
         reply,
         requirement="CLS-SHAPE-SHOWN" if is_batch_of_one else None,
     )
@@ -126,15 +126,15 @@ def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: i
     if values is None:
         _expect_own_batches(target, model, count, "json")
     else:
-        _expect_batched(Classified.of(target, model, values, count))
+        _expect_batched(ClassifiedAnswer.of(target, model, values, count))
 
 
-def _expect_batched(case: Classified) -> None:
-    found, items = len(texts(case.reply, case.name)), case.right.shape[0]
+def _expect_batched(case: ClassifiedAnswer) -> None:
+    found, items = len(read_texts(case.reply, case.name)), case.right.shape[0]
     shape = expect(case.reply).output(case.name).shape
     if shape is None or len(shape) != 2 or shape[0] != items:
         count = found // items if case.reply.is_over_grpc else case.count
-        raise Unmet(f"shape [{items}, {count}] of the classes in {case.name}", shown_shape(shape), case.reply)
+        raise UnmetError(f"shape [{items}, {count}] of the classes in {case.name}", format_shape(shape), case.reply)
 
 
 def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> None:
@@ -144,16 +144,16 @@ def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> N
         NotApplicable: the output may be no batch: it has one dimension, or a first one that is fixed, or is ranked as a
             whole.
     """
-    name = scored(model)
+    name = find_scored_output(model)
     several, one = (choose_inputs(model, name, items=items) for items in (ITEMS_OF_OWN, 1))
-    case = Classified.of(target, model, None, count, send=send, tensors=several[0])
-    found = len(texts(case.reply, name))
+    case = ClassifiedAnswer.of(target, model, None, count, send=send, tensors=several[0])
+    found = len(read_texts(case.reply, name))
     is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
     if len(case.right.shape) < 2 or not model.may_batch(case.right) or (is_one_ranking and case.right.shape[0] > 1):
-        raise NotApplicable(f"{name} of {model.name} may be no batch")
+        raise NotApplicableError(f"{name} of {model.name} may be no batch")
     _expect_batched(case)
     if one[1].shape[0] == 1 < case.right.shape[0]:
-        _expect_batched(Classified.of(target, model, None, count, send=send, tensors=one[0]))
+        _expect_batched(ClassifiedAnswer.of(target, model, None, count, send=send, tensors=one[0]))
 
 
 BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
@@ -161,7 +161,7 @@ BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
 
 @check("grpc.classes-have-their-shape", answers=("CLS-SHAPE/grpc", "CLS-SHAPE-SHOWN/grpc"), over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("1-of-4", (SCORES, 1), role="scores"),
         Row("4-of-4", (SCORES, 4), role="scores"),
         Row("documented", (DOCUMENTED, 2), role="documented_scores"),
@@ -179,12 +179,12 @@ def classes_have_their_shape(
     if may_be_batch:
         _expect_own_batches(target, model, count, send)
         return
-    case = Classified.of(target, model, values, count, send=send)
-    found, shape = len(texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
+    case = ClassifiedAnswer.of(target, model, values, count, send=send)
+    found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if may_be_batch is False:
         _require_one_ranking(case)
     if shape is not None and prod(shape) != found:
-        raise Unmet(f"a shape of the {classes_of(found)} in {case.name}", shown_shape(shape), case.reply)
+        raise UnmetError(f"a shape of the {describe_count(found)} in {case.name}", format_shape(shape), case.reply)
     if model.role.batching:
         _expect_batched(case)
     else:
@@ -203,14 +203,14 @@ _MATRICES = (
 @check("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
 @rows(*_MATRICES)
 @check("grpc.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX/grpc", "CLS-INDEX/grpc"), over=(GRPC,))
-@rows(*both_forms(*_MATRICES))
+@rows(*repeat_in_both_forms(*_MATRICES))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
     """Classes of a matrix, of a model that does not batch, are one ranking, or one for each row of it."""
-    case = Classified.of(target, model, values, 2, send=send)
-    shape = shown_shape(expect(case.reply).output(case.name).shape)
+    case = ClassifiedAnswer.of(target, model, values, 2, send=send)
+    shape = format_shape(expect(case.reply).output(case.name).shape)
     rows_of = case.scores.shape[0]
     if len(case.listed) == 2 * rows_of:
-        case.expect_rule(each_row(rows_of, class_texts.indices_right), requirement="CLS-INDEX")
+        case.expect_rule(apply_to_rows(rows_of, class_texts.has_right_indices), requirement="CLS-INDEX")
         return f"a ranking for each row, {shape}"
-    case.expect_rule(each(class_texts.indices_right), requirement="CLS-INDEX")
+    case.expect_rule(apply_to_items(class_texts.has_right_indices), requirement="CLS-INDEX")
     return f"one ranking over all scores, {shape}"

@@ -11,29 +11,29 @@ from conformance.checks.support.class_labels import (
     expect_one_label_each,
 )
 from conformance.checks.support.classes import (
+    CLASS_FORMAT,
     DESCENDING,
     DOCUMENTED,
     INFINITE,
     ITEMS,
     OWN,
     SCORES,
-    WRITTEN,
-    Classified,
-    both_forms,
-    each,
-    texts,
+    ClassifiedAnswer,
+    apply_to_items,
+    read_texts,
+    repeat_in_both_forms,
 )
 from conformance.checks.support.ranked_inputs import find_many
 from conformance.expect import class_texts
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, GRPC
-from conformance.terms.fit import SCORED
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.fit import SCORED
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
-from conformance.wire.finding import shown as quoted
+from conformance.wire.finding import format_value as quoted
 from conformance.wire.request import Form
 
 
@@ -50,7 +50,7 @@ from conformance.wire.request import Form
 )
 @check("grpc.class-is-value-index-label", answers="CLS-FORMAT/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("floats", (SCORES,), role="scores"),
         Row("integers", (DESCENDING,), role="identity_int32"),
         Row("odd-labels", (SCORES,), role="scores_odd_labels"),
@@ -62,12 +62,12 @@ from conformance.wire.request import Form
 )
 def text_is_value_index_label(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """Each class is a text value:index or value:index:label."""
-    case = Classified.of(target, model, values, 3, send=send)
-    for text in texts(case.reply, case.name):
+    case = ClassifiedAnswer.of(target, model, values, 3, send=send)
+    for text in read_texts(case.reply, case.name):
         try:
             class_texts.parse(text)
         except class_texts.ClassTextError as error:
-            raise Unmet(WRITTEN, f"{quoted(text)}: {error}", case.reply) from error
+            raise UnmetError(CLASS_FORMAT, f"{quoted(text)}: {error}", case.reply) from error
 
 
 @check("classification.value-is-the-score", answers="CLS-VALUE")
@@ -94,7 +94,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
 )
 @check("grpc.class-value-is-the-score", answers="CLS-VALUE/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
         Row("int8", ((-1, -128, 127),), role="identity_int8"),
         Row("int64", ((-(2**53) - 1, 2**53 + 1, -(2**63)),), role="identity_int64"),
@@ -107,7 +107,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
 )
 def value_is_the_score(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """The value in a class is the model's output at that index."""
-    Classified.of(target, model, values, send=send).expect_rule(each(class_texts.values_right))
+    ClassifiedAnswer.of(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_right_values))
 
 
 @check("classification.value-says-all-of-the-score", answers="CLS-VALUE-EXACT")
@@ -121,7 +121,7 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
 )
 @check("grpc.class-value-says-all-of-the-score", answers="CLS-VALUE-EXACT/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("integers", ((5, -7, 123456789),), role="identity_int32"),
         Row("fp32", ((0.1, 123456.75, 1 + 2**-23),), role="identity_fp32"),
         Row("fp64", ((0.1, 1 / 3, 123456789.125),), role="identity_fp64"),
@@ -129,7 +129,7 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
 )
 def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
     """The value in a class reads back as the very score: an integer in digits, a float with all that it takes."""
-    Classified.of(target, model, values, send=send).expect_rule(each(class_texts.values_exact))
+    ClassifiedAnswer.of(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
 
 
 @check("classification.index-counts-from-0", answers="CLS-INDEX")
@@ -145,7 +145,7 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
 )
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("floats", (SCORES,), role="scores"),
         Row("labelled", (SCORES,), role="scores_labelled"),
         Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
@@ -157,9 +157,9 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
 def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
     """The index in a class is the place of its score, counted from 0."""
     tensors = find_many(model, there) if there else None
-    case = Classified.of(target, model, values, there or None, send=send, tensors=tensors)
+    case = ClassifiedAnswer.of(target, model, values, there or None, send=send, tensors=tensors)
     case.require_order()
-    case.expect_rule(each(class_texts.indices_right))
+    case.expect_rule(apply_to_items(class_texts.has_right_indices))
 
 
 _LABELLED = (
@@ -180,7 +180,7 @@ def label_follows_its_index(target: Target, model: Model, values: Any = None, na
     if values is None:
         expect_one_label_each(target, model, "json")
     else:
-        expect_labels(Classified.of(target, model, values, name=name))
+        expect_labels(ClassifiedAnswer.of(target, model, values, name=name))
 
 
 @check("classification.no-label-no-colon", answers="CLS-NO-LABEL")
@@ -198,12 +198,12 @@ def no_label_no_colon(target: Target, model: Model, values: Any = None, name: st
     if values is None:
         expect_bare_without_label(target, model, "json")
     else:
-        expect_no_labels(Classified.of(target, model, values, name=name))
+        expect_no_labels(ClassifiedAnswer.of(target, model, values, name=name))
 
 
 @check("grpc.class-label-is-that-of-its-index", answers="CLS-LABEL/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("all", (SCORES, None), role="scores_labelled"),
         Row("some", (SCORES, None), role="scores_some_labels"),
         Row("odd", (SCORES, None), role="scores_odd_labels"),
@@ -220,12 +220,12 @@ def class_label_is_that_of_its_index(
     if values is None:
         expect_one_label_each(target, model, send)
     else:
-        expect_labels(Classified.of(target, model, values, name=name, send=send))
+        expect_labels(ClassifiedAnswer.of(target, model, values, name=name, send=send))
 
 
 @check("grpc.class-without-a-label-ends-with-its-index", answers="CLS-NO-LABEL/grpc", over=(GRPC,))
 @rows(
-    *both_forms(
+    *repeat_in_both_forms(
         Row("none", (SCORES, None), role="scores"),
         Row("none-batching", (ITEMS, None), role="scores_batching"),
         Row("some", (SCORES, None), role="scores_some_labels"),
@@ -241,4 +241,4 @@ def class_without_a_label_ends_with_its_index(
     if values is None:
         expect_bare_without_label(target, model, send)
     else:
-        expect_no_labels(Classified.of(target, model, values, name=name, send=send))
+        expect_no_labels(ClassifiedAnswer.of(target, model, values, name=name, send=send))

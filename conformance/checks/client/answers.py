@@ -7,28 +7,28 @@ from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.support.client_rows import (
-    answering,
     expect_like_plain,
+    get_unread_requirement,
     is_json,
-    over_grpc,
-    over_grpc_raw,
-    small,
-    strings,
-    tensor,
-    unread_form,
+    list_strings,
+    make_script,
+    make_small_inference,
+    make_tensor,
+    to_grpc_row,
+    to_raw_grpc_row,
 )
 from conformance.clients.answers.honest import HeaderUse, Style
 from conformance.clients.answers.honest_calls import UNKNOWN, CallStyle
-from conformance.clients.answers.message_fields import unpacked
+from conformance.clients.answers.message_fields import encode_unpacked
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
-from conformance.clients.inference import AskedOutput, Inference
-from conformance.expect.unmet import NotApplicable
-from conformance.roles.corner_values import INTEGER_CORNERS, all_corners
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
-from conformance.terms.text import safe
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.expect.unmet import NotApplicableError
+from conformance.roles.corner_values import INTEGER_CORNERS, get_all_corners
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
+from conformance.spec.text import escape_text
 from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
@@ -36,84 +36,86 @@ from conformance.wire.tensor import Tensor
 FORMS: Sequence[Form] = ("binary", "json")
 CALLS = {"binary": CallStyle(form="raw"), "json": CallStyle(form="typed")}
 SHAPES = ((), (2, 3), (2, 1, 3), (2, 3, 1, 2), (0,), (2, 0, 3))
-OF_BYTES = ((2, 3), (0,))
-LIKE_OTHERS = ("UINT16", "UINT32", "INT16", "INT32")  # each of their limits shows in those of others
+BYTES_SHAPES = ((2, 3), (0,))
+SIMILAR_DATATYPES = ("UINT16", "UINT32", "INT16", "INT32")  # each of their limits shows in those of others
 
 
-def reading(name: str, form: Form, outputs: Tensors, *, style: Style | None = None, thorough: bool = False) -> Row:
+def make_reading_row(
+    name: str, form: Form, outputs: Tensors, *, style: Style | None = None, thorough: bool = False
+) -> Row:
     """Return a row that reads an honest answer with these outputs, which are asked for in a form."""
-    asked = tuple(AskedOutput(one.name, form) for one in outputs)
-    script = answering(outputs, style or Style(), CALLS[form])
-    made = small(f"read-{name}", form, outputs=asked)
+    asked = tuple(RequestedOutput(one.name, form) for one in outputs)
+    script = make_script(outputs, style or Style(), CALLS[form])
+    made = make_small_inference(f"read-{name}", form, outputs=asked)
     return Row(name, (made, script), answers=("CLIENT-READS-VALUES",), thorough=thorough)
 
 
-def call_of(row: Row) -> Row:
+def to_call_row(row: Row) -> Row:
     """Return the same over gRPC, where an output in typed contents is read in that form first of all."""
-    call = over_grpc_raw(row)
+    call = to_raw_grpc_row(row)
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
 
 def expect_read(client: Client, inference: Inference, script: Script) -> None:
     """Expect that the caller is given the outputs; over gRPC, a client that reads no typed contents hears of that."""
     seen = client.infer(inference, script)
-    expect_outputs(seen, through_json=is_json(inference), unread=unread_form(client, inference))
+    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
-def datatype_rows() -> Iterator[Row]:
+def make_datatype_rows() -> Iterator[Row]:
     """Yield a row for each datatype in each form: FP16 has none in JSON."""
     for datatype in OIP_DATATYPES:
         for form in FORMS if datatype != "FP16" else FORMS[:1]:
             name = f"{datatype}-{form}"
-            yield reading(name, form, (tensor(name, "OUT0", datatype, (4,)),))
+            yield make_reading_row(name, form, (make_tensor(name, "OUT0", datatype, (4,)),))
 
 
-def shape_rows() -> Iterator[Row]:
+def make_shape_rows() -> Iterator[Row]:
     """Yield a row for each shape in each form, and nested where that is another JSON."""
     for shape in SHAPES:
-        for datatype in ("FP32", "BYTES") if shape in OF_BYTES else ("FP32",):
+        for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             name = f"{datatype}-{'x'.join(map(str, shape)) or 'rank-0'}"
-            made = (tensor(name, "OUT0", datatype, shape),)
-            yield from (reading(f"{name}-{form}", form, made, thorough=len(shape) > 2) for form in FORMS)
+            made = (make_tensor(name, "OUT0", datatype, shape),)
+            yield from (make_reading_row(f"{name}-{form}", form, made, thorough=len(shape) > 2) for form in FORMS)
             if len(shape) > 1:
-                yield reading(f"{name}-nested", "json", made, style=Style(nested=True))
+                yield make_reading_row(f"{name}-nested", "json", made, style=Style(nested=True))
 
 
-def corner_rows() -> Iterator[Row]:
+def make_corner_rows() -> Iterator[Row]:
     """Yield rows of corner values and of any bytes: in JSON those that JSON carries."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
-        like = datatype in LIKE_OTHERS
-        made = (Tensor.of("OUT0", datatype, all_corners(datatype)),)
-        yield reading(f"{datatype}-binary", "binary", made, thorough=like)
+        like = datatype in SIMILAR_DATATYPES
+        made = (Tensor.of("OUT0", datatype, get_all_corners(datatype)),)
+        yield make_reading_row(f"{datatype}-binary", "binary", made, thorough=like)
         if datatype != "FP16":
-            made = (Tensor.of("OUT0", datatype, all_corners(datatype, json=True)),)
-            yield reading(f"{datatype}-json", "json", made, thorough=like)
-    for group, form, one in strings():
-        yield reading(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
+            made = (Tensor.of("OUT0", datatype, get_all_corners(datatype, json=True)),)
+            yield make_reading_row(f"{datatype}-json", "json", made, thorough=like)
+    for group, form, one in list_strings():
+        yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
 
 
 @check("client.reads-every-datatype", answers="CLIENT-READS-VALUES")
-@rows(*datatype_rows())
+@rows(*make_datatype_rows())
 @check("client-grpc.reads-every-datatype", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(call_of, datatype_rows()))
+@rows(*map(to_call_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
     """The caller is given an output of any datatype with the elements that the answer has."""
     expect_read(client, inference, script)
 
 
 @check("client.reads-every-shape", answers="CLIENT-READS-VALUES")
-@rows(*shape_rows())
+@rows(*make_shape_rows())
 @check("client-grpc.reads-every-shape", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*[call_of(row) for row in shape_rows() if not row.id.endswith("nested")])
+@rows(*[to_call_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The caller is given an output of any rank, with or without elements, with the shape that the answer has."""
     expect_read(client, inference, script)
 
 
 @check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
-@rows(*corner_rows())
+@rows(*make_corner_rows())
 @check("client-grpc.reads-corner-values", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(call_of, corner_rows()))
+@rows(*map(to_call_row, make_corner_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """Limits, integers that a double cannot hold, subnormals, infinities and any bytes reach the caller.
 
@@ -122,8 +124,8 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
     """
     seen = client.infer(inference, script)
     if seen.heard and seen.result.error is not None and has_nul_in_json(client, inference, seen.outputs):
-        raise NotApplicable(f"the client takes no strings with NUL in JSON: {safe(seen.result.error)}")
-    expect_outputs(seen, through_json=is_json(inference), unread=unread_form(client, inference))
+        raise NotApplicableError(f"the client takes no strings with NUL in JSON: {escape_text(seen.result.error)}")
+    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
@@ -137,12 +139,12 @@ def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> b
 SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2,)))
 
 
-def several(row: str) -> Tensors:
+def make_several_outputs(row: str) -> Tensors:
     """Return three outputs of sizes that differ."""
-    return tuple(tensor(row, *one) for one in SEVERAL)
+    return tuple(make_tensor(row, *one) for one in SEVERAL)
 
 
-def in_order(order: Sequence[int]) -> tuple[Style, CallStyle]:
+def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
     """Return styles that list three outputs in an order."""
 
     def listed(tensors: Tensors) -> Tensors:
@@ -151,23 +153,23 @@ def in_order(order: Sequence[int]) -> tuple[Style, CallStyle]:
     return Style(order=listed), CallStyle(order=listed)
 
 
-def order_rows() -> Iterator[Row]:
+def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary outputs, which are asked for by name in one and the same order."""
-    asked = tuple(AskedOutput(name, "binary") for name, _, _ in SEVERAL)
+    asked = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL)
     for order in permutations(range(3)):
         name = "-".join(str(place) for place in order)
-        script = answering(several(name), *in_order(order))
-        made = small(f"order-{name}", outputs=asked)
+        script = make_script(make_several_outputs(name), *make_ordered_styles(order))
+        made = make_small_inference(f"order-{name}", outputs=asked)
         yield Row(name, (made, script), answers=("CLIENT-READS-ORDER",))
-    script = answering(several("unlisted"), *in_order((2, 0, 1)))
-    made = small("order-unlisted", all_outputs="binary")
+    script = make_script(make_several_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))
+    made = make_small_inference("order-unlisted", all_outputs="binary")
     yield Row("unlisted-2-0-1", (made, script), answers=("CLIENT-READS-ORDER",))
 
 
 @check("client.reads-in-the-answers-order", answers="CLIENT-READS-ORDER")
-@rows(*order_rows())
+@rows(*make_order_rows())
 @check("client-grpc.reads-in-the-answers-order", answers="CLIENT-READS-ORDER/grpc", over=(GRPC,))
-@rows(*map(over_grpc, order_rows()))
+@rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
     """Outputs are read in the order of the answer, whatever was asked for first."""
     expect_outputs(client.infer(inference, script))
@@ -176,59 +178,63 @@ def reads_in_the_answers_order(client: Client, inference: Inference, script: Scr
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-def form_row(
+def make_form_row(
     name: str, forms: Sequence[Form], style: Style, shape: tuple[int, ...] = (2,), unread: str = "CLIENT-READS-FORM"
 ) -> Row:
     """Return a row in which outputs are asked for in forms and come in a style; `unread` is not met by an error."""
-    outputs = tuple(tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
-    asked = tuple(AskedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
-    made = small(f"form-{name}", forms[0], outputs=asked)
+    outputs = tuple(make_tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
+    asked = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
+    made = make_small_inference(f"form-{name}", forms[0], outputs=asked)
     answers = tuple(dict.fromkeys(("CLIENT-READS-FORM", unread)))
-    return Row(name, (made, answering(outputs, style), unread), answers=answers)
+    return Row(name, (made, make_script(outputs, style), unread), answers=answers)
 
 
-def no_outputs_row() -> Row:
+def make_no_outputs_row() -> Row:
     """Return a row of an answer without any outputs."""
-    return Row("no-outputs", (small("form-none", "json"), answering(())), answers=("CLIENT-READS-FORM",))
+    return Row(
+        "no-outputs", (make_small_inference("form-none", "json"), make_script(())), answers=("CLIENT-READS-FORM",)
+    )
 
 
 ALWAYS: HeaderUse = "always"
-UNASKED = "CLIENT-READS-FORM-UNASKED"
+UNASKED_FORM = "CLIENT-READS-FORM-UNASKED"
 FORM_ROWS = (
-    form_row("json-beside-binary", ("binary", "json", "binary"), Style()),
-    form_row("json-before-binary", ("json", "binary", "binary"), Style()),
-    form_row("binary-before-json", ("binary", "binary", "json"), Style()),
-    form_row("json-with-header", ("json", "json"), Style(header=ALWAYS)),
-    form_row("json-instead-of-binary", ("binary", "binary"), Style(form="json"), unread=UNASKED),
-    form_row("json-instead-with-header", ("binary", "binary"), Style(form="json", header=ALWAYS), unread=UNASKED),
-    form_row("all-empty-with-header", ("binary", "binary"), Style(), (0,)),
-    form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,), "CLIENT-READS-EMPTY"),
-    form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
-    no_outputs_row(),
+    make_form_row("json-beside-binary", ("binary", "json", "binary"), Style()),
+    make_form_row("json-before-binary", ("json", "binary", "binary"), Style()),
+    make_form_row("binary-before-json", ("binary", "binary", "json"), Style()),
+    make_form_row("json-with-header", ("json", "json"), Style(header=ALWAYS)),
+    make_form_row("json-instead-of-binary", ("binary", "binary"), Style(form="json"), unread=UNASKED_FORM),
+    make_form_row(
+        "json-instead-with-header", ("binary", "binary"), Style(form="json", header=ALWAYS), unread=UNASKED_FORM
+    ),
+    make_form_row("all-empty-with-header", ("binary", "binary"), Style(), (0,)),
+    make_form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,), "CLIENT-READS-EMPTY"),
+    make_form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
+    make_no_outputs_row(),
 )
 CALL_STYLES = {
     "raw": CallStyle(),
     "typed": CallStyle(form="typed"),
     "raw-first": CallStyle(raw_first=True),
-    "unpacked": CallStyle(form="typed", integers=unpacked),
+    "unpacked": CallStyle(form="typed", integers=encode_unpacked),
     "unknown-fields": CallStyle(more=UNKNOWN),
     "typed-unknown-fields": CallStyle(form="typed", more=UNKNOWN),
 }
 
 
-def call_row(name: str, style: CallStyle) -> Row:
+def make_call_row(name: str, style: CallStyle) -> Row:
     """Return a row over gRPC in which outputs come in a style."""
     outputs = tuple(
-        tensor(name, f"OUT{k}", datatype, (3,)) for k, datatype in enumerate(("INT64", "BYTES", "FP32", "BOOL"))
+        make_tensor(name, f"OUT{k}", datatype, (3,)) for k, datatype in enumerate(("INT64", "BYTES", "FP32", "BOOL"))
     )
-    script = answering(outputs, grpc=style)
-    return Row(name, (small(f"call-{name}"), script), answers=("CLIENT-READS-FORM/grpc",))
+    script = make_script(outputs, grpc=style)
+    return Row(name, (make_small_inference(f"call-{name}"), script), answers=("CLIENT-READS-FORM/grpc",))
 
 
 @check("client.reads-the-form-that-comes", answers="CLIENT-READS-FORM")
 @rows(*FORM_ROWS)
 @check("client-grpc.reads-the-form-that-comes", answers="CLIENT-READS-FORM/grpc", over=(GRPC,))
-@rows(*[call_row(name, style) for name, style in CALL_STYLES.items()], over_grpc_raw(no_outputs_row()))
+@rows(*[make_call_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row()))
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
     """Outputs are read in the form in which they come, with the inference header and without it."""
     expect_like_plain(client, inference, script, unread)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from conformance.checks.support.client_rows import answering, over_grpc_raw, small, small_answer, unread_form
+from conformance.checks.support.client_rows import (
+    get_unread_requirement,
+    make_script,
+    make_small_inference,
+    make_small_script,
+    to_raw_grpc_row,
+)
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import Script
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_classes
 from conformance.clients.expectations.sending import expect_sent
-from conformance.clients.inference import AskedOutput, Inference
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -29,39 +35,39 @@ TEXTS: Mapping[str, Sequence[str]] = {
 }
 
 
-def sending_rows() -> Iterator[Row]:
+def make_sending_rows() -> Iterator[Row]:
     """Yield rows of requests for classes."""
     for count in (1, 5):
         for form in (None, *FORMS):
-            asked = (AskedOutput("OUT0", form, classes=count),)
+            asked = (RequestedOutput("OUT0", form, classes=count),)
             name = f"{count}-{form or 'open'}"
             own = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-CLASSIFICATION-PLACE")
-            yield Row(name, (small(f"classes-{name}", "json", outputs=asked), own), answers=own)
+            yield Row(name, (make_small_inference(f"classes-{name}", "json", outputs=asked), own), answers=own)
 
 
 @check("client.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION")
-@rows(*sending_rows())
+@rows(*make_sending_rows())
 @check("client-grpc.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
-@rows(*[over_grpc_raw(row) for row in sending_rows() if row.id.endswith("open")])
+@rows(*[to_raw_grpc_row(row) for row in make_sending_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """Classes are asked for by their count, in the parameters of the output."""
-    expect_sent(client.infer(inference, small_answer(inference)), own)
+    expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-def reading_rows() -> Iterator[Row]:
+def make_reading_rows() -> Iterator[Row]:
     """Yield a row for each kind of classes in each form."""
     for name, texts in TEXTS.items():
         for form in FORMS:
-            asked = (AskedOutput("OUT0", form, classes=len(texts)),)
-            script = answering((Tensor.of("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
-            made = small(f"read-classes-{name}-{form}", form, outputs=asked)
+            asked = (RequestedOutput("OUT0", form, classes=len(texts)),)
+            script = make_script((Tensor.of("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
+            made = make_small_inference(f"read-classes-{name}-{form}", form, outputs=asked)
             yield Row(f"{name}-{form}", (made, script, texts), answers=("CLIENT-READS-CLASSES",))
 
 
 @check("client.reads-classes", answers="CLIENT-READS-CLASSES")
-@rows(*reading_rows())
+@rows(*make_reading_rows())
 @check("client-grpc.reads-classes", answers="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
-@rows(*map(over_grpc_raw, reading_rows()))
+@rows(*map(to_raw_grpc_row, make_reading_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The caller is given value, index and the whole label of each class."""
-    expect_classes(client.infer(inference, script), texts, unread=unread_form(client, inference))
+    expect_classes(client.infer(inference, script), texts, unread=get_unread_requirement(client, inference))

@@ -6,38 +6,38 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from conformance.checks.support.client_rows import answering, expect_like_plain, small, tensor
+from conformance.checks.support.client_rows import expect_like_plain, make_script, make_small_inference, make_tensor
 from conformance.clients.answers import json_edits
 from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.honest import Style
-from conformance.clients.answers.json_writing import JsonWriting, ascii_text, escaped_text, exponent
+from conformance.clients.answers.json_writing import JsonWriting, write_ascii_text, write_escaped_text, write_exponent
 from conformance.clients.answers.script import Ending, Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
-from conformance.clients.inference import AskedOutput, Inference
-from conformance.terms.check import Row, check, rows
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.spec.check import Row, check, rows
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 FORMS: Sequence[Form] = ("binary", "json")
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 BLANKS = " \t\r\n  "
-WRITTEN: Mapping[str, Style] = {
+WRITING_STYLES: Mapping[str, Style] = {
     "white-space": Style(writing=JsonWriting(gap=BLANKS)),
     "white-space-around": Style(writing=JsonWriting(around=BLANKS)),
-    "escaped-texts": Style(writing=JsonWriting(text=escaped_text)),
-    "escaped-member-names": Style(writing=JsonWriting(name=escaped_text)),
-    "ascii-alone": Style(writing=JsonWriting(text=ascii_text)),
-    "numbers-with-exponents": Style(writing=JsonWriting(number=exponent)),
-    "members-reversed": Style(edit=json_edits.members_reversed),
-    "outputs-first": Style(edit=json_edits.outputs_first),
-    "own-parameters": Style(edit=json_edits.own_parameters),
-    "unknown-members": Style(edit=json_edits.unknown_members),
-    "size-last": Style(edit=json_edits.size_last),
+    "escaped-texts": Style(writing=JsonWriting(text=write_escaped_text)),
+    "escaped-member-names": Style(writing=JsonWriting(name=write_escaped_text)),
+    "ascii-alone": Style(writing=JsonWriting(text=write_ascii_text)),
+    "numbers-with-exponents": Style(writing=JsonWriting(number=write_exponent)),
+    "members-reversed": Style(edit=json_edits.reverse_members),
+    "outputs-first": Style(edit=json_edits.put_outputs_first),
+    "own-parameters": Style(edit=json_edits.add_own_parameters),
+    "unknown-members": Style(edit=json_edits.add_unknown_members),
+    "size-last": Style(edit=json_edits.put_size_last),
 }
 TRAILERS = (("X-Checksum", "0"), ("Inference-Cost", "1"))
 GZIP = Delivery(coding="gzip")
-DELIVERED: Mapping[str, Delivery] = {
+DELIVERIES: Mapping[str, Delivery] = {
     "names-in-lower-case": Delivery(spelled=str.lower),
     "names-in-upper-case": Delivery(spelled=str.upper),
     "no-blank-behind-the-colon": Delivery(colon=":"),
@@ -51,7 +51,7 @@ DELIVERED: Mapping[str, Delivery] = {
     "connection-closes": Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE),
     "more-headers": Delivery(more=tuple((f"X-Own-{k}", "v" * 40) for k in range(40))),
 }
-CODED: Mapping[str, Delivery] = {
+CODED_DELIVERIES: Mapping[str, Delivery] = {
     "gzip": GZIP,
     "gzip-chunks": Delivery(coding="gzip", chunk=20),
     "gzip-dribbled": Delivery(coding="gzip", dribbled=True),
@@ -60,67 +60,76 @@ CODED: Mapping[str, Delivery] = {
 
 
 # What a client that reads JSON alone is tried with, too.
-IN_JSON_TOO = ("names-in-lower-case", "chunks-of-7", "chunks-with-trailers", "dribbled", "connection-closes", "gzip")
+DELIVERED_IN_JSON = (
+    "names-in-lower-case",
+    "chunks-of-7",
+    "chunks-with-trailers",
+    "dribbled",
+    "connection-closes",
+    "gzip",
+)
 
 
-def outputs_of(row: str) -> Tensors:
+def make_outputs(row: str) -> Tensors:
     """Return outputs whose texts and numbers tell a wrong reader."""
     texts = Tensor.of("OUT1-é-猫", "BYTES", ['say "hi"\n', "é猫😀\\", f"{row}:/"])
-    return (tensor(row, "OUT0", "INT64", (3,)), texts, tensor(row, "OUT2", "FP64", (2,)))
+    return (make_tensor(row, "OUT0", "INT64", (3,)), texts, make_tensor(row, "OUT2", "FP64", (2,)))
 
 
-def reading(name: str, form: Form, style: Style, *requirements: str, accepts: str | None = None) -> Row:
+def make_reading_row(name: str, form: Form, style: Style, *requirements: str, accepts: str | None = None) -> Row:
     """Return a row that reads an honest answer, which is asked for in a form, in a style.
 
     The last of the requirements is not met where the caller has an error, the first one where it has wrong outputs.
     """
-    outputs = outputs_of(name)
-    asked = tuple(AskedOutput(one.name, form) for one in outputs)
-    made = small(f"style-{name}", form, outputs=asked, accepts=accepts)
-    return Row(name, (made, answering(outputs, style), requirements[-1]), answers=requirements)
+    outputs = make_outputs(name)
+    asked = tuple(RequestedOutput(one.name, form) for one in outputs)
+    made = make_small_inference(f"style-{name}", form, outputs=asked, accepts=accepts)
+    return Row(name, (made, make_script(outputs, style), requirements[-1]), answers=requirements)
 
 
-def written_rows() -> Iterator[Row]:
+def make_written_rows() -> Iterator[Row]:
     """Yield a row for each way to write the JSON, in each form."""
-    for name, style in WRITTEN.items():
-        more = [UNKNOWN] if style.edit is json_edits.unknown_members else []
-        yield from (reading(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
+    for name, style in WRITING_STYLES.items():
+        more = [UNKNOWN] if style.edit is json_edits.add_unknown_members else []
+        yield from (make_reading_row(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 
-def delivered_rows() -> Iterator[Row]:
+def make_delivered_rows() -> Iterator[Row]:
     """Yield a row for each delivery, with binary data and some in JSON; a coding is one that the request accepts."""
-    for name, delivery in (*DELIVERED.items(), *CODED.items()):
-        for form in FORMS if name in IN_JSON_TOO else FORMS[:1]:
+    for name, delivery in (*DELIVERIES.items(), *CODED_DELIVERIES.items()):
+        for form in FORMS if name in DELIVERED_IN_JSON else FORMS[:1]:
             style = Style(delivery=delivery)
-            yield reading(f"{name}-{form}", form, style, "CLIENT-READS-FRAMING", accepts=delivery.coding or None)
+            yield make_reading_row(
+                f"{name}-{form}", form, style, "CLIENT-READS-FRAMING", accepts=delivery.coding or None
+            )
 
 
 @check("client.reads-any-json", answers="CLIENT-READS-JSON")
-@rows(*written_rows())
+@rows(*make_written_rows())
 def reads_any_json(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The same answer is read in any JSON that says it: white space, escapes, order, and members of the server's own."""
     expect_like_plain(client, inference, script, unread)
 
 
 @check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
-@rows(*delivered_rows())
+@rows(*make_delivered_rows())
 def reads_any_delivery(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The same answer is read however HTTP delivers it: spelling of headers, chunks, pieces, codings it accepts."""
     expect_like_plain(client, inference, script, unread)
 
 
-def large_row(form: Form) -> Row:
+def make_large_row(form: Form) -> Row:
     """Return a row of an answer of about 1 MiB as binary data, and of 64 KiB as JSON."""
     name = f"large-{form}"
     count = 2**18 if form == "binary" else 2**13
     made = Tensor.of("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
-    inference = small(f"style-{name}", form, outputs=(AskedOutput("OUT0", form),))
+    inference = make_small_inference(f"style-{name}", form, outputs=(RequestedOutput("OUT0", form),))
     style = Style(delivery=Delivery(chunk=40_000))
-    return Row(name, (inference, answering((made,), style)), answers=("CLIENT-READS-FRAMING",), thorough=True)
+    return Row(name, (inference, make_script((made,), style)), answers=("CLIENT-READS-FRAMING",), thorough=True)
 
 
 @check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")
-@rows(*map(large_row, FORMS))
+@rows(*map(make_large_row, FORMS))
 def reads_large_answers(client: Client, inference: Inference, script: Script) -> None:
     """An answer of 1 MiB in chunks is read whole."""
     expect_outputs(client.infer(inference, script))

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.client_rows import model_of, small, tensor
+from conformance.checks.support.client_rows import derive_model_name, make_small_inference, make_tensor
 from conformance.clients.answers import honest, honest_calls
-from conformance.clients.answers.gathering import Gathering
+from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
-from conformance.clients.inference import AskedOutput, Inference
-from conformance.expect.unmet import NotApplicable, about
-from conformance.terms.check import check, rows
-from conformance.terms.extensions import GRPC
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.expect.unmet import NotApplicableError, attribute_to
+from conformance.spec.check import check, rows
+from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
 
 OWN = "CLIENT-READS-OWN"
 
 
-def inferences_of(row: str, count: int, form: Form) -> list[Inference]:
+def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
     """Return inferences, each of a model and an id of its own."""
-    asked = (AskedOutput("OUT0", form),)
-    return [small(f"{row}-{k}", form, outputs=asked, id=f"{row}-{k}") for k in range(count)]
+    asked = (RequestedOutput("OUT0", form),)
+    return [make_small_inference(f"{row}-{k}", form, outputs=asked, id=f"{row}-{k}") for k in range(count)]
 
 
-def outputs_of(inference: Inference) -> Tensors:
+def make_outputs(inference: Inference) -> Tensors:
     """Return what the model of an inference answers: as long, and of such values, as no other one's."""
-    return (tensor(inference.model, "OUT0", "INT32", (1 + int(model_of(inference.model)[-2:], 16) % 60,)),)
+    return (
+        make_tensor(inference.model, "OUT0", "INT32", (1 + int(derive_model_name(inference.model)[-2:], 16) % 60,)),
+    )
 
 
 @check("client.gives-each-caller-its-own-answer", answers=OWN)
@@ -34,13 +36,13 @@ def outputs_of(inference: Inference) -> Tensors:
 @rows(("32", 32, "binary"))
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
     """Of many inferences at once, whose answers come in another order, each caller is given its own answer."""
-    gathering = Gathering(count)
-    script = Script(outputs_of, gathering.http, gathering.grpc)
-    for seen in client.infer_all(inferences_of(f"at-once-{form}", count, form), script, at_once=True):
-        with about(OWN):
+    gathering = AnswerBarrier(count)
+    script = Script(make_outputs, gathering.http, gathering.grpc)
+    for seen in client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True):
+        with attribute_to(OWN):
             expect_outputs(seen)
     if not gathering.is_met:
-        raise NotApplicable(f"the client, or its adapter, never had {count} inferences in flight at once")
+        raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")
 
 
 @check("client.keeps-answers-apart-on-one-connection", answers=OWN)
@@ -49,7 +51,7 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
 @rows(("200", 200, "binary"))
 def keeps_answers_apart_on_one_connection(client: Client, count: int, form: Form) -> None:
     """Of many inferences one after the other, each gives its caller the outputs of its own answer."""
-    script = Script(outputs_of, honest.USUAL, honest_calls.USUAL)
-    for seen in client.infer_all(inferences_of(f"in-a-row-{form}", count, form), script):
-        with about(OWN):
+    script = Script(make_outputs, honest.USUAL, honest_calls.USUAL)
+    for seen in client.infer_all(make_inferences(f"in-a-row-{form}", count, form), script):
+        with attribute_to(OWN):
             expect_outputs(seen)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.checks.support.client_rows import (
-    answering,
+    get_unread_requirement,
     is_json,
-    over_grpc,
-    over_grpc_raw,
-    small,
-    tensor,
-    unread_form,
+    make_script,
+    make_small_inference,
+    make_tensor,
+    to_grpc_row,
+    to_raw_grpc_row,
 )
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.honest import Style
@@ -21,10 +21,10 @@ from conformance.clients.answers.wrong_lengths import WRONG_LENGTHS, entry_too_m
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
 from conformance.clients.expectations.refusing import expect_error
-from conformance.clients.inference import AskedOutput, Inference
-from conformance.expect.unmet import about
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.expect.unmet import attribute_to
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -32,33 +32,43 @@ VALUES, OWN, REFUSES = "CLIENT-READS-VALUES", "CLIENT-READS-OWN", "CLIENT-REFUSE
 SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
 
 
-def several(row: str) -> Tensors:
+def make_several_outputs(row: str) -> Tensors:
     """Return three outputs that differ in all they have."""
-    return tuple(tensor(row, *one) for one in SEVERAL)
+    return tuple(make_tensor(row, *one) for one in SEVERAL)
 
 
-def asked(row: str, form: Form) -> Inference:
+def make_three_output_inference(row: str, form: Form) -> Inference:
     """Return an inference that asks for the three outputs in their order."""
-    outputs = tuple(AskedOutput(name, form) for name, _, _ in SEVERAL)
-    return small(f"rare-{row}", form, outputs=outputs)
+    outputs = tuple(RequestedOutput(name, form) for name, _, _ in SEVERAL)
+    return make_small_inference(f"rare-{row}", form, outputs=outputs)
 
 
 # --- several outputs --------------------------------------------------------------------------------------------------
 
 
-def backwards(outputs: Tensors) -> Tensors:
+def reverse_outputs(outputs: Tensors) -> Tensors:
     """Return outputs from the last to the first."""
     return outputs[::-1]
 
 
 SEVERAL_ROWS = (
-    Row("binary", (asked("binary", "binary"), answering(several("binary")))),
-    Row("json", (asked("json", "json"), answering(several("json"), grpc=CallStyle(form="typed")))),
+    Row("binary", (make_three_output_inference("binary", "binary"), make_script(make_several_outputs("binary")))),
+    Row(
+        "json",
+        (
+            make_three_output_inference("json", "json"),
+            make_script(make_several_outputs("json"), grpc=CallStyle(form="typed")),
+        ),
+    ),
     Row(
         "json-backwards",
         (
-            asked("json-backwards", "json"),
-            answering(several("json-backwards"), Style(order=backwards), CallStyle(form="typed", order=backwards)),
+            make_three_output_inference("json-backwards", "json"),
+            make_script(
+                make_several_outputs("json-backwards"),
+                Style(order=reverse_outputs),
+                CallStyle(form="typed", order=reverse_outputs),
+            ),
         ),
     ),
 )
@@ -67,32 +77,32 @@ SEVERAL_ROWS = (
 @check("client.reads-several-outputs", answers=VALUES)
 @rows(*SEVERAL_ROWS)
 @check("client-grpc.reads-several-outputs", answers=f"{VALUES}/grpc", over=(GRPC,))
-@rows(*map(over_grpc_raw, SEVERAL_ROWS))
+@rows(*map(to_raw_grpc_row, SEVERAL_ROWS))
 def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
     """The caller is given each of several outputs by its name, in whatever order they are listed."""
     seen = client.infer(inference, script)
-    expect_outputs(seen, through_json=is_json(inference), unread=unread_form(client, inference))
+    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
-def truth_rows() -> Iterator[Row]:
+def make_truth_rows() -> Iterator[Row]:
     """Yield a row of BOOL elements of both truths in each form."""
     forms: tuple[Form, ...] = ("binary", "json")
     for form in forms:
         name = f"truths-{form}"
-        made = small(name, form, outputs=(AskedOutput("OUT0", form),))
+        made = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
         style = CallStyle(form="typed" if form == "json" else "raw")
         one = Tensor.of("OUT0", "BOOL", [True, False, False, True, True])
-        yield Row(form, (made, answering((one,), grpc=style)))
+        yield Row(form, (made, make_script((one,), grpc=style)))
 
 
 @check("client.reads-both-truths", answers=VALUES)
-@rows(*truth_rows())
+@rows(*make_truth_rows())
 @check("client-grpc.reads-both-truths", answers=f"{VALUES}/grpc", over=(GRPC,))
-@rows(*map(over_grpc_raw, truth_rows()))
+@rows(*map(to_raw_grpc_row, make_truth_rows()))
 def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
     """BOOL elements that are true and such that are false reach the caller as they are."""
     seen = client.infer(inference, script)
-    expect_outputs(seen, unread=unread_form(client, inference))
+    expect_outputs(seen, unread=get_unread_requirement(client, inference))
 
 
 # --- equal ids --------------------------------------------------------------------------------------------------------
@@ -104,32 +114,42 @@ def reads_both_truths(client: Client, inference: Inference, script: Script) -> N
 @rows(("8", 8, "binary"))
 def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
     """Inferences that have the same id, one after the other, are each given their own answer."""
-    outputs = (AskedOutput("OUT0", form),)
-    made = [small(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)]
-    script = Script(lambda one: (tensor(one.model, "OUT0", "INT32", (3,)),), honest.USUAL, honest_calls.USUAL)
+    outputs = (RequestedOutput("OUT0", form),)
+    made = [
+        make_small_inference(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)
+    ]
+    script = Script(lambda one: (make_tensor(one.model, "OUT0", "INT32", (3,)),), honest.USUAL, honest_calls.USUAL)
     for seen in client.infer_all(made, script):
-        with about(OWN):
+        with attribute_to(OWN):
             expect_outputs(seen)
 
 
 # --- wrong lengths ----------------------------------------------------------------------------------------------------
 
 
-def wrong(name: str, script: HttpScript, form: Form = "binary") -> Row:
+def make_wrong_row(name: str, script: HttpScript, form: Form = "binary") -> Row:
     """Return a row of an answer that has a wrong length."""
-    return Row(name, (asked(f"length-{name}", form), answering(several(name), script)))
+    return Row(
+        name, (make_three_output_inference(f"length-{name}", form), make_script(make_several_outputs(name), script))
+    )
 
 
-CALL_ROW = Row("entry-too-many", (asked("length-calls", "binary"), answering(several("calls"), grpc=entry_too_many)))
+CALL_ROW = Row(
+    "entry-too-many",
+    (
+        make_three_output_inference("length-calls", "binary"),
+        make_script(make_several_outputs("calls"), grpc=entry_too_many),
+    ),
+)
 
 
 @check("client.refuses-wrong-lengths", answers=REFUSES)
 @rows(
-    *[wrong(name, script) for name, script in WRONG_LENGTHS.items()],
-    wrong("header-past-the-json", header_past_the_json, "json"),
+    *[make_wrong_row(name, script) for name, script in WRONG_LENGTHS.items()],
+    make_wrong_row("header-past-the-json", header_past_the_json, "json"),
 )
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(over_grpc(CALL_ROW))
+@rows(to_grpc_row(CALL_ROW))
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
     """An answer whose parts do not fill it reaches the caller as an error, though each tensor could be read for itself."""
     expect_error(client.infer(inference, script), "its parts do not fill it")

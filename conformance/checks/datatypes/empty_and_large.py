@@ -8,19 +8,19 @@ import numpy as np
 
 from conformance.checks.support.binary_sides import Side, expect_return, expect_side, takes_none
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, move_up
-from conformance.checks.support.control_sides import expect_read, expect_written, large_inputs
+from conformance.checks.support.control_sides import expect_read, expect_written, make_large_inputs
 from conformance.checks.support.datatypes import KIB
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
 from conformance.roles.sample_values import PERIOD
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import Fit
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
 
 
-def first_datatype(model: Model) -> str:
+def get_first_datatype(model: Model) -> str:
     """Return the datatype of a model's first input."""
     return model.role.inputs[0].datatype
 
@@ -46,7 +46,7 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int]) -> str
     """A binary input without elements is zero bytes."""
     plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
     if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
-        raise Blocked("an inference header that equals the length of the body is refused in any request")
+        raise BlockedError("an inference header that equals the length of the body is refused in any request")
     return _expect_empty(target, model, shape, "read")
 
 
@@ -66,10 +66,10 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
     tensors = [model.tensor([], shape)]
     try:
         expect_side(target, model, tensors, side)
-    except Unmet as unmet:
-        if unmet.reply and unmet.reply.answer.of_kind("data-missing"):
+    except UnmetError as unmet:
+        if unmet.reply and unmet.reply.answer.find_by_kind("data-missing"):
             reason = "the output has neither data nor binary_data_size, which is judged with the sizes"
-            raise Blocked(reason, unmet) from None
+            raise BlockedError(reason, unmet) from None
         if not takes_none(target, model, tensors, unmet.reply):
             raise
         return "refused, as in plain JSON"
@@ -91,7 +91,7 @@ LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_var
 def large_inputs_are_read(target: Target, model: Model, count: int | None) -> None:
     """A large binary input is read whole, each element in its place."""
     if count is None:
-        tensors = large_inputs(model)
+        tensors = make_large_inputs(model)
         expect_read(target, model, tensors, misread=move_up(tensors))
         return
     values = np.arange(count, dtype="<i8") * 7919 % 65_521
@@ -107,7 +107,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None) -> No
 def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
     """A large binary output is written whole, each element in its place."""
     if counts is None:
-        expect_written(target, model, large_inputs(model))
+        expect_written(target, model, make_large_inputs(model))
         return
     tensors = [model.tensor(counts)]
     reply = target.infer(model.request(tensors, send="json", want="binary", outputs=[name]))
@@ -127,5 +127,5 @@ def large_outputs_are_written(target: Target, model: Model, counts: list[int] | 
 )
 def large_tensors_survive(target: Target, model: Model, count: int) -> None:
     """Tensors around 64 KiB and 1 MiB come back from binary data as binary data."""
-    values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if first_datatype(model) == "UINT8" else 65_521)
+    values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if get_first_datatype(model) == "UINT8" else 65_521)
     expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

@@ -21,50 +21,50 @@ from conformance.checks.support.binary_sides import (
     is_right_alone,
 )
 from conformance.checks.support.control_sides import unless_unsteady
-from conformance.expect.unmet import Blocked, Unmet, blocked_where
-from conformance.roles.corner_values import FLOAT_CORNERS, bits_of, from_bits
+from conformance.expect.unmet import BlockedError, UnmetError, block_if
+from conformance.roles.corner_values import FLOAT_CORNERS, from_bits, get_bit_groups
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import InferRequest, Output
+from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
-def half_rows(datatype: str) -> list[Row]:
+def make_half_rows(datatype: str) -> list[Row]:
     """Return a row for each group of corner values of a 16-bit float: its bit patterns, and whether JSON has them."""
     in_json = FLOAT_CORNERS[datatype]
-    return [Row(group, (bits, group in in_json)) for group, bits in bits_of(datatype).items()]
+    return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
 
 
-PART = 4096  # elements
-EVERY = Row("every", (range(2**16), False), thorough=True)  # all bit patterns, NaN among them
+PART_ELEMENTS = 4096  # elements
+EVERY_VALUE = Row("every", (range(2**16), False), thorough=True)  # all bit patterns, NaN among them
 
 
 @check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
-@rows(*half_rows("FP16"), EVERY)
+@rows(*make_half_rows("FP16"), EVERY_VALUE)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary FP16 input is read as IEEE 754 binary16."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
-@rows(*half_rows("FP16"), EVERY)
+@rows(*make_half_rows("FP16"), EVERY_VALUE)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary FP16 output is written as IEEE 754 binary16."""
     _expect_half_written(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
-@rows(*half_rows("FP16"), EVERY)
+@rows(*make_half_rows("FP16"), EVERY_VALUE)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
     """FP16 elements come back from binary data as binary data, bit by bit."""
     tensors = [from_bits("INPUT", "FP16", bits)]
     try:
         expect_side(target, model, tensors, "both")
-    except Unmet as unmet:
-        if len(bits) > PART and _is_right_in_parts(target, model, tensors[0]):
+    except UnmetError as unmet:
+        if len(bits) > PART_ELEMENTS and _is_right_in_parts(target, model, tensors[0]):
             unmet.requirement = "BIN-DATATYPES-I"  # of tensors so large, whatever their datatype
         elif _is_read_right(target, tensors[0], unmet):
             unmet.requirement = "BIN-DATATYPES-O"
@@ -73,11 +73,11 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
 
 def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
     """Say whether the elements come back right in smaller tensors."""
-    parts = [tensor.array[start : start + PART] for start in range(0, tensor.elements, PART)]
+    parts = [tensor.array[start : start + PART_ELEMENTS] for start in range(0, tensor.elements, PART_ELEMENTS)]
     return all(is_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
 
-def _is_read_right(target: Target, tensor: Tensor, unmet: Unmet) -> bool:
+def _is_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
     """Say whether casts of the elements to FP32 are right, in binary data or, of numbers but zero, in JSON.
 
     Raises:
@@ -90,19 +90,19 @@ def _is_read_right(target: Target, tensor: Tensor, unmet: Unmet) -> bool:
     if numbers.size:
         return is_right(target, casting, [casting.tensor(numbers)], "read")
     if not _is_fp32_right(target, tensor.array):
-        raise Blocked(_FP32_TOO, unmet)
+        raise BlockedError(_FP32_TOO, unmet)
     return False
 
 
 @check("datatypes.bf16-is-read", answers="BIN-BF16-I", role="cast_bf16_fp32")
-@rows(*half_rows("BF16"), EVERY)
+@rows(*make_half_rows("BF16"), EVERY_VALUE)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary BF16 input is read as the upper half of FP32."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
-@rows(*half_rows("BF16"), EVERY)
+@rows(*make_half_rows("BF16"), EVERY_VALUE)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary BF16 output is written as the upper half of FP32."""
     _expect_half_written(target, model, bits, in_json)
@@ -126,7 +126,7 @@ def _expect_half(target: Target, model: Model, tensor: Tensor, side: Side, wide:
     Raises:
         Blocked: they are.
     """
-    with blocked_where(lambda: side == "both" and not _is_fp32_right(target, wide), _FP32_TOO):
+    with block_if(lambda: side == "both" and not _is_fp32_right(target, wide), _FP32_TOO):
         expect_survival(target, model, [tensor], side)
 
 
@@ -148,7 +148,7 @@ def _own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
     outputs = [
-        Output(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
+        RequestedOutput(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
         for spec in model.role.outputs
     ]
     # As roles are asked, too: what JSON does not carry is meant.

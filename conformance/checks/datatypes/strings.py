@@ -9,11 +9,11 @@ from conformance.checks.support.binary_sides import expect_return, expect_side, 
 from conformance.checks.support.changed_tensors import fill_texts
 from conformance.checks.support.control_sides import expect_read, expect_written
 from conformance.checks.support.datatypes import KIB
-from conformance.roles.corner_values import OCTETS, TEXTS
+from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import TEXTS as TAKES_TEXTS
-from conformance.terms.fit import Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import TEXTS as TAKES_TEXTS
+from conformance.spec.fit import Fit
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
@@ -22,7 +22,7 @@ from conformance.wire.tensor import Tensor
 TEXT_ROWS = [Row(group, (elements,), role="identity_bytes") for group, elements in TEXTS.items()]
 
 
-OCTET_ROWS = [Row(group, (elements,)) for group, elements in OCTETS.items()]
+OCTET_ROWS = [Row(group, (elements,)) for group, elements in BYTE_STRINGS.items()]
 
 
 MANY_STRINGS = (

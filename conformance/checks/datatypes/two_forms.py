@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.binary_sides import in_one_order
+from conformance.checks.support.binary_sides import make_symmetric_inputs
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions
-from conformance.checks.support.control_sides import expect_read, expect_written, other_inputs
-from conformance.checks.support.datatypes import JSON_CAPABLE, per_datatype
+from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs
+from conformance.checks.support.datatypes import JSON_CAPABLE, make_datatype_rows
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
-EQUAL = (*per_datatype(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
+EQUAL = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
 OWN = Row("own", ("sample",), fit=ANY)
 OWN_FRACTIONS = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
@@ -29,9 +29,9 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") 
     """The same input gives the same outputs whether it comes as JSON or as binary data."""
     if own:
         tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
-        expect_read(target, model, tensors, misread=other_inputs(model))
+        expect_read(target, model, tensors, misread=make_other_inputs(model))
         return
-    tensors = in_one_order(model)
+    tensors = make_symmetric_inputs(model)
     by_json = target.infer(model.request(tensors, send="json"))
     by_binary = target.infer(model.request(tensors, send="binary"))
     expect(by_binary).tensors(_outputs(by_json, model), through_json=True)
@@ -45,11 +45,11 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
         tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
         expect_written(target, model, tensors)
         return
-    tensors = in_one_order(model)
+    tensors = make_symmetric_inputs(model)
     as_json = target.infer(model.request(tensors, send="json", want="json"))
     as_binary = target.infer(model.request(tensors, send="json", want="binary"))
-    if as_binary.answer.of_kind("bool-byte"):
-        raise Blocked("BOOL elements that are neither 0 nor 1 are judged by themselves")
+    if as_binary.answer.find_by_kind("bool-byte"):
+        raise BlockedError("BOOL elements that are neither 0 nor 1 are judged by themselves")
     expect(as_binary).tensors(_outputs(as_json, model), through_json=True)
 
 
@@ -64,7 +64,7 @@ def _outputs(reply: Reply, model: Model) -> list[Tensor]:
         output = expect(reply).output(spec.name)
         if output.array is None or output.shape is None:
             reason = "; ".join(finding.described for finding in output.findings) or "no values"
-            about = attribution.of_output(reply, spec.name)
-            raise Unmet(f"{spec.name} with values to compare", reason, reply, requirement=about)
+            about = attribution.attribute_unreadable_output(reply, spec.name)
+            raise UnmetError(f"{spec.name} with values to compare", reason, reply, requirement=about)
         found.append(Tensor(output.name, output.datatype, output.shape, output.array))
     return found

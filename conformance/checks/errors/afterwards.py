@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.errors.every_refusal import ALL, ALL_OVER_GRPC, OF_AREAS
+from conformance.checks.errors.every_refusal import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
 from conformance.checks.errors.impossible_requests import REFUSALS
-from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.refusals import Refusal
+from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Unmet, about
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import CLASSES, CLASSES_OVER_GRPC, GRPC
-from conformance.terms.text import safe
+from conformance.expect.unmet import UnmetError, attribute_to
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES, CLASSES_OVER_GRPC, GRPC
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
-from conformance.transport.unreachable import TargetLost
-from conformance.wire.grpc_request import infer_message
-from conformance.wire.request import Message, Output
+from conformance.transport.unreachable import TargetLostError
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 LEGAL = "OIP-ALIVE-LEGAL"
 # Requirement -> the first refusal under it, by the id of its row over HTTP.
-_FIRST: Mapping[str, str] = {refusal.requirement: identity for identity, refusal in reversed(ALL.items())}
-_FIRST_OVER_GRPC: Mapping[str, Refusal] = {refusal.requirement: refusal for refusal in reversed(ALL_OVER_GRPC)}
+_FIRST: Mapping[str, str] = {refusal.requirement: identity for identity, refusal in reversed(REFUSALS_BY_ROW.items())}
+_FIRST_OVER_GRPC: Mapping[str, Refusal] = {refusal.requirement: refusal for refusal in reversed(EVERY_GRPC_REFUSAL)}
 
 
 def _rows() -> Iterator[Row]:
     """Yield a row for each refusal of this area and the first of each requirement; fewer for deployed models."""
-    for identity, refusal in ALL.items():
+    for identity, refusal in REFUSALS_BY_ROW.items():
         is_for_role = refusal in REFUSALS or identity == _FIRST[refusal.requirement]
-        role, fit = refusal.role if is_for_role else None, refusal.fit if identity in OF_AREAS else None
+        role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
             thorough = refusal.requirement == "OIP-SIGNATURE"
             yield Row(identity, (refusal.message,), role, thorough=thorough, needs=refusal.needs, fit=fit)
@@ -49,7 +49,7 @@ def _rows() -> Iterator[Row]:
         for refusal in _FIRST_OVER_GRPC.values()
     ]
 )
-def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: Make) -> None:
+def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
     """A good request is answered after a refusal as it was before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _answered(target, other)
@@ -59,14 +59,14 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
     target.send(message(model), fresh=fresh)
     try:
         after = target.send(good, fresh=fresh)
-    except TargetLost:
+    except TargetLostError:
         expect_alive(target, model)
         raise
     try:
-        with about("OIP-ALIVE"):  # it was right before, whatever seems wrong now
+        with attribute_to("OIP-ALIVE"):  # it was right before, whatever seems wrong now
             expect(after).tensors(right, through_json=target.through_json)
-    except Unmet as unmet:
-        blame_what_was_before(
+    except UnmetError as unmet:
+        attribute_to_isolation(
             target, unmet, lambda reply: expect(reply).tensors(right, through_json=target.through_json)
         )
         raise
@@ -90,7 +90,7 @@ def _outputs(reply: Reply) -> Sequence[Tensor]:
 
 
 def _classified(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
-    wanted = [Output(model.role.outputs[0].name, classification=1)]
+    wanted = [RequestedOutput(model.role.outputs[0].name, classification=1)]
     return model.request(tensors, send="json", outputs=wanted).message()
 
 
@@ -99,15 +99,15 @@ def _classified_nothing(model: Model) -> Message:
 
 
 def _classified_over_grpc(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
-    wanted = [Output(model.role.outputs[0].name, classification=1)]
-    return infer_message(model.request(tensors, outputs=wanted))
+    wanted = [RequestedOutput(model.role.outputs[0].name, classification=1)]
+    return make_infer_message(model.request(tensors, outputs=wanted))
 
 
 def _classified_nothing_over_grpc(model: Model) -> Message:
     return _classified_over_grpc(model, [model.tensor([], (0,))])
 
 
-def _dangerous(identity: str, make: Make, role: str, needs: tuple[str, ...]) -> Row:
+def _dangerous(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...]) -> Row:
     return Row(identity, (make,), role=role, needs=needs, dangerous=True)
 
 
@@ -121,10 +121,10 @@ def _dangerous(identity: str, make: Make, role: str, needs: tuple[str, ...]) -> 
     _dangerous("classified-strings", _classified_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     _dangerous("classes-of-no-elements", _classified_nothing_over_grpc, "identity_fp32", CLASSES_OVER_GRPC),
 )
-def server_outlives_what_has_ended_others(target: Peer, model: Model, message: Make) -> None:
+def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
     """A request that has ended servers is answered, with or without an error, and so is a good one afterwards."""
     reply = target.send(message(model), fresh=True)
     expect_alive(target, model, LEGAL)
     if reply.status is None:
-        silent = attribution.of_silence(reply)
-        raise expect(reply, silent).unmet("an answer, with or without an error", safe(reply.outcome()))
+        silent = attribution.attribute_silence(reply)
+        raise expect(reply, silent).unmet("an answer, with or without an error", escape_text(reply.outcome()))

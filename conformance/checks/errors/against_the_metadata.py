@@ -13,15 +13,15 @@ from typing import Protocol
 
 import numpy as np
 
-from conformance.checks.support.telling import draw_telling
+from conformance.checks.support.telling_inputs import draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.expect.unmet import UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import Fit
-from conformance.terms.text import elements
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import Fit
+from conformance.spec.text import format_elements
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
@@ -29,7 +29,7 @@ from conformance.wire.request import InferRequest, Message
 from conformance.wire.tensor import Tensor
 
 
-class Contrary(Protocol):
+class MismatchedRequest(Protocol):
     """A request in which an input is not what the metadata say."""
 
     def sent(self, model: Model) -> Message:
@@ -40,7 +40,7 @@ class Contrary(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountingMismatch:
     """Such a request to a role; the input holds 1, 2, 3 and so on.
 
     Attributes:
@@ -90,7 +90,7 @@ AS_WIDE = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
 
 
 @dataclass(frozen=True, slots=True)
-class Recast:
+class RecastMismatch:
     """Such a request to a deployed model: the elements of inputs that it takes, in another datatype that holds them.
 
     Attributes:
@@ -141,34 +141,36 @@ class Recast:
         return replace(tensor, array=array.astype(tensor.array.dtype).reshape(tensor.shape))
 
 
-def _row(name: str, role: str, contrary: Counting) -> Row:
+def _row(name: str, role: str, contrary: CountingMismatch) -> Row:
     return Row(name, (contrary,), role=role, needs=BINARY if contrary.binary else ())
 
 
 THREE, SIX = (3,), (2, 3)
 INPUT = ("INPUT",)
 ROWS = (
-    _row("binary-floats-for-int32", "cast_int32_fp32", Counting("INPUT", "FP32", THREE, THREE, INPUT)),
-    _row("binary-int32-for-floats", "identity_fp32", Counting("INPUT", "INT32", THREE, THREE, INPUT)),
-    _row("binary-doubles-for-int64", "identity_int64", Counting("INPUT", "FP64", THREE, THREE, INPUT)),
-    _row("floats-for-int32-in-json", "cast_int32_fp32", Counting("INPUT", "FP32", THREE, THREE, ())),
-    _row("doubles-before-booleans", "multi", Counting("IN_FP32", "FP64", THREE, THREE, ("IN_FP32", "IN_BOOL"))),
-    _row("int32-before-booleans", "multi", Counting("IN_INT64", "INT32", THREE, THREE, ("IN_INT64", "IN_BOOL"))),
-    _row("binary-dimensions-exchanged", "fixed", Counting("INPUT", "INT32", SIX[::-1], SIX, INPUT)),
-    _row("binary-dimensions-in-one", "fixed", Counting("INPUT", "INT32", (6,), SIX, INPUT)),
-    _row("dimensions-exchanged-in-json", "fixed", Counting("INPUT", "INT32", SIX[::-1], SIX, ())),
-    _row("binary-batch-dimension-missing", "batching", Counting("INPUT", "INT32", THREE, (1, 3), INPUT)),
+    _row("binary-floats-for-int32", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, INPUT)),
+    _row("binary-int32-for-floats", "identity_fp32", CountingMismatch("INPUT", "INT32", THREE, THREE, INPUT)),
+    _row("binary-doubles-for-int64", "identity_int64", CountingMismatch("INPUT", "FP64", THREE, THREE, INPUT)),
+    _row("floats-for-int32-in-json", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, ())),
+    _row("doubles-before-booleans", "multi", CountingMismatch("IN_FP32", "FP64", THREE, THREE, ("IN_FP32", "IN_BOOL"))),
+    _row(
+        "int32-before-booleans", "multi", CountingMismatch("IN_INT64", "INT32", THREE, THREE, ("IN_INT64", "IN_BOOL"))
+    ),
+    _row("binary-dimensions-exchanged", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, INPUT)),
+    _row("binary-dimensions-in-one", "fixed", CountingMismatch("INPUT", "INT32", (6,), SIX, INPUT)),
+    _row("dimensions-exchanged-in-json", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, ())),
+    _row("binary-batch-dimension-missing", "batching", CountingMismatch("INPUT", "INT32", THREE, (1, 3), INPUT)),
 )
 
 
 @check("errors.input-against-the-metadata-alters-no-tensor", answers="OIP-SIGNATURE-SAFE")
 @rows(
     *ROWS,
-    Recast(WIDER, is_binary=False).row("wider-elements-in-json"),
-    Recast(WIDER, is_binary=True).row("wider-elements"),
-    Recast(AS_WIDE, is_binary=True).row("whole-numbers-as-integers"),
+    RecastMismatch(WIDER, is_binary=False).row("wider-elements-in-json"),
+    RecastMismatch(WIDER, is_binary=True).row("wider-elements"),
+    RecastMismatch(AS_WIDE, is_binary=True).row("whole-numbers-as-integers"),
 )
-def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, contrary: Contrary) -> str:
+def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, contrary: MismatchedRequest) -> str:
     """An input of another datatype or shape than the metadata say is refused, or no value of any tensor changes."""
     usual, expected = contrary.right(model)
     reply = target.send(contrary.sent(model), fresh=True)
@@ -178,11 +180,9 @@ def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, co
         return "refused"
 
     def is_wrong_as_usual() -> bool:
-        return not holds(lambda: _expect_values(target.send(usual, fresh=True), expected))
+        return not is_met(lambda: _expect_values(target.send(usual, fresh=True), expected))
 
-    with blocked_where(
-        is_wrong_as_usual, "the request is answered wrongly with the model's own datatype and shape, too"
-    ):
+    with block_if(is_wrong_as_usual, "the request is answered wrongly with the model's own datatype and shape, too"):
         _expect_values(reply, expected)
     return "taken, with the same values"
 
@@ -194,8 +194,8 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
         right = tensor.array.reshape(-1).tolist()
         near = NEAR_BY_ITSELF if tensor.is_near else NEAR
         if array is None or not _is_same(array.reshape(-1).tolist(), right, near):
-            found = "no values that can be read" if array is None else elements(array)
-            raise Unmet(f"{tensor.name} = {elements(tensor.array)}", found, reply)
+            found = "no values that can be read" if array is None else format_elements(array)
+            raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
 
 # How far off a number may be, in parts of the right one: as JSON leaves it, and as a model computes it that is not known

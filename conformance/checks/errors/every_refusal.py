@@ -8,14 +8,14 @@ from conformance import checks
 from conformance.checks.errors import impossible_calls, impossible_requests
 from conformance.checks.support.refusals import Refusal
 
-OWN = "errors"
+THIS_AREA = "errors"
 
 
 def _of_areas(attribute: str) -> Iterator[tuple[str, Refusal]]:
     """Yield the refusals of every area but this one, each with its area; once, where a module shows those of another."""
     seen: set[int] = set()
     for area, package in checks.PACKAGES.items():
-        for module in checks.modules_of(package) if area not in (OWN, *checks.OF_CLIENTS) else ():
+        for module in checks.import_modules(package) if area not in (THIS_AREA, *checks.CLIENT_AREAS) else ():
             for refusal in getattr(module, attribute, ()):
                 if id(refusal) not in seen:
                     seen.add(id(refusal))
@@ -24,7 +24,7 @@ def _of_areas(attribute: str) -> Iterator[tuple[str, Refusal]]:
 
 # Row id -> refusal over HTTP; the id names the area.
 _EVERY = {f"{area}-{refusal.fault}": refusal for area, refusal in _of_areas("REFUSALS")} | {
-    f"{OWN}-{refusal.fault}": refusal for refusal in impossible_requests.REFUSALS
+    f"{THIS_AREA}-{refusal.fault}": refusal for refusal in impossible_requests.REFUSALS
 }
 
 
@@ -36,16 +36,20 @@ def _first(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGE
 
 # What a server meets in different places: in the path, in the JSON, in its members, in its names, in its data.
 _SEVERAL = {
-    f"{OWN}-{fault}"
+    f"{THIS_AREA}-{fault}"
     for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
 }
 # Those that deployed models are sent, too: these, and of the others one for each requirement, or for each area.
-TELLING = _SEVERAL | _first(lambda identity: _EVERY[identity].requirement)
-OF_AREAS = _SEVERAL | _first(lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {OWN})
-ALL = {identity: refusal for identity, refusal in _EVERY.items() if refusal.role or identity in TELLING}
+SENT_TO_DEPLOYED = _SEVERAL | _first(lambda identity: _EVERY[identity].requirement)
+ONE_PER_AREA = _SEVERAL | _first(lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA})
+REFUSALS_BY_ROW = {
+    identity: refusal for identity, refusal in _EVERY.items() if refusal.role or identity in SENT_TO_DEPLOYED
+}
 
-ALL_OVER_GRPC = (
+EVERY_GRPC_REFUSAL = (
     *[refusal for _, refusal in _of_areas("REFUSALS_OVER_GRPC")],
     *impossible_calls.REFUSALS_OVER_GRPC,
 )
-TELLING_OVER_GRPC = list({one.requirement: one for one in reversed(ALL_OVER_GRPC) if one.fit is not None}.values())
+GRPC_SENT_TO_DEPLOYED = list(
+    {one.requirement: one for one in reversed(EVERY_GRPC_REFUSAL) if one.fit is not None}.values()
+)

@@ -6,26 +6,26 @@ from collections.abc import Iterable
 
 from conformance.checks.errors.impossible_calls import MISNAMED_OVER_GRPC, REFUSALS_OVER_GRPC
 from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS
-from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 
 
 @check("errors.impossible-request-has-an-error-status", answers="OIP-REFUSAL")
-@rows(*refusal_rows(REFUSALS, "OIP-REFUSAL"))
+@rows(*make_refusal_rows(REFUSALS, "OIP-REFUSAL"))
 @check("grpc.impossible-calls-are-refused", answers="OIP-REFUSAL/grpc", over=(GRPC,))
-@rows(*refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
+@rows(*make_refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
 def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:
     """A request that cannot be carried out is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("errors.word-for-an-integer-is-refused", answers="OIP-RANGE")
-@rows(*refusal_rows(REFUSALS, "OIP-RANGE"))
+@rows(*make_refusal_rows(REFUSALS, "OIP-RANGE"))
 def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A word among integers is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
@@ -33,7 +33,7 @@ def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusa
 
 def _readable(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return rows for the requests that a server may take against advice, where it takes them as they were meant."""
-    return [Row(row.id, row.values, role=row.role, fit=row.fit) for row in refusal_rows(refusals, *requirements)]
+    return [Row(row.id, row.values, role=row.role, fit=row.fit) for row in make_refusal_rows(refusals, *requirements)]
 
 
 @check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
@@ -59,9 +59,9 @@ def _expect_refusal_or_meant(target: Peer, model: Model, refusal: Refusal) -> No
 
 
 @check("errors.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE")
-@rows(*refusal_rows([one for one in REFUSALS if one not in MISNAMED], "OIP-SIGNATURE"))
+@rows(*make_refusal_rows([one for one in REFUSALS if one not in MISNAMED], "OIP-SIGNATURE"))
 @check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
-@rows(*refusal_rows([one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_OVER_GRPC], "OIP-SIGNATURE/grpc"))
+@rows(*make_refusal_rows([one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_OVER_GRPC], "OIP-SIGNATURE/grpc"))
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """An input that contradicts the model's metadata, or that the model does not have, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
@@ -77,14 +77,14 @@ def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal
 
 
 @check("errors.incomplete-request-is-refused", answers="OIP-MEMBER-MISSING")
-@rows(*refusal_rows(REFUSALS, "OIP-MEMBER-MISSING"))
+@rows(*make_refusal_rows(REFUSALS, "OIP-MEMBER-MISSING"))
 def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An input without its name, shape or datatype, or an output without its name, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("errors.repeated-tensor-is-refused", answers="OIP-TWICE")
-@rows(*refusal_rows(REFUSALS, "OIP-TWICE"))
+@rows(*make_refusal_rows(REFUSALS, "OIP-TWICE"))
 def repeated_tensor_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request that gives an input twice, or lists an output twice, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

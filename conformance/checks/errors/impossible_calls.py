@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.errors.own_requests import sampled
-from conformance.checks.support.grpc_edits import faulty_call, nothing, set_shape, set_typed
+from conformance.checks.errors.deployed_requests import sample_inputs
+from conformance.checks.support.grpc_edits import change_nothing, make_faulty_call, set_shape, set_typed
 from conformance.checks.support.refusals import Refusal
-from conformance.terms.fit import JSON, Fit
+from conformance.spec.fit import JSON, Fit
 from conformance.wire.grpc_request import Edit, Pb
 
 
@@ -50,36 +50,38 @@ def _as_floats(request: Pb) -> None:
 
 MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
     replace(
-        faulty_call("needed-input-under-an-unknown-name", "OIP-SIGNATURE/grpc", "identity_int32", _input, unknown=True),
-        tensors=sampled,
+        make_faulty_call(
+            "needed-input-under-an-unknown-name", "OIP-SIGNATURE/grpc", "identity_int32", _input, unknown=True
+        ),
+        tensors=sample_inputs,
         fit=Fit(max_inputs=1, is_json=True),  # of several, the first may be optional
     ),
 )
 _CALLS: tuple[Refusal, ...] = (
-    faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _model, unknown=True),
-    faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _output, unknown=True),
-    faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _inputs),
-    faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _without_the_last_input),
-    faulty_call(
-        "cut-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda body: body[:-2], unknown=True
+    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _model, unknown=True),
+    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _output, unknown=True),
+    make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _inputs),
+    make_faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _without_the_last_input),
+    make_faulty_call(
+        "cut-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda body: body[:-2], unknown=True
     ),
-    faulty_call(
-        "no-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff", unknown=True
+    make_faulty_call(
+        "no-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda _: b"\xff\xff\xff", unknown=True
     ),
-    faulty_call(
+    make_faulty_call(
         "json-for-a-message",
         "OIP-REFUSAL/grpc",
         "identity_int32",
-        nothing,
+        change_nothing,
         body=lambda _: b'{"inputs":[]}',
         unknown=True,
     ),
-    faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _as_floats),
-    faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _datatype("INT33")),
-    faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
-    faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
-    faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
-    faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _further_input, unknown=True),
+    make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _as_floats),
+    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _datatype("INT33")),
+    make_faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
+    make_faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
+    make_faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
+    make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _further_input, unknown=True),
 )
 # Those that follow the model's signature, and so go to deployed models, too.
 _FITTING = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")

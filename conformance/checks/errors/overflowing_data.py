@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.errors.impossible_requests import first_input
+from conformance.checks.errors.impossible_requests import edit_first_input
 from conformance.expect.refusals import expect_refusal
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.target import Target
 
 
@@ -29,5 +29,5 @@ def data_that_fill_no_such_shape_are_refused(
     target: Target, model: Model, shape: Sequence[int], data: Sequence[object]
 ) -> None:
     """JSON data of no or one element under a shape of more than any body holds are refused."""
-    message = first_input(shape=list(shape), data=list(data))(model)
+    message = edit_first_input(shape=list(shape), data=list(data))(model)
     expect_refusal(target, model, message, f"{len(data)} elements for the shape {list(shape)}")

@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from conformance.expect.difference import difference
+from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.expect.unmet import UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import JSON, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import Form, InferRequest, Output
+from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # A request, and the sets of outputs of which one is right.
-Twice = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
+MakeRepeated = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
-def _outputs(*listed: tuple[str, bool]) -> Twice:
+def _outputs(*listed: tuple[str, bool]) -> MakeRepeated:
     """Return what lists outputs, some of them twice, with a value of `binary_data` each."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = {name for name, _ in listed}
-        wanted = [Output(name, binary) for name, binary in listed]
+        wanted = [RequestedOutput(name, binary) for name, binary in listed]
         expected = tuple(tensor for tensor in model.expected(model.sample()) if tensor.name in names)
         return model.request(send="json", outputs=wanted), [expected]
 
     return make
 
 
-def _first_output(binary: bool) -> Twice:
+def _first_output(binary: bool) -> MakeRepeated:
     """Return what lists the first output, the last one where there are several, and the first one again."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -44,7 +44,7 @@ def _first_output(binary: bool) -> Twice:
     return make
 
 
-def _inputs(send: Form) -> Twice:
+def _inputs(send: Form) -> MakeRepeated:
     """Return what gives the first input twice, with other values, before any others."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -71,7 +71,7 @@ def _inputs(send: Form) -> Twice:
     Row("input-in-json", (_inputs("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
     Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
 )
-def repeated_tensor_alters_none(target: Target, model: Model, make: Twice) -> str:
+def repeated_tensor_alters_none(target: Target, model: Model, make: MakeRepeated) -> str:
     """A request that gives an input twice or lists an output twice is refused, or all its tensors are right."""
     request, candidates = make(model)
     reply = target.send(request.message(), fresh=True)
@@ -84,10 +84,10 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: Twice) -> st
         plain = _with_each_once(request) if model.is_own_oracle else model.request(want="binary")
         expected = candidates[0] if model.is_own_oracle else model.expected(model.sample())
         once = target.send(plain.message(), fresh=True)
-        return not holds(lambda: _expect_all(once, expected))
+        return not is_met(lambda: _expect_all(once, expected))
 
     wrong = [unmet for expected in candidates if (unmet := _unmet(reply, expected))]
-    with blocked_where(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
+    with block_if(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"
@@ -104,10 +104,10 @@ def _with_each_once(request: InferRequest) -> InferRequest:
     )
 
 
-def _unmet(reply: Reply, expected: Sequence[Tensor]) -> Unmet | None:
+def _unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
     try:
         _expect_all(reply, expected)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         return unmet
     return None
 
@@ -117,6 +117,6 @@ def _expect_all(reply: Reply, expected: Sequence[Tensor]) -> None:
     for tensor in expected:
         expect(reply).output(tensor.name)
         for output in reply.answer.outputs:
-            found = difference(tensor, output, reply.body) if output.name == tensor.name else None
+            found = find_difference(tensor, output, reply.body) if output.name == tensor.name else None
             if found:
-                raise Unmet(found.expected, found.actual, reply, offset=found.offset)
+                raise UnmetError(found.expected, found.actual, reply, offset=found.offset)

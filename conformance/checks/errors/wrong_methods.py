@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.checks.errors.refusal_form import expect_error_object
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import JSON
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import JSON
 from conformance.transport.target import Target
 
 INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
@@ -31,5 +31,5 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
     wanted = replace(good, method=method, path=path.format(model=model.path))
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
     if reply.succeeded:
-        raise NotApplicable(f"{method} of {wanted.path} is answered")
+        raise NotApplicableError(f"{method} of {wanted.path} is answered")
     expect_error_object(reply, "OIP-ERROR-ELSEWHERE")

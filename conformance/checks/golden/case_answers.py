@@ -13,76 +13,78 @@ from typing import Any
 from conformance.checks.support.answers import expect_only
 from conformance.checks.support.framing import expect_framed
 from conformance.checks.support.golden_classes import expect_classes
-from conformance.checks.support.json_writing import with_json
+from conformance.checks.support.json_writing import replace_json
 from conformance.checks.support.output_forms import TABLE, UNLISTED
 from conformance.expect import attribution
-from conformance.expect.difference import difference
+from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet
-from conformance.roles.golden_requests import Case, Output
+from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.roles.golden_requests import Case, ExpectedOutput
 from conformance.roles.model import Model
-from conformance.terms import ledger
-from conformance.terms.text import safe
+from conformance.spec import ledger
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.wire import tensor
-from conformance.wire.finding import shown
+from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Message
 from conformance.wire.tensor import Tensor
 
 # Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
-DEFINED = {"id", "parameters", "inputs", "outputs"}
+DEFINED_MEMBERS = {"id", "parameters", "inputs", "outputs"}
 # The order in which members are usually written.
-USUAL = ("id", "name", "shape", "datatype", "parameters", "data", "inputs", "outputs")
+USUAL_ORDER = ("id", "name", "shape", "datatype", "parameters", "data", "inputs", "outputs")
 
 
-def message(case: Case, model: Model) -> Message:
+def make_message(case: Case, model: Model) -> Message:
     """Return the request of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
         NotApplicable: the bytes name tensors that the target calls otherwise.
     """
     if model.names != OUR_NAMES and case.json_length:
-        raise NotApplicable(f"its bytes name tensors that {model.name} calls otherwise")
+        raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
     path = model.infer_path if case.path == f"/v2/models/{case.role}/infer" else case.path
     headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")
     spans = tuple((part.name, part.datatype, part.offset, part.offset + part.size) for part in case.parts)
-    return Message(path, headers, case.body, json_length=case.json_length, spans=spans, names=model.names.of_outputs)
+    return Message(
+        path, headers, case.body, json_length=case.json_length, spans=spans, names=model.names.reversed_outputs
+    )
 
 
-def undefined_members(case: Case) -> set[str]:
+def list_undefined_members(case: Case) -> set[str]:
     """Return the members of a request that no request object defines: documents have them in their examples."""
-    return _document(case).keys() - DEFINED
+    return _document(case).keys() - DEFINED_MEMBERS
 
 
-def plain_message(case: Case, model: Model) -> Message:
+def make_plain_message(case: Case, model: Model) -> Message:
     """Return the request of a case without the members that no request object defines."""
-    return with_json(message(case, model), _text(name_order(_document(case), only=DEFINED)))
+    return replace_json(make_message(case, model), _text(sort_members(_document(case), only=DEFINED_MEMBERS)))
 
 
-def usual_message(case: Case, model: Model) -> Message | None:
+def make_usual_message(case: Case, model: Model) -> Message | None:
     """Return the request of a case with its JSON as every other check writes it; None where it is written so."""
     document = _document(case)
-    text = _text(name_order(document))
-    return with_json(message(case, model), text) if document and text != case.body[: case.json_length] else None
+    text = _text(sort_members(document))
+    return replace_json(make_message(case, model), text) if document and text != case.body[: case.json_length] else None
 
 
-def name_order(value: Any, only: Collection[str] = ()) -> Any:
+def sort_members(value: Any, only: Collection[str] = ()) -> Any:
     """Return a document with the members of every object in the order of the protocol's page; of the outermost only some."""
     if isinstance(value, list):
-        return [name_order(item) for item in value]
+        return [sort_members(item) for item in value]
     if not isinstance(value, dict):
         return value
-    names = sorted(value, key=lambda name: USUAL.index(name) if name in USUAL else -1)
-    return {name: name_order(value[name]) for name in names if not only or name in only}
+    names = sorted(value, key=lambda name: USUAL_ORDER.index(name) if name in USUAL_ORDER else -1)
+    return {name: sort_members(value[name]) for name in names if not only or name in only}
 
 
 def _text(document: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def extensions(case: Case) -> tuple[str, ...]:
+def list_extensions(case: Case) -> tuple[str, ...]:
     """Return the extensions that a case rests on."""
-    needed = {ledger.requirement(identity).extension for identity in case.requirements}
+    needed = {ledger.get_requirement(identity).extension for identity in case.requirements}
     if case.parts and case.json_length:
         needed.add("binary_tensor_data")
     return tuple(sorted(needed - {"protocol"}))
@@ -91,9 +93,9 @@ def extensions(case: Case) -> tuple[str, ...]:
 def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
     """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
     expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
-    if text := attribution.of_text(reply):
+    if text := attribution.attribute_json_text(reply):
         reason = "; ".join(finding.described for finding in reply.answer.findings)
-        raise Unmet("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
+        raise UnmetError("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
     _expect_outputs(case, reply)
     for output in case.outputs:
         _expect_form(case, reply, output)
@@ -101,41 +103,41 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
     expect_framed(reply)
     header = reply.header(INFERENCE_HEADER)
     if case.inference_header == "absent_or_body_length" and header not in (None, str(len(reply.body))):
-        raise Unmet(
+        raise UnmetError(
             f"no inference header, or {len(reply.body)}",
-            safe(str(header), 60),
+            escape_text(str(header), 60),
             reply,
             requirement="BIN-HEADER-ON-JSON-O",
         )
     found = (reply.answer.document or {}).get("id")
     if case.id is not None and found != case.id:
-        raise Unmet(f"id {shown(case.id)}", f"id {shown(found)}", reply, requirement="OIP-ID")
+        raise UnmetError(f"id {format_value(case.id)}", f"id {format_value(found)}", reply, requirement="OIP-ID")
     if "outputs" in _document(case):
         expect_only(reply, [output.name for output in case.outputs])
 
 
-def what_came(reply: Reply) -> str:
+def describe_answer(reply: Reply) -> str:
     """Return what an answer that may be one way or another was like."""
     if not reply.succeeded:
-        return f"refused: {safe(reply.outcome(), 120)}"
+        return f"refused: {escape_text(reply.outcome(), 120)}"
     forms = sorted({"binary data" if output.binary else "JSON" for output in reply.answer.outputs})
     header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "an inference header"
     return f"{' and '.join(forms)}, {header}"
 
 
-def expect_output(case: Case, model: Model, reply: Reply, output: Output) -> None:
+def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput) -> None:
     """Expect that an output of the answer is the right tensor, or has the right classes."""
     if output.classes is not None:
         expect_classes(model, reply, output)
         return
     array = tensor.decode(output.datatype, output.shape, output.binary or b"")
     right = Tensor(output.name, output.datatype, output.shape, array)
-    found = difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
+    found = find_difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
     if found:
         # What the body of a raw BYTES input means is advice, and another reading of it gives another element.
         about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
-        about = attribution.of_output(reply, output.name) or about
-        raise Unmet(found.expected, found.actual, reply, requirement=about, offset=found.offset)
+        about = attribution.attribute_unreadable_output(reply, output.name) or about
+        raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
 
 
 # --- which outputs, in which form ----------------------------------------------------------------------------------
@@ -153,11 +155,13 @@ def _document(case: Case) -> dict[str, Any]:
 def _expect_outputs(case: Case, reply: Reply) -> None:
     names, found = sorted(output.name for output in case.outputs), list(reply.answer.names())
     if missing := [name for name in names if name not in found]:
-        requirement = attribution.of_output(reply, missing[0])
-        raise Unmet(f"outputs {shown(names)}", f"outputs {shown(found)}", reply, requirement=requirement)
+        requirement = attribution.attribute_unreadable_output(reply, missing[0])
+        raise UnmetError(
+            f"outputs {format_value(names)}", f"outputs {format_value(found)}", reply, requirement=requirement
+        )
 
 
-def _expect_form(case: Case, reply: Reply, output: Output) -> None:
+def _expect_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
     if output.form == "either":
         return
     listed = {item["name"]: item.get("parameters", {}) for item in _document(case).get("outputs", [])}
@@ -165,7 +169,7 @@ def _expect_form(case: Case, reply: Reply, output: Output) -> None:
     own = listed[output.name].get("binary_data", ABSENT) if output.name in listed else UNLISTED
     found = reply.answer.output(output.name)
     if output.form == "json" and found and any(finding.kind == "data-and-size" for finding in found.findings):
-        raise Unmet(
+        raise UnmetError(
             f"{output.name} as data alone", "data and a binary_data_size", reply, requirement="BIN-DATA-WITHOUT-SIZE"
         )
     requirement = "RAW-OUTPUTS" if not case.json_length else TABLE[default, own][1]

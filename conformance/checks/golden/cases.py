@@ -7,15 +7,15 @@ what is unmet is named as `_golden` says.
 from __future__ import annotations
 
 from conformance.checks.golden import case_answers
-from conformance.checks.support import again, golden_classes
+from conformance.checks.support import golden_classes, repeated_requests
 from conformance.checks.support.binary_sides import is_right_alone
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Unmet, blocked_where
+from conformance.expect.unmet import UnmetError, block_if
 from conformance.roles.golden_requests import Case, load_all
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.text import safe
+from conformance.spec.check import Row, check, rows
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
@@ -44,7 +44,7 @@ def _rows(*, valid: bool) -> list[Row]:
             role=case.role,
             answers=_answers(case),
             thorough=case.source is None,
-            needs=case_answers.extensions(case),
+            needs=case_answers.list_extensions(case),
             dangerous=case.name in DANGEROUS,
         )
         for case in load_all()
@@ -58,7 +58,7 @@ def _answers(case: Case) -> tuple[str, ...]:
         *case.requirements,
         *more,
         *(("OIP-WRITTEN", "OIP-VALUE") if case.valid and case.json_length else ()),
-        *(("OIP-MEMBERS",) if case.valid and case_answers.undefined_members(case) else ()),
+        *(("OIP-MEMBERS",) if case.valid and case_answers.list_undefined_members(case) else ()),
     )
 
 
@@ -66,41 +66,43 @@ def _answers(case: Case) -> tuple[str, ...]:
 @rows(*_rows(valid=True))
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
     """A golden request is answered with the golden outputs."""
-    reply = target.send(case_answers.message(case, model))
+    reply = target.send(case_answers.make_message(case, model))
     _expect_no_matter_of_writing(target, case, model, reply)
-    if (reply.status or 0) >= 400 and case_answers.undefined_members(case):
-        case_answers.expect_answered_as(case, model, target.send(case_answers.plain_message(case, model), fresh=True))
-        raise Unmet(
+    if (reply.status or 0) >= 400 and case_answers.list_undefined_members(case):
+        case_answers.expect_answered_as(
+            case, model, target.send(case_answers.make_plain_message(case, model), fresh=True)
+        )
+        raise UnmetError(
             "the answer to the same request without that member",
-            safe(reply.outcome()),
+            escape_text(reply.outcome()),
             reply,
             requirement="OIP-MEMBERS",
         )
     if case.may_refuse and not reply.succeeded:
         expect(reply).refused()
     else:
-        with blocked_where(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
+        with block_if(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
             _expect_answered_as(target, case, model, reply)
-    return case_answers.what_came(reply) if case.level == "OBSERVE" else None
+    return case_answers.describe_answer(reply) if case.level == "OBSERVE" else None
 
 
 def _expect_no_matter_of_writing(target: Target, case: Case, model: Model, reply: Reply) -> None:
     """Expect that a request which is refused is refused as well when its JSON is written in the usual way."""
-    usual = case_answers.usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
+    usual = case_answers.make_usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
-        raise Unmet(expected, safe(reply.outcome()), reply, requirement="OIP-WRITTEN")
+        raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-WRITTEN")
 
 
 def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) -> None:
     try:
         case_answers.expect_answered_as(case, model, reply)
-    except Unmet as unmet:
-        golden_classes.blame(target, case, model, unmet)
+    except UnmetError as unmet:
+        golden_classes.attribute_unmet(target, case, model, unmet)
         if unmet.requirement == "OIP-ANSWER" and any(_is_misread_as_json(target, item) for item in _json_inputs(case)):
             unmet.requirement = "OIP-VALUE"
         if unmet.requirement == "OIP-ANSWER":
-            again.blame_what_was_before(
+            repeated_requests.attribute_to_isolation(
                 target, unmet, lambda found: case_answers.expect_answered_as(case, model, found)
             )
         raise
@@ -108,7 +110,7 @@ def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) 
 
 def _json_inputs(case: Case) -> list[Tensor]:
     binary = {part.name for part in case.parts}
-    return [tensor for tensor in golden_classes.inputs(case) if tensor.name not in binary]
+    return [tensor for tensor in golden_classes.list_inputs(case) if tensor.name not in binary]
 
 
 def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
@@ -127,7 +129,7 @@ def _is_written_wrong(target: Target, case: Case) -> bool:
 @rows(*_rows(valid=False))
 def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
     """A golden request with a single fault is refused, and harms no tensor where it is answered."""
-    reply = target.send(case_answers.message(case, model), fresh=True)
+    reply = target.send(case_answers.make_message(case, model), fresh=True)
     if reply.succeeded:
         _expect_unharmed(case, model, reply)
     expect(reply).refused(case.name.replace("-", " "))
@@ -139,7 +141,7 @@ def _expect_unharmed(case: Case, model: Model, reply: Reply) -> None:
     for output in case.outputs:
         try:
             case_answers.expect_output(case, model, reply, output)
-        except Unmet as unmet:
+        except UnmetError as unmet:
             first, is_readable = case.requirements[0], "OIP-REFUSAL" in case.requirements
             unmet.requirement = "OIP-REFUSAL" if is_readable else _UNHARMED.get(first, unmet.requirement)
             raise

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_name_asked
 from conformance.checks.support.answers import expect_only
-from conformance.checks.support.over_grpc import expect_right, form_of
+from conformance.checks.support.over_grpc import expect_right, find_answer_form
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet, about, blocked_where, holds
+from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, of_role, rows
-from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
-from conformance.terms.fit import ANY, SCORED, SEVERAL_OUTPUTS, Fit
-from conformance.terms.text import safe
-from conformance.transport.client_names import OWN, USUAL, ClientName
+from conformance.spec.check import Row, check, rows, rows_for_role
+from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.fit import ANY, SCORED, SEVERAL_OUTPUTS, Fit
+from conformance.spec.text import escape_text
+from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, ClientName
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.finding import shown
-from conformance.wire.request import Form, Output
+from conformance.wire.finding import format_value
+from conformance.wire.request import Form, RequestedOutput
 
 # What a row's id ends with -> the form of its contents.
 FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
@@ -28,11 +28,15 @@ FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
 
 @check("grpc.every-client-is-answered-right", answers="OIP-CLIENT-NAME/grpc", over=(GRPC,))
 @rows(
-    *of_role(
+    *rows_for_role(
         "identity_int32",
-        *[Row(f"{name}{suffix}", ([client], send)) for suffix, send in FORMS.items() for name, client in USUAL.items()],
+        *[
+            Row(f"{name}{suffix}", ([client], send))
+            for suffix, send in FORMS.items()
+            for name, client in COMMON_NAMES.items()
+        ],
     ),
-    Row("own", (list(USUAL.values()), "json"), fit=ANY),
+    Row("own", (list(COMMON_NAMES.values()), "json"), fit=ANY),
 )
 def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Sequence[ClientName], send: Form) -> None:
     """A call that names another client in `user-agent` is answered as it is under the suite's own name."""
@@ -43,7 +47,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
     def expect_answer_as(named: ClientName) -> None:
         expect_right(target.send(named.sign(call)), model, tensors)
 
-    with blocked_where(lambda: not holds(lambda: expect_answer_as(OWN)), is_wrong), about("OIP-CLIENT-NAME"):
+    with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
         for client in clients:
             expect_answer_as(client)
 
@@ -62,25 +66,29 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
 )
 def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
     """An answer has the model's name, and of each output a datatype and a shape."""
-    reply = target.infer(model.request(send=form_of(target, model)))
+    reply = target.infer(model.request(send=find_answer_form(target, model)))
     message = expect_answer(reply, "ModelInfer")
     if not message.model_name:
-        raise Unmet("the name of the model", "no model_name", reply)
+        raise UnmetError("the name of the model", "no model_name", reply)
     for entry in message.outputs:
         if not entry.name or entry.datatype not in DATATYPES or any(size < 0 for size in entry.shape):
-            actual = f"name {shown(entry.name)}, datatype {shown(entry.datatype)}, shape {list(entry.shape)}"
-            raise Unmet("each output with a name, a datatype of the protocol and a shape", actual, reply)
+            actual = (
+                f"name {format_value(entry.name)}, datatype {format_value(entry.datatype)}, shape {list(entry.shape)}"
+            )
+            raise UnmetError("each output with a name, a datatype of the protocol and a shape", actual, reply)
     for right in model.find_outputs(model.sample()):
         output = expect(reply, "OIP-OUTPUTS-ALL/grpc").output(right.name)
         if (output.datatype, output.shape) != (right.datatype, right.shape):
             wanted = f"{right.name} {right.datatype} with shape {list(right.shape)}"
-            raise Unmet(wanted, f"{safe(output.datatype, 40)} with shape {shown(output.shape)}", reply)
+            raise UnmetError(
+                wanted, f"{escape_text(output.datatype, 40)} with shape {format_value(output.shape)}", reply
+            )
     expect_name_asked(reply, "model_name", message.model_name, model)
 
 
-CLASSES = (Output("SCORES", classification=2),)
+CLASSES = (RequestedOutput("SCORES", classification=2),)
 IDS = {"short": "42", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
-Outputs = Sequence[Output | str]
+Outputs = Sequence[RequestedOutput | str]
 Find = Callable[[Model], Outputs]  # of a deployed model
 
 
@@ -89,12 +97,12 @@ def _last(model: Model) -> Outputs:
 
 
 def _classes(model: Model) -> Outputs:
-    return [Output(model.find_rankable()[0], classification=1)]
+    return [RequestedOutput(model.find_rankable()[0], classification=1)]
 
 
 @check("grpc.id-is-returned", answers="OIP-ID/grpc", over=(GRPC,))
 @rows(
-    *of_role(
+    *rows_for_role(
         "identity_int32",
         *[Row(name, ([identity],)) for name, identity in IDS.items()],
         *[Row(f"raw-{name}", ([identity], "binary")) for name, identity in IDS.items()],
@@ -117,15 +125,15 @@ def id_is_returned(
     outputs: Outputs | Find | None = None,
 ) -> None:
     """The id of a request comes back, whatever else it asks for."""
-    send = send or form_of(target, model)
+    send = send or find_answer_form(target, model)
     listed = outputs(model) if callable(outputs) else outputs
     for identity in ids:
         reply = target.infer(model.request(send=send, outputs=listed, request_id=identity))
         if not reply.succeeded and not target.infer(model.request(send=send, outputs=listed)).succeeded:
-            raise Blocked("without an id the call is not answered, either")
+            raise BlockedError("without an id the call is not answered, either")
         found = expect_answer(reply, "ModelInfer").id
         if found != identity:
-            raise Unmet(f"id {shown(identity)}", f"id {shown(found)}", reply)
+            raise UnmetError(f"id {format_value(identity)}", f"id {format_value(found)}", reply)
 
 
 @check("grpc.id-is-not-left-over", answers="OIP-ID/grpc", role="identity_int32", fit=ANY, over=(GRPC,))
@@ -134,7 +142,7 @@ def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
     if expect_answer(reply, "ModelInfer").id == "the-one-before":
-        raise Unmet("no id, or one of its own", 'id "the-one-before"', reply)
+        raise UnmetError("no id, or one of its own", 'id "the-one-before"', reply)
 
 
 Names = Sequence[str]
@@ -174,17 +182,17 @@ def listed_outputs_and_no_others(
     target: GrpcTarget, model: Model, choose: Callable[[Names], Names] | None, send: Form | None
 ) -> None:
     """An answer has the listed outputs and no others, or all where none is listed."""
-    send = send or form_of(target, model)
+    send = send or find_answer_form(target, model)
     listed = None if choose is None else choose([spec.name for spec in model.role.outputs])
     request = model.request(send=send, outputs=listed)
     reply = target.infer(request)
     if not reply.succeeded and (listed is None or not target.infer(model.request(send=send)).succeeded):
-        raise Blocked("without a list the call is not answered, either")
+        raise BlockedError("without a list the call is not answered, either")
     expect(reply).answered()
     names, found = sorted(listed or model.declared_outputs), sorted(reply.answer.names())
     if found != names and sorted(target.infer(request).answer.names()) == names:
-        raise Blocked("made once more, the call is answered right")
+        raise BlockedError("made once more, the call is answered right")
     if not set(found).issuperset(names):
-        raise Unmet(f"outputs {', '.join(names)}", f"outputs {shown(found)}", reply)
+        raise UnmetError(f"outputs {', '.join(names)}", f"outputs {format_value(found)}", reply)
     if listed is not None:
         expect_only(reply, listed)

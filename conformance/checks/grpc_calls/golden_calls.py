@@ -8,37 +8,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.golden_classes import OF_A_LIST, expect_classes
+from conformance.checks.support.golden_classes import LIST_REQUIREMENTS, expect_classes
 from conformance.checks.support.over_grpc import expect_right
-from conformance.expect.attribution import of_call
+from conformance.expect.attribution import attribute_missing_over_grpc
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.golden_calls import GrpcCase, load_all
-from conformance.roles.golden_requests import Output as Expected
+from conformance.roles.golden_requests import ExpectedOutput as Expected
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire import tensor
-from conformance.wire.finding import shown
-from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, Pb, stubs
-from conformance.wire.request import OUR_NAMES, Form, Message, Output
+from conformance.wire.finding import format_value
+from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, Pb, load_stubs
+from conformance.wire.request import OUR_NAMES, Form, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
-def message(case: GrpcCase, model: Model) -> Message:
+def make_message(case: GrpcCase, model: Model) -> Message:
     """Return the call of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
         NotApplicable: the bytes name tensors that the target calls otherwise.
     """
     if model.names != OUR_NAMES:
-        raise NotApplicable(f"its bytes name tensors that {model.name} calls otherwise")
+        raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
     body = case.body
     if (model.name, model.version) != (case.role, ""):
-        request = stubs().ModelInferRequest.FromString(body)
+        request = load_stubs().ModelInferRequest.FromString(body)
         request.model_name, request.model_version = model.name, model.version
         body = request.SerializeToString(deterministic=True)
     return Message(f"/{SERVICE}/ModelInfer", (), body, GRPC_METHOD)
@@ -59,11 +59,9 @@ def _has_classes(case: GrpcCase) -> bool:
 @rows(*_rows(refused=False))
 def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
     """A golden call is answered with the golden outputs."""
-    reply = target.send(message(case, model))
+    reply = target.send(make_message(case, model))
     expect(reply).answered()
-    with blocked_where(
-        lambda: _is_simpler_wrong(target, model, case), "simpler calls with these tensors are wrong, too"
-    ):
+    with block_if(lambda: _is_simpler_wrong(target, model, case), "simpler calls with these tensors are wrong, too"):
         _expect_outputs(case, model, reply)
 
 
@@ -71,7 +69,7 @@ def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) ->
 @rows(*_rows(refused=True))
 def golden_call_is_refused(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
     """A golden call with a single fault is refused, or answered with what it can only mean."""
-    reply = target.send(message(case, model), fresh=True)
+    reply = target.send(make_message(case, model), fresh=True)
     if reply.succeeded and case.outputs:
         _expect_outputs(case, model, reply)
         return
@@ -83,8 +81,13 @@ def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
     """Expect exactly the outputs of a case."""
     names = sorted(output.name for output in case.outputs)
     if sorted(reply.answer.names()) != names:
-        found = f"outputs {shown(list(reply.answer.names()))}"
-        raise Unmet(f"outputs {shown(names)}", found, reply, requirement=of_call(reply.exchange.message))
+        found = f"outputs {format_value(list(reply.answer.names()))}"
+        raise UnmetError(
+            f"outputs {format_value(names)}",
+            found,
+            reply,
+            requirement=attribute_missing_over_grpc(reply.exchange.message),
+        )
     for output in case.outputs:
         if output.classes is None:
             expect(reply).tensors([_tensor(output)], through_json=False)
@@ -95,8 +98,8 @@ def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
 def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Expected) -> None:
     try:
         expect_classes(model, reply, output)
-    except Unmet as unmet:
-        if "CLS-BATCH/grpc" in case.requirements and unmet.requirement in OF_A_LIST:
+    except UnmetError as unmet:
+        if "CLS-BATCH/grpc" in case.requirements and unmet.requirement in LIST_REQUIREMENTS:
             unmet.requirement = "CLS-BATCH/grpc"
         raise
 
@@ -110,15 +113,15 @@ def _tensor(output: Expected) -> Tensor:
 
 def _is_simpler_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> bool:
     """Say whether less than a case asks for is wrong: plain outputs, inputs in their order, one item of a batch."""
-    request = stubs().ModelInferRequest.FromString(case.body)
+    request = load_stubs().ModelInferRequest.FromString(case.body)
     send: Form = "binary" if request.raw_input_contents else "json"
     declared = [spec.name for spec in model.role.inputs]
     tensors = sorted(_inputs(request), key=lambda each: declared.index(each.name))
     if _has_classes(case) or [each.name for each in request.inputs] != declared:
         plain = target.infer(model.request(tensors, send=send))
         return not (
-            holds(lambda: expect_right(plain, model, tensors))
-            and holds(lambda: _expect_first_item_right(target, model, case, tensors))
+            is_met(lambda: expect_right(plain, model, tensors))
+            and is_met(lambda: _expect_first_item_right(target, model, case, tensors))
         )
     return False
 
@@ -130,7 +133,7 @@ def _expect_first_item_right(target: GrpcTarget, model: Model, case: GrpcCase, t
         return
     count = output.shape[-1]
     item = [Tensor(each.name, each.datatype, each.array[:1].shape, each.array[:1]) for each in tensors]
-    wanted = Output(output.name, classification=count)
+    wanted = RequestedOutput(output.name, classification=count)
     reply = target.infer(model.request(item, send="json", outputs=[wanted]))
     alone = replace(output, shape=(1, count), classes=output.classes[:count])
     expect_classes(model, reply, alone)

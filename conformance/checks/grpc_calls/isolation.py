@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.grpc_edits import NUMBERS, cut_raw, faulty_call, nothing, set_raw, set_shape
-from conformance.checks.support.over_grpc import form_of
+from conformance.checks.support.grpc_edits import NUMBERS, change_nothing, cut_raw, make_faulty_call, set_raw, set_shape
+from conformance.checks.support.over_grpc import find_answer_form
 from conformance.checks.support.ranked_inputs import choose_inputs
-from conformance.checks.support.refusals import DECLINED, Refusal
+from conformance.checks.support.refusals import DECLINED_STATUSES, Refusal
+from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, holds
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.roles.model import Model
-from conformance.survey.control import differing
-from conformance.terms.check import Row, check, of_role, rows
-from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
-from conformance.terms.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
+from conformance.spec.check import Row, check, rows, rows_for_role
+from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.finding import shown
-from conformance.wire.grpc_request import Pb, infer_message
-from conformance.wire.request import Form, InferRequest, Output
+from conformance.wire.finding import format_value
+from conformance.wire.grpc_request import Pb, make_infer_message
+from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- after a refusal ---------------------------------------------------------------------------------------------------
@@ -36,12 +36,14 @@ def _unknown_output(request: Pb) -> None:
 
 # One refusal of each kind: before the model is known, by what is asked of it, by contents of both forms, and no message.
 _REFUSED = (
-    faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _unknown_model),
-    faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _unknown_output, fit=ANY),
-    faulty_call("no-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff", fit=ANY),
-    faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", set_raw(bytes(11)), "binary"),
-    faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
-    faulty_call("own-raw-one-byte-short", "GRPC-SIZE-WRONG", None, cut_raw, "binary", fit=NUMBERS),
+    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _unknown_model),
+    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _unknown_output, fit=ANY),
+    make_faulty_call(
+        "no-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda _: b"\xff\xff\xff", fit=ANY
+    ),
+    make_faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", set_raw(bytes(11)), "binary"),
+    make_faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
+    make_faulty_call("own-raw-one-byte-short", "GRPC-SIZE-WRONG", None, cut_raw, "binary", fit=NUMBERS),
 )
 
 
@@ -64,37 +66,48 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
     first, second = (replace(model, salt=(model.salt + step) % 256) for step in (53, 106))
     right, stale = second.expected(second.sample()), first.expected(first.sample())
     if not model.tells_apart(first.sample(), second.sample()):
-        raise NotApplicable(f"two answers of {model.name} are alike")
-    send = form_of(target, model)
+        raise NotApplicableError(f"two answers of {model.name} are alike")
+    send = find_answer_form(target, model)
     before = target.infer(first.request(send=send, request_id="the-one-before"))
     target.send(refusal.message(model))
-    after = target.send(infer_message(second.request(send=send)), fresh=fresh)
-    if holds(lambda: expect(after).tensors(right, through_json=False)):
+    after = target.send(make_infer_message(second.request(send=send)), fresh=fresh)
+    if is_met(lambda: expect(after).tensors(right, through_json=False)):
         return
-    if before.succeeded and holds(lambda: expect(after).tensors(stale, through_json=False)):
-        raise Unmet("the tensors of this call", "those of the call before the refused one", after)
-    raise Blocked(f"the call after the refused one is not answered right: {after.outcome()}")
+    if before.succeeded and is_met(lambda: expect(after).tensors(stale, through_json=False)):
+        raise UnmetError("the tensors of this call", "those of the call before the refused one", after)
+    raise BlockedError(f"the call after the refused one is not answered right: {after.outcome()}")
 
 
 # --- an option of the call before --------------------------------------------------------------------------------------
 
 
-REFUSED = ("OIP-ALIVE/grpc",)
-UNKNOWN = "THERE_IS_NO_SUCH_OUTPUT"
+REFUSAL_REQUIREMENTS = ("OIP-ALIVE/grpc",)
+UNKNOWN_OUTPUT = "THERE_IS_NO_SUCH_OUTPUT"
 
 
 @check("grpc.option-of-the-call-before-is-gone", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
-    *of_role(
+    *rows_for_role(
         "scores_two_outputs",
         Row("list", (("RANKS",), False)),
-        Row("list-of-a-refused-call", (("RANKS", UNKNOWN), False), answers=REFUSED),
+        Row("list-of-a-refused-call", (("RANKS", UNKNOWN_OUTPUT), False), answers=REFUSAL_REQUIREMENTS),
         Row("classes", (("RANKS",), True), needs=CLASSES_OVER_GRPC),
-        Row("classes-of-a-refused-call", (("RANKS", UNKNOWN), True), answers=REFUSED, needs=CLASSES_OVER_GRPC),
+        Row(
+            "classes-of-a-refused-call",
+            (("RANKS", UNKNOWN_OUTPUT), True),
+            answers=REFUSAL_REQUIREMENTS,
+            needs=CLASSES_OVER_GRPC,
+        ),
     ),
     Row("own-list", ((), False), fit=SEVERAL_OUTPUTS),
     Row("own-classes", ((), True), fit=SCORED, needs=CLASSES_OVER_GRPC),
-    Row("own-classes-of-a-refused-call", ((UNKNOWN,), True), fit=SCORED, answers=REFUSED, needs=CLASSES_OVER_GRPC),
+    Row(
+        "own-classes-of-a-refused-call",
+        ((UNKNOWN_OUTPUT,), True),
+        fit=SCORED,
+        answers=REFUSAL_REQUIREMENTS,
+        needs=CLASSES_OVER_GRPC,
+    ),
 )
 def option_of_the_call_before_is_gone(
     target: GrpcTarget, model: Model, listed: Sequence[str], classified: bool
@@ -105,11 +118,11 @@ def option_of_the_call_before_is_gone(
         model.find_outputs(model.sample())  # asks for them again, should an answer not be like another
     plain = model.request(send="json")
     usual = target.infer(plain)
-    outputs = [Output(name, classification=1) if classified else Output(name) for name in listed]
+    outputs = [RequestedOutput(name, classification=1) if classified else RequestedOutput(name) for name in listed]
     target.infer(model.request(send="json", outputs=outputs))
     after = target.infer(plain)
     if usual.succeeded and not _is_alike(model, after, usual):
-        raise Unmet(f"{_told(usual)}, as before", _told(after), after)
+        raise UnmetError(f"{_told(usual)}, as before", _told(after), after)
 
 
 # --- in flight ---------------------------------------------------------------------------------------------------------
@@ -138,13 +151,13 @@ _FITS: Mapping[str, Fit] = {"typed": JSON, "raw": ANY, "classes": SCORED}
 def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind: str, count: int) -> None:
     """Calls in flight together on one connection are each answered as they are alone."""
     make = _own_request if model.is_own_oracle else _request
-    messages = [infer_message(make(target, model, kind, place)) for place in range(count)]
+    messages = [make_infer_message(make(target, model, kind, place)) for place in range(count)]
     alone = [target.send(message) for message in messages]
     if not any(reply.succeeded for reply in alone):
-        raise Blocked(f"alone the calls are not answered, either: {alone[0].outcome()}")
+        raise BlockedError(f"alone the calls are not answered, either: {alone[0].outcome()}")
     for usual, found in zip(alone, target.send_together(messages), strict=True):
-        if usual.succeeded and found.status not in DECLINED and not _is_alike(model, found, usual):
-            raise Unmet(f"{_told(usual)}, as alone", _told(found), found)
+        if usual.succeeded and found.status not in DECLINED_STATUSES and not _is_alike(model, found, usual):
+            raise UnmetError(f"{_told(usual)}, as alone", _told(found), found)
 
 
 def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
@@ -152,7 +165,7 @@ def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRe
     identity = f"request-{place}"
     if kind == "classes":
         scores = model.tensor([float((place * 7 + k * 13) % 97) for k in range(4)])
-        wanted = [Output(model.role.outputs[0].name, classification=1 + place % 4)]
+        wanted = [RequestedOutput(model.role.outputs[0].name, classification=1 + place % 4)]
         return model.request([scores], send=_form(place), outputs=wanted, request_id=identity)
     if kind == "several-models":
         model = target.model(MODELS[place % len(MODELS)]) or model
@@ -170,7 +183,7 @@ def _own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferReq
         tensors, right = choose_inputs(replace(model, salt=place), model.find_rankable()[0])
         count = model.limit_classes(right, 1 + place % 4)
         return model.request(
-            tensors, send="json", outputs=[Output(right.name, classification=count)], request_id=identity
+            tensors, send="json", outputs=[RequestedOutput(right.name, classification=count)], request_id=identity
         )
     model.find_outputs(tensors)
     return model.request(tensors, send=send, request_id=identity)
@@ -185,7 +198,7 @@ def _is_alike(model: Model, found: Reply, usual: Reply) -> bool:
     if not model.is_own_oracle or not found.succeeded:
         return _gist(found) == _gist(usual)
     frames = [(_own_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
-    return frames[0] == frames[1] and not differing(usual, found, model.steady())
+    return frames[0] == frames[1] and not find_differing_outputs(usual, found, model.steady())
 
 
 def _gist(reply: Reply) -> object:
@@ -213,5 +226,5 @@ def _told(reply: Reply) -> str:
     if not reply.succeeded:
         return reply.outcome()
     identity = (reply.answer.document or {}).get("id")
-    texts = [f"{shown(output.name)} {_values(output.array)[:80]}" for output in reply.answer.outputs]
-    return f"{f'id {shown(identity)}: ' if identity else ''}{', '.join(texts)}"
+    texts = [f"{format_value(output.name)} {_values(output.array)[:80]}" for output in reply.answer.outputs]
+    return f"{f'id {format_value(identity)}: ' if identity else ''}{', '.join(texts)}"

@@ -7,35 +7,35 @@ from typing import Any
 from conformance.checks.support.metadata import fits
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
-from conformance.terms.fit import ANY
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
+from conformance.spec.fit import ANY
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.finding import shown
-from conformance.wire.grpc_answer import response
+from conformance.wire.finding import format_value
+from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import Pb
 
-TYPICAL = ("identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4")
+TYPICAL_ROLES = ("identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4")
 
 
 def expect_answer(reply: Reply, method: str) -> Pb:
     """Return the response message of a call that has to be answered."""
     expect(reply).answered()
-    message = response(reply.body, method)
+    message = parse_message(reply.body, method)
     if message is None:
-        raise Unmet(f"a {method}Response", f"{len(reply.body)} bytes that are none", reply)
+        raise UnmetError(f"a {method}Response", f"{len(reply.body)} bytes that are none", reply)
     return message
 
 
 def expect_undescribed(reply: Reply, method: str, fault: str) -> None:
     """Expect a refusal; ModelReady may say that what there is not is not ready, too."""
     if reply.succeeded and method == "ModelReady":
-        if getattr(response(reply.body, method), "ready", False):
-            raise Unmet(f"ready: false for {fault}, or a status other than OK", "ready: true", reply)
+        if getattr(parse_message(reply.body, method), "ready", False):
+            raise UnmetError(f"ready: false for {fault}, or a status other than OK", "ready: true", reply)
         return
     expect(reply).refused(fault)
 
@@ -85,7 +85,9 @@ def classification_is_listed(target: GrpcTarget) -> None:
     reply = target.call("ServerMetadata")
     listed = list(expect_answer(reply, "ServerMetadata").extensions)
     if "classification" not in listed:
-        raise Unmet("classification among the extensions of ServerMetadata", f"extensions {shown(listed)}", reply)
+        raise UnmetError(
+            "classification among the extensions of ServerMetadata", f"extensions {format_value(listed)}", reply
+        )
 
 
 @check(
@@ -94,13 +96,13 @@ def classification_is_listed(target: GrpcTarget) -> None:
     infers=False,
     over=(GRPC,),
 )
-@rows(*[Row(name, role=name, thorough=name not in TYPICAL) for name in load()], Row("own", fit=ANY))
+@rows(*[Row(name, role=name, thorough=name not in TYPICAL_ROLES) for name in load()], Row("own", fit=ANY))
 def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None:
     """ModelMetadata gives name, datatype and shape of each input and output."""
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
     message = expect_answer(reply, "ModelMetadata")
     if not message.name:
-        raise Unmet("the name of the model", "no name", reply)
+        raise UnmetError("the name of the model", "no name", reply)
     if model.is_own_oracle:
         _expect_own_described(reply, message, model)
         return
@@ -117,37 +119,39 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
 def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
     """Expect the metadata of a deployed model to describe the tensors that it takes and answers."""
     if not message.inputs and not message.outputs:
-        raise NotApplicable(f"the metadata of {model.name} list no tensors")
+        raise NotApplicableError(f"the metadata of {model.name} list no tensors")
     tensors = model.sample()
     for entries, really in ((message.inputs, tensors), (message.outputs, model.find_outputs(tensors))):
         described = {entry.name: entry for entry in entries}
         for tensor in really:
             entry = described.get(tensor.name)
             if entry is None:
-                raise Unmet(f"{tensor.name} in ModelMetadata", f"the tensors {shown(list(described))}", reply)
+                raise UnmetError(
+                    f"{tensor.name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply
+                )
             if entry.datatype != tensor.datatype:
                 wanted = f"{tensor.name} with datatype {tensor.datatype}, as it really is"
-                raise Unmet(wanted, f"datatype {shown(entry.datatype)}", reply)
+                raise UnmetError(wanted, f"datatype {format_value(entry.datatype)}", reply)
             if 0 in entry.shape and tensor.elements:
                 wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as it really is"
-                raise Unmet(wanted, f"shape {list(entry.shape)}", reply)
+                raise UnmetError(wanted, f"shape {list(entry.shape)}", reply)
     expect_name_asked(reply, "name", message.name, model)
 
 
 def expect_name_asked(reply: Reply, member: str, found: str, model: Model) -> None:
     """Expect the name under which a model was asked for; an alias is a server's own affair, and advised against."""
     if found != model.name:
-        actual = f"{member} {shown(found)}"
-        raise Unmet(f"{member} {shown(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
+        actual = f"{member} {format_value(found)}"
+        raise UnmetError(f"{member} {format_value(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
 
 
 def _expect_described(reply: Reply, spec: TensorSpec, name: str, described: dict[str, Any], *, batching: bool) -> None:
     if name not in described:
-        raise Unmet(f"{name} in ModelMetadata", f"the tensors {shown(list(described))}", reply)
+        raise UnmetError(f"{name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply)
     entry = described[name]
     if entry.datatype != spec.datatype:
-        raise Unmet(f"{name} with datatype {spec.datatype}", f"datatype {shown(entry.datatype)}", reply)
+        raise UnmetError(f"{name} with datatype {spec.datatype}", f"datatype {format_value(entry.datatype)}", reply)
     shape = list(entry.shape)
     if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
-        raise Unmet(f"{name} with shape {wanted}", f"shape {shape}", reply)
+        raise UnmetError(f"{name} with shape {wanted}", f"shape {shape}", reply)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.grpc_calls.tensors import KIB, PLAIN, identity
-from conformance.checks.support.classes import list_all, scored
+from conformance.checks.grpc_calls.tensors import KIB, PLAIN, get_identity_role
+from conformance.checks.support.classes import find_scored_output, list_all
 from conformance.checks.support.over_grpc import (
     exchange_alike,
     expect_answered_or_block,
@@ -19,15 +19,15 @@ from conformance.checks.support.over_grpc import (
     require_reading,
 )
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, about, blocked_where, holds
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
-from conformance.terms.fit import ANY, JSON, SCORED, SEVERAL_INPUTS, SEVERAL_OUTPUTS
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_INPUTS, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.grpc_answer import response
-from conformance.wire.request import Form, Output
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- several tensors ---------------------------------------------------------------------------------------------------
@@ -45,25 +45,25 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
     try:
         expect_right(target.infer(model.request(listed)), model, tensors)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         if model.is_own_oracle:
             _require_declared_order(target, model, tensors, unmet)
         replies = [
             (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
         ]
         if not any(_differs(reply, right) for right, reply in replies):
-            raise Blocked("each output by itself is right", unmet) from None
+            raise BlockedError("each output by itself is right", unmet) from None
         wrong = [tensor.datatype for tensor in tensors if not _is_right_alone(target, tensor)]
         if wrong:
-            raise Blocked(f"raw contents of {', '.join(wrong)} are wrong alone, too", unmet) from None
+            raise BlockedError(f"raw contents of {', '.join(wrong)} are wrong alone, too", unmet) from None
         raise
 
 
-def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: Unmet) -> None:
+def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError) -> None:
     """Raise Blocked where raw contents of a deployed model are wrong in the declared order, too, whatever decides that."""
-    is_right = holds(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
+    is_right = is_met(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
     if not is_right and not is_right_by_name(target, model, tensors):
-        raise Blocked("in the order of the metadata raw contents are wrong, too", unmet) from None
+        raise BlockedError("in the order of the metadata raw contents are wrong, too", unmet) from None
 
 
 def _several_inputs(model: Model) -> Sequence[Tensor]:
@@ -73,14 +73,14 @@ def _several_inputs(model: Model) -> Sequence[Tensor]:
         NotApplicable: there are none, or the model takes one input, or goes by the order of its inputs anyway.
     """
     if len(model.sample()) < 2 or model.by_place:
-        raise NotApplicable(f"{model.name} does not take several inputs by their names")
+        raise NotApplicableError(f"{model.name} does not take several inputs by their names")
     specs = [(tensor.datatype, tensor.shape) for tensor in model.sample()]
     return require_reading(model, exchange_alike if len(set(specs)) < len(specs) else None)
 
 
 def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
     """Say whether the model that returns tensors of a datatype returns this one; yes where there is no such model."""
-    model = target.model(identity(tensor.datatype))
+    model = target.model(get_identity_role(tensor.datatype))
     alone = Tensor("INPUT", tensor.datatype, tensor.shape, tensor.array)
     return model is None or not any(
         _differs(target.infer(model.request([alone])), one) for one in model.expected([alone])
@@ -103,9 +103,9 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
 
     def is_wrong_in_order() -> bool:
         usual = target.infer(model.request(tensors, send="json"))
-        return not holds(lambda: expect_right(usual, model, tensors))
+        return not is_met(lambda: expect_right(usual, model, tensors))
 
-    with blocked_where(is_wrong_in_order, "in the order of the metadata the inputs are wrong, too"), about(None):
+    with block_if(is_wrong_in_order, "in the order of the metadata the inputs are wrong, too"), attribute_to(None):
         expect_right(target.infer(model.request(listed, send="json")), model, tensors)
 
 
@@ -131,16 +131,16 @@ def raw_entries_follow_the_outputs(
     places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
     listed = None if places is None else [model.role.outputs[int(k)].name for k in places]
     reply = expect_answered_or_block(target.infer(model.request(tensors, outputs=listed)))
-    message = response(reply.body)
+    message = parse_message(reply.body)
     entries = 0 if message is None else len(message.raw_output_contents)
     if message is not None and entries not in (0, len(message.outputs)):
-        raise Unmet(f"{len(message.outputs)} raw entries, one for each output", f"{entries}", reply)
+        raise UnmetError(f"{len(message.outputs)} raw entries, one for each output", f"{entries}", reply)
     if not entries:
         return  # typed contents, which stand in the outputs themselves
     right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
     wrong = [tensor for tensor in right if _differs(reply, tensor)]
     if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
-        raise Blocked(f"{wrong[0].name} is wrong without other outputs, too")
+        raise BlockedError(f"{wrong[0].name} is wrong without other outputs, too")
     expect(reply).tensors(right, through_json=False)
 
 
@@ -155,12 +155,12 @@ def _inputs_of_different_outputs(model: Model) -> Sequence[Tensor]:
         if len(set(outputs)) == len(outputs) > 1:
             return tensors
     if model.is_own_oracle:
-        raise NotApplicable(f"{model.name} has no outputs that differ from each other")
+        raise NotApplicableError(f"{model.name} has no outputs that differ from each other")
     return model.sample()
 
 
 def _differs(reply: Reply, tensor: Tensor) -> bool:
-    return not holds(lambda: expect(reply).tensors([tensor], through_json=False))
+    return not is_met(lambda: expect(reply).tensors([tensor], through_json=False))
 
 
 def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], tensor: Tensor) -> bool:
@@ -198,17 +198,19 @@ def answer_has_one_form(
     """An answer in raw contents has no typed contents, however large it is."""
     wanted = None
     if count is not None:
-        first, *others = list_all(model, scored(model), is_first=True)
-        wanted = [Output(first, classification=count), *map(Output, others)]
+        first, *others = list_all(model, find_scored_output(model), is_first=True)
+        wanted = [RequestedOutput(first, classification=count), *map(RequestedOutput, others)]
     tensors = None if elements is None else model.salted(elements, model.salt)
     if tensors and model.is_own_oracle:
         model.find_outputs(tensors)  # takes so many, or the row is not for it
     reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
-    message = response(reply.body)
+    message = parse_message(reply.body)
     if message is not None and message.raw_output_contents:
         for entry in message.outputs:
             if entry.contents.ListFields():
-                raise Unmet("raw contents or typed ones", f"raw contents, and {entry.name} in typed ones, too", reply)
+                raise UnmetError(
+                    "raw contents or typed ones", f"raw contents, and {entry.name} in typed ones, too", reply
+                )
 
 
 EQUAL = ("BOOL", *PLAIN, "BYTES")
@@ -216,7 +218,7 @@ EQUAL = ("BOOL", *PLAIN, "BYTES")
 
 @check("grpc.forms-give-one-answer", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(
-    *[Row(datatype, role=identity(datatype)) for datatype in EQUAL],
+    *[Row(datatype, role=get_identity_role(datatype)) for datatype in EQUAL],
     *[
         Row(role, role=role)
         for role in ("cast_int32_fp32", "string_length", "weighted_sum", "multi", "rank3", "batching")

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from conformance.checks.support.grpc_edits import each_of, set_typed
+from conformance.checks.support.grpc_edits import chain_edits, set_typed
 from conformance.checks.support.over_grpc import expect_right, require_reading
 from conformance.expect.refusals import is_refused
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
-from conformance.terms.fit import Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
+from conformance.spec.fit import Fit
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.grpc_request import Edit, Pb, infer_message
+from conformance.wire.grpc_request import Edit, Pb, make_infer_message
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -53,12 +53,12 @@ def another_field_is_refused_or_read(
     """Contents in the field of another datatype are refused, or are the values that they are."""
     if field is None:
         tensors = require_reading(model)
-        message = infer_message(model.request(tensors, send="json"), _in_another_field(tensors[0]))
+        message = make_infer_message(model.request(tensors, send="json"), _in_another_field(tensors[0]))
         return _expect_refused_or_read(target, model, message, tensors)
     (spec,) = model.role.inputs
     shape = (2, 2) if model.role.compute == "table" else (3,)
     right = Tensor.of(spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape)
-    message = infer_message(model.request([right]), each_of(_no_raw, set_typed(field, *values)))
+    message = make_infer_message(model.request([right]), chain_edits(_no_raw, set_typed(field, *values)))
     return _expect_refused_or_read(target, model, message, [right])
 
 
@@ -69,11 +69,11 @@ def _in_another_field(tensor: Tensor) -> Edit:
         NotApplicable: that does not hold them.
     """
     if tensor.datatype not in _OWN:
-        raise NotApplicable(f"no other field holds {tensor.datatype}")
+        raise NotApplicableError(f"no other field holds {tensor.datatype}")
     field, dtype = _OWN[tensor.datatype]
     elements = tensor.array.reshape(-1)
     if not np.array_equal(elements.astype(dtype), elements):
-        raise NotApplicable(f"{field} does not hold the elements of {tensor.name}")
+        raise NotApplicableError(f"{field} does not hold the elements of {tensor.name}")
     return set_typed(field, *elements.tolist())
 
 

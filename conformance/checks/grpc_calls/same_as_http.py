@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.over_grpc import expect_answered_or_block, form_of
+from conformance.checks.support.over_grpc import expect_answered_or_block, find_answer_form
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked
+from conformance.expect.unmet import BlockedError
 from conformance.roles.model import Model
 from conformance.roles.roles import load
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, GRPC, HTTP
-from conformance.terms.fit import ANY
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, GRPC, HTTP
+from conformance.spec.fit import ANY
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.tensor import Tensor
 
@@ -25,20 +25,20 @@ def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
     """The same tensors give the same outputs over gRPC as over HTTP."""
     if model.is_own_oracle:
         tensors = model.sample()
-        reply = expect_answered_or_block(target.infer(model.request(tensors, send=form_of(target, model))))
+        reply = expect_answered_or_block(target.infer(model.request(tensors, send=find_answer_form(target, model))))
         expect(reply).tensors(model.find_outputs(tensors), through_json=True)
         return
     through_json = model.role.is_json_capable
     request = model.request(send="json" if through_json else "binary", want=None if through_json else "binary")
     over_http = target.over_http.infer(request)
     if not over_http.succeeded:
-        raise Blocked(f"over HTTP the request is not answered: {over_http.outcome()}")
+        raise BlockedError(f"over HTTP the request is not answered: {over_http.outcome()}")
     usual = [
         Tensor(output.name, output.datatype, output.array.shape, output.array)
         for output in over_http.answer.outputs
         if output.array is not None
     ]
     if {tensor.name for tensor in usual} != {spec.name for spec in model.role.outputs}:
-        raise Blocked("over HTTP the answer cannot be read")
-    reply = expect_answered_or_block(target.infer(model.request(send=form_of(target, model))))
+        raise BlockedError("over HTTP the answer cannot be read")
+    reply = expect_answered_or_block(target.infer(model.request(send=find_answer_form(target, model))))
     expect(reply).tensors(usual, through_json=through_json)

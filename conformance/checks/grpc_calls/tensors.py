@@ -18,27 +18,27 @@ from conformance.checks.support.over_grpc import (
     require_reading,
 )
 from conformance.expect.expectation import expect
-from conformance.expect.raw_contents import VALUES, is_big_endian
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, holds
+from conformance.expect.raw_contents import PROBE_VALUES, is_big_endian
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.roles.corner_values import (
     BINARY_ONLY_CORNERS,
+    BYTE_STRINGS,
     FLOAT_CORNERS,
     INTEGER_CORNERS,
-    OCTETS,
     TEXTS,
-    corner_tensor,
     from_bits,
+    make_corner_tensor,
 )
 from conformance.roles.model import Model
-from conformance.roles.sample_values import sample_shape, sample_tensor
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
-from conformance.terms.fit import JSON, Fit
+from conformance.roles.sample_values import make_sample_shape, make_sample_tensor
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
+from conformance.spec.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import INTEGERS
-from conformance.wire.grpc_answer import response
-from conformance.wire.grpc_request import FIELDS
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.grpc_request import CONTENTS_FIELDS
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -52,7 +52,7 @@ CORNERS: dict[str, list[str]] = {
     for datatype in PLAIN
 }
 # Roles of one tensor that show its layout, beside the identity of each datatype.
-SHAPED = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching")
+SHAPED_ROLES = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching")
 BOOLS = (("true", (True,)), ("false", (False,)), ("mixed", (True, False, False, True, True, False, True, False, False)))
 
 
@@ -90,7 +90,7 @@ SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 
 
-def identity(datatype: str) -> str:
+def get_identity_role(datatype: str) -> str:
     """Return the role that returns tensors of a datatype."""
     return f"identity_{datatype.lower()}"
 
@@ -98,15 +98,15 @@ def identity(datatype: str) -> str:
 def _numeric_rows() -> list[Row]:
     """Return the rows that both forms have: samples, corner values, booleans, shapes and sizes."""
     return [
-        *[Row(datatype, role=identity(datatype)) for datatype in PLAIN],
+        *[Row(datatype, role=get_identity_role(datatype)) for datatype in PLAIN],
         *[
-            Row(f"{datatype}-{group}", (group,), role=identity(datatype), thorough=group == "single-bytes")
+            Row(f"{datatype}-{group}", (group,), role=get_identity_role(datatype), thorough=group == "single-bytes")
             for datatype, groups in CORNERS.items()
             for group in groups
         ],
         *[Row(f"BOOL-{name}", (values,), role="identity_bool") for name, values in BOOLS],
         *[Row(f"BOOL-{name}", (values,), role="identity_bool") for name, values in LONG_BOOLS.items()],
-        *[Row(role, role=role) for role in SHAPED],
+        *[Row(role, role=role) for role in SHAPED_ROLES],
         *[Row(name, (tuple(range(prod(shape))), shape), role=role) for name, (role, shape) in SHAPES.items()],
         Row("INT32-none", ((), (0,)), role="identity_int32"),
         Row("INT32-64KiB", (_counted(16 * KIB),), role="identity_int32"),
@@ -124,7 +124,7 @@ def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int
         return list(_shifted(model))
     spec = model.role.inputs[0]
     if isinstance(what, str):
-        return [corner_tensor(spec.name, spec.datatype, what)]
+        return [make_corner_tensor(spec.name, spec.datatype, what)]
     return [model.tensor(list(what) * times, shape)]
 
 
@@ -133,7 +133,7 @@ def _shifted(model: Model) -> Sequence[Tensor]:
     if model.role.compute in ("emit", "table") or model.role.batching:
         return model.sample()
     return [
-        sample_tensor(spec.name, spec.datatype, sample_shape(spec.shape), (model.salt + 7 * index) % 256)
+        make_sample_tensor(spec.name, spec.datatype, make_sample_shape(spec.shape), (model.salt + 7 * index) % 256)
         for index, spec in enumerate(model.role.inputs)
     ]
 
@@ -163,8 +163,8 @@ def raw_tensors_come_back(
 @check("grpc.typed-tensors-come-back", answers="GRPC-TYPED", over=(GRPC,))
 @rows(
     *NUMERIC_ROWS,
-    *[Row(f"BYTES-{name}", (group,), role="identity_bytes") for name, group in {**TEXTS, **OCTETS}.items()],
-    *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **OCTETS}.items()],
+    *[Row(f"BYTES-{name}", (group,), role="identity_bytes") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
+    *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
     *[Row(role, role=role) for role in ("add_sub", "emit", "multi")],
     Row("BYTES-rank-2", role="rank2_bytes"),
     Row("UINT32-3MB", (range(2**21, 2**21 + 251), None, 3_187), role="identity_uint32", thorough=True),
@@ -188,7 +188,7 @@ def typed_tensors_come_back(
 def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
     try:
         reply = expect_return_over_grpc(target, model, tensors, send)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         is_refused = unmet.reply is not None and unmet.reply.is_refusal
         if not tensors[0].elements and is_refused:
             return  # no document says that a tensor without elements is taken
@@ -198,7 +198,7 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
             and is_refused
             and target.infer(model.request(send=send)).succeeded
         ):
-            raise NotApplicable(f"a batch of {tensors[0].shape[0]} is refused, one of 2 is not") from None
+            raise NotApplicableError(f"a batch of {tensors[0].shape[0]} is refused, one of 2 is not") from None
         raise
     _expect_own_fields(reply)
 
@@ -212,14 +212,14 @@ def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor],
     tensors = require_reading(model)
     try:
         expect_form_right(target, model, tensors, "binary")
-    except Unmet as unmet:
+    except UnmetError as unmet:
         wrong = unmet.tensor
         if len(tensors) > 1 and is_right_by_name(target, model, tensors):
-            raise Blocked("in the order of their names the inputs are right", unmet) from None
+            raise BlockedError("in the order of their names the inputs are right", unmet) from None
         if wrong is not None and not is_own(wrong):
-            raise Blocked(f"{wrong.name} of {wrong.datatype} is wrong", unmet) from None
+            raise BlockedError(f"{wrong.name} of {wrong.datatype} is wrong", unmet) from None
         if wrong is not None and _is_right_alone(target, model, tensors, wrong):
-            raise Blocked(f"{wrong.name} by itself is right", unmet) from None
+            raise BlockedError(f"{wrong.name} by itself is right", unmet) from None
         raise
 
 
@@ -228,17 +228,17 @@ def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor],
     if len(model.role.outputs) == 1:
         return False
     reply = target.infer(model.request(tensors, outputs=[output.name]))
-    return holds(lambda: expect(reply).tensors([output], through_json=True))
+    return is_met(lambda: expect(reply).tensors([output], through_json=True))
 
 
 def _expect_own_fields(reply: Reply) -> None:
     """Expect that typed outputs stand in the fields for their datatypes."""
-    message = response(reply.body)
+    message = parse_message(reply.body)
     for entry in message.outputs if message is not None else ():
         filled = [field.name for field, _ in entry.contents.ListFields()]
-        right = FIELDS.get(entry.datatype)
+        right = CONTENTS_FIELDS.get(entry.datatype)
         if filled and filled != [right]:
-            raise Unmet(
+            raise UnmetError(
                 f"{entry.datatype} in {right or 'raw contents'}",
                 f"in {', '.join(filled)}",
                 reply,
@@ -250,14 +250,14 @@ def _expect_own_fields(reply: Reply) -> None:
 def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     """Raw contents have the least significant byte first, as binary tensor data have over HTTP."""
     if is_big_endian(target, model):
-        reply = target.infer(model.request([model.tensor(VALUES)], send="binary"))
-        raise Unmet("the least significant byte first", "the most significant one, in both directions", reply)
+        reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send="binary"))
+        raise UnmetError("the least significant byte first", "the most significant one, in both directions", reply)
 
 
 @check("grpc.raw-strings-come-back", answers=("GRPC-RAW-BYTES", "GRPC-RAW"), over=(GRPC,))
 @rows(
-    *[Row(name, (group,), role="identity_bytes") for name, group in {**TEXTS, **OCTETS}.items()],
-    *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **OCTETS}.items()],
+    *[Row(name, (group,), role="identity_bytes") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
+    *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
     Row("none", ((), (0,)), role="identity_bytes"),
     Row("one-of-1MiB", ((b"s" * KIB * KIB,),), role="identity_bytes", thorough=True),
     Row("65536-empty", ((b"",) * 65_536,), role="identity_bytes", thorough=True),
@@ -324,5 +324,5 @@ def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tens
     reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:
-            raise Unmet(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
+            raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
     expect_right(reply, model, tensors)

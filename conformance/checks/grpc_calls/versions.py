@@ -6,22 +6,22 @@ from dataclasses import replace
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_name_asked, expect_undescribed
 from conformance.checks.support.over_grpc import expect_right
-from conformance.checks.support.versions import default_version
+from conformance.checks.support.versions import find_default_version
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, blocked_where, holds
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
-from conformance.terms.fit import ANY
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.fit import ANY
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.finding import shown
-from conformance.wire.grpc_answer import response
-from conformance.wire.request import Form, Output
+from conformance.wire.finding import format_value
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.request import Form, RequestedOutput
 
 UNLISTED = "no-such-version"
-NUMBER = "4711"  # for servers whose versions are numbers
-ABOUT_MODELS = ("ModelReady", "ModelMetadata")
+UNLISTED_NUMBER = "4711"  # for servers whose versions are numbers
+MODEL_METHODS = ("ModelReady", "ModelMetadata")
 
 
 def _listed(target: GrpcTarget, model: Model) -> list[str]:
@@ -32,11 +32,11 @@ def _listed(target: GrpcTarget, model: Model) -> list[str]:
         Blocked: there are no metadata.
     """
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
-    message = response(reply.body, "ModelMetadata") if reply.succeeded else None
+    message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
     if message is None:
-        raise Blocked(f"no metadata of {model.name}: {reply.outcome()}")
+        raise BlockedError(f"no metadata of {model.name}: {reply.outcome()}")
     if not any(message.versions):
-        raise NotApplicable(f"the metadata of {model.name} list no versions")
+        raise NotApplicableError(f"the metadata of {model.name} list no versions")
     return [str(version) for version in message.versions if version]
 
 
@@ -51,27 +51,29 @@ def _listed(target: GrpcTarget, model: Model) -> list[str]:
 def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count: int | None = None) -> None:
     """A call that names a version which metadata list is answered by that version; one with other inputs may refuse it."""
     versions = _listed(target, model)
-    own = model.version or default_version(target, model, versions)
-    wanted = [Output(model.role.outputs[0].name, classification=count)] if count else None
+    own = model.version or find_default_version(target, model, versions)
+    wanted = [RequestedOutput(model.role.outputs[0].name, classification=count)] if count else None
     for version in dict.fromkeys([*filter(None, [own]), *versions[:3]]):
         named = replace(model, version=version)
         reply = target.infer(named.request(send=send, outputs=wanted))
         if version != own and reply.is_refusal:
             continue
-        with blocked_where(
+        with block_if(
             lambda: not _is_answered(target, model, send, wanted), "the call is wrong without a version, too"
         ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and version == own:  # another one may compute something else
                 expect_right(reply, model, model.sample())
         if message.model_version not in ("", version):
-            raise Unmet(f"model_version {shown(version)}, or none", f"{shown(message.model_version)}", reply)
+            raise UnmetError(
+                f"model_version {format_value(version)}, or none", f"{format_value(message.model_version)}", reply
+            )
 
 
-def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[Output] | None) -> bool:
+def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[RequestedOutput] | None) -> bool:
     """Say whether the call is answered where it names no version, and right where it asks for no classes."""
     reply = target.infer(model.request(send=send, outputs=wanted))
-    return reply.succeeded if wanted else holds(lambda: expect_right(reply, model, model.sample()))
+    return reply.succeeded if wanted else is_met(lambda: expect_right(reply, model, model.sample()))
 
 
 @check(
@@ -82,20 +84,20 @@ def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[Outp
     fit=ANY,
     over=(GRPC,),
 )
-@rows(*ABOUT_MODELS)
+@rows(*MODEL_METHODS)
 def listed_version_is_described(target: GrpcTarget, model: Model, method: str) -> None:
     """A version that metadata list is ready, and has metadata of its own."""
     version = _listed(target, model)[0]
     message = expect_answer(reply := target.call(method, name=model.name, version=version), method)
     if method == "ModelReady" and not message.ready and _is_ready(target, model):
-        raise Unmet("ready: true, as without a version", "ready: false", reply)
+        raise UnmetError("ready: true, as without a version", "ready: false", reply)
     if method == "ModelMetadata" and message.name:
         expect_name_asked(reply, "name", message.name, model)
 
 
 def _is_ready(target: GrpcTarget, model: Model) -> bool:
     reply = target.call("ModelReady", name=model.name)
-    message = response(reply.body, "ModelReady") if reply.succeeded else None
+    message = parse_message(reply.body, "ModelReady") if reply.succeeded else None
     return message is not None and bool(message.ready)
 
 
@@ -103,14 +105,14 @@ def _is_ready(target: GrpcTarget, model: Model) -> bool:
 @rows(
     *[
         Row(f"{method}-{kind}", (method, version), fit=ANY if (method, kind) == ("ModelInfer", "number") else None)
-        for method in ("ModelInfer", *ABOUT_MODELS)
-        for kind, version in (("text", UNLISTED), ("number", NUMBER))
+        for method in ("ModelInfer", *MODEL_METHODS)
+        for kind, version in (("text", UNLISTED), ("number", UNLISTED_NUMBER))
     ]
 )
 def unlisted_version_is_refused(target: GrpcTarget, model: Model, method: str, version: str) -> None:
     """A call that names a version which metadata do not list is refused, or says that it is not ready."""
     if version in _listed(target, model):
-        raise NotApplicable(f"{model.name} has a version {version}")
+        raise NotApplicableError(f"{model.name} has a version {version}")
     named = replace(model, version=version)
     if method == "ModelInfer":
         expect(target.infer(named.request(send="json"))).refused("a version that there is not")

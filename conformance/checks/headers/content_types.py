@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.checks.support.own_oracle import require_json
+from conformance.checks.support.deployed_models import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
-from conformance.expect.unmet import about, blocked_where, holds
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, RAW
-from conformance.terms.fit import ANY, JSON, Fit
+from conformance.expect.unmet import attribute_to, block_if, is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, RAW
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
@@ -26,7 +26,7 @@ TYPES: Mapping[str, str | None] = {
     "text": "text/plain; charset=utf-8",
     "none": None,
 }
-OF_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "json-as-none")
+FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "json-as-none")
 VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is no UTF-8
 
 
@@ -35,7 +35,7 @@ def _as_json(model: Model) -> Message:
     return model.request(model.fill(VALUES), send="json").message()
 
 
-FORMS: Mapping[str, tuple[Make, tuple[str, ...], Fit | None]] = {
+FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
     "json": (_as_json, (), JSON),
     "binary": (lambda model: model.request(model.fill(VALUES), outputs=model.listed()).message(), BINARY, ANY),
     "raw": (lambda model: model.raw(bytes(VALUES)), RAW, None),
@@ -45,7 +45,7 @@ FORMS: Mapping[str, tuple[Make, tuple[str, ...], Fit | None]] = {
 @check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CONTENT-TYPE-OTHER", role="identity_uint8")
 @rows(
     *[
-        Row(row, (make, content_type), needs=needs, fit=fit if row in OF_ANY_MODEL else None)
+        Row(row, (make, content_type), needs=needs, fit=fit if row in FOR_ANY_MODEL else None)
         for name, content_type in TYPES.items()
         for form, (make, needs, fit) in FORMS.items()
         for row in (f"{form}-as-{name}",)
@@ -53,7 +53,7 @@ FORMS: Mapping[str, tuple[Make, tuple[str, ...], Fit | None]] = {
     ]
 )
 def content_type_of_something_else_alters_nothing(
-    target: Target, model: Model, make: Make, content_type: str | None
+    target: Target, model: Model, make: MessageBuilder, content_type: str | None
 ) -> str:
     """A request under a content type of something else is refused, or answered as under its own."""
     message, expected = make(model), model.expected(model.fill(VALUES))
@@ -61,10 +61,10 @@ def content_type_of_something_else_alters_nothing(
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     also_wrong = "the request is answered wrongly under its own type, too"
-    with blocked_where(lambda: not _is_right(target, message, expected), also_wrong), about("OIP-CONTENT-TYPE-OTHER"):
+    with block_if(lambda: not _is_right(target, message, expected), also_wrong), attribute_to("OIP-CONTENT-TYPE-OTHER"):
         expect(reply).tensors(expected)
     return "answered"
 
 
 def _is_right(target: Target, message: Message, expected: tuple[Tensor, ...]) -> bool:
-    return holds(lambda: expect(target.send(message, fresh=True)).tensors(expected))
+    return is_met(lambda: expect(target.send(message, fresh=True)).tensors(expected))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.headers.asked_answers import find_media_type
-from conformance.checks.support.own_oracle import require_json
+from conformance.checks.headers.requested_answers import find_media_type
+from conformance.checks.support.deployed_models import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import RAW
-from conformance.terms.fit import ANY
-from conformance.terms.fit import JSON as JSON_ALONE
-from conformance.terms.text import safe
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import RAW
+from conformance.spec.fit import ANY
+from conformance.spec.fit import JSON as JSON_ALONE
+from conformance.spec.text import escape_text
 from conformance.transport.target import Target
-from conformance.wire.json_text import parse
+from conformance.wire.json_text import parse_json
 from conformance.wire.request import INFERENCE_HEADER, JSON, Message
 
 # A type that ends in this is JSON of a narrower kind (RFC 6839, 3.1).
@@ -64,21 +64,23 @@ ERRORS = (
 
 @check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 @rows(*ERRORS)
-def error_has_no_inference_header(target: Target, model: Model, make: Make) -> None:
+def error_has_no_inference_header(target: Target, model: Model, make: MessageBuilder) -> None:
     """An error has no inference header, or one that equals the length of its body."""
     reply = target.send(make(model), fresh=True)
     header = reply.header(INFERENCE_HEADER)
     if is_refused(target, model, reply) and header not in (None, str(len(reply.body))):
-        raise expect(reply).unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", safe(str(header), 60))
+        raise expect(reply).unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", escape_text(str(header), 60))
 
 
 @check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*ERRORS)
-def error_is_application_json(target: Target, model: Model, make: Make) -> None:
+def error_is_application_json(target: Target, model: Model, make: MessageBuilder) -> None:
     """An error has Content-Type application/json, or a narrower one."""
     reply = target.send(make(model), fresh=True)
     found = find_media_type(reply)
-    if not isinstance(parse(reply.body).value, dict):  # what is no error object is called by its own type
+    if not isinstance(parse_json(reply.body).value, dict):  # what is no error object is called by its own type
         return
     if is_refused(target, model, reply) and found != JSON and not found.endswith(SUFFIX):
-        raise expect(reply).unmet(f"Content-Type: {JSON}", safe(f"Content-Type: {found}" if found else "none", 60))
+        raise expect(reply).unmet(
+            f"Content-Type: {JSON}", escape_text(f"Content-Type: {found}" if found else "none", 60)
+        )

@@ -8,13 +8,13 @@ from typing import Any
 
 from conformance.checks.headers.wrong_header_requests import VALUES
 from conformance.checks.support.refusals import Refusal
+from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
-from conformance.expect.unmet import holds
-from conformance.roles.model import Make, Model
-from conformance.survey.control import as_tensor
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY, Fit
+from conformance.expect.unmet import is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, Message
@@ -43,7 +43,7 @@ def _saying(message: Message, *values: int) -> Message:
     return replace(plain, headers=(*plain.headers, *[(INFERENCE_HEADER, str(value)) for value in values]))
 
 
-def _twice(values: Values) -> Make:
+def _twice(values: Values) -> MessageBuilder:
     return lambda model: _saying(_good(model), *values(_good(model)))
 
 
@@ -84,7 +84,7 @@ def _is_like(reply: Reply, other: Reply, steady: Sequence[str]) -> bool:
     """Say whether an answer has the outputs of another one, with the same elements where these are always the same."""
     tensors = [tensor for output in other.answer.outputs if (tensor := as_tensor(output)) and output.name in steady]
     near = [replace(tensor, is_near=True) for tensor in tensors]
-    return _outline(reply) == _outline(other) and holds(lambda: expect(reply).tensors(near))
+    return _outline(reply) == _outline(other) and is_met(lambda: expect(reply).tensors(near))
 
 
 def _outline(reply: Reply) -> Any:

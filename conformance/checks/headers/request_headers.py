@@ -11,21 +11,21 @@ from itertools import count
 from typing import Any
 
 from conformance.checks.headers.wrong_header_requests import VALUES
-from conformance.checks.support.json_writing import with_json
-from conformance.checks.support.own_oracle import misreads_binary, refuses_binary, require_json
+from conformance.checks.support.deployed_models import misreads_binary, refuses_binary, require_json
+from conformance.checks.support.json_writing import replace_json
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import about, blocked_where, holds
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, RAW
-from conformance.terms.fit import ANY
-from conformance.terms.fit import JSON as JSON_ALONE
-from conformance.transport.client_names import OWN, USUAL, ClientName
+from conformance.expect.unmet import attribute_to, block_if, is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, RAW
+from conformance.spec.fit import ANY
+from conformance.spec.fit import JSON as JSON_ALONE
+from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, ClientName
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
-FAR = "é猫"  # two characters, five bytes
+MULTIBYTE_TEXT = "é猫"  # two characters, five bytes
 # Characters of two, three and four bytes: what counts characters, units of 16 bits or escapes goes wrong by one of them.
 LETTERS: Mapping[str, str] = {"two-bytes": "éß", "three-bytes": "猫犬", "four-bytes": "😀🐈", "every-size": "aé猫😀z"}
 
@@ -46,22 +46,22 @@ def _with_id(letters: str) -> Spell:
 
 SPELLINGS: Mapping[str, Spell] = {
     "compact": lambda document: _text(document, separators=(",", ":")),
-    "characters-beyond-ascii": lambda document: _text({"id": FAR, **document}),
+    "characters-beyond-ascii": lambda document: _text({"id": MULTIBYTE_TEXT, **document}),
     **{f"id-of-{size}": _with_id(letters) for size, letters in LETTERS.items()},
-    "escaped-characters": lambda document: json.dumps({"id": FAR, **document}).encode(),
+    "escaped-characters": lambda document: json.dumps({"id": MULTIBYTE_TEXT, **document}).encode(),
     "indented": lambda document: _text(document, indent=2),
     "line-end-after-it": lambda document: _text(document) + b"\n",
     "blanks-around-it": lambda document: b"\r\n\t " + _text(document) + b" \t\r\n",
     "64-KiB-of-blanks": lambda document: _text(document)[:-1] + b" " * 65536 + b"}",
 }
 _PLAINLY_WRONG = "behind JSON as usual they are wrong, too"
-OF_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "64-KiB-of-blanks")
+FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "64-KiB-of-blanks")
 
 
 @check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-HEADER-I", role="identity_uint8")
 @rows(
     *[
-        Row(name, (spell,), thorough="KiB" in name, fit=ANY if name in OF_ANY_MODEL else None)
+        Row(name, (spell,), thorough="KiB" in name, fit=ANY if name in FOR_ANY_MODEL else None)
         for name, spell in SPELLINGS.items()
     ]
 )
@@ -69,16 +69,18 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
     """The binary data of a request begin where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
-    message = with_json(request.message(), spell(request.written()))
-    with blocked_where(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
+    message = replace_json(request.message(), spell(request.written()))
+    with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
         expect(target.infer(message)).tensors(model.expected(tensors))
 
 
 @check("headers.request-header-counts-json-data-in-bytes", answers="BIN-HEADER-I", role="multi")
-@rows(("", [FAR, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()])
+@rows(
+    ("", [MULTIBYTE_TEXT, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()]
+)
 def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strings: Sequence[str]) -> None:
     """Binary data behind JSON strings beyond ASCII begin where the inference header says, counted in bytes."""
-    with blocked_where(lambda: not holds(lambda: _expect_behind(target, multi, ["a", "b"])), _BEHIND_ASCII):
+    with block_if(lambda: not is_met(lambda: _expect_behind(target, multi, ["a", "b"])), _BEHIND_ASCII):
         _expect_behind(target, multi, strings)
 
 
@@ -88,13 +90,13 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """An inference header with zeros in front is a decimal number, or is refused."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
-    message = with_json(request.message(), _of_two_lengths(_text(request.written())))
+    message = replace_json(request.message(), _of_two_lengths(_text(request.written())))
     padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
     reply = target.send(padded, fresh=True)
     if not reply.succeeded:
         expect(reply).refused()
         return "refused"
-    with blocked_where(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
+    with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
         expect(reply).tensors(model.expected(tensors))
     return "taken for the decimal number"
 
@@ -129,12 +131,12 @@ CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "
     ],
     *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
 )
-def inference_header_in_any_case(target: Target, model: Model, name: str, make: Make) -> None:
+def inference_header_in_any_case(target: Target, model: Model, name: str, make: MessageBuilder) -> None:
     """The inference header of a request is recognised in any mix of upper and lower case."""
     message = make(model)
     respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
     reply = target.infer(respelled)
-    with blocked_where(
+    with block_if(
         lambda: not target.infer(message).succeeded, "the request is not answered in the usual spelling, either"
     ):
         expect(reply).answered()
@@ -183,7 +185,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
     def is_refused_as_json() -> bool:
         return model.is_own_oracle and not target.infer(message.with_header("Content-Type", JSON)).succeeded
 
-    with blocked_where(is_refused_as_json, "as application/json it is not answered either"):
+    with block_if(is_refused_as_json, "as application/json it is not answered either"):
         expect(target.infer(message)).answered()
 
 
@@ -197,7 +199,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
     """A binary request with Content-Type application/json, or without any, is accepted."""
     message = model.request(outputs=model.listed()).message()
-    with blocked_where(lambda: refuses_binary(target, model), "under its own type it is not answered either"):
+    with block_if(lambda: refuses_binary(target, model), "under its own type it is not answered either"):
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
 
 
@@ -206,10 +208,10 @@ def binary_request_of_another_type_is_accepted(target: Target, model: Model, con
 
 @check("headers.every-client-is-answered-right", answers="OIP-CLIENT-NAME", role="identity_int32")
 @rows(
-    *[Row(name, (client, "json"), fit=JSON_ALONE if name == "curl" else None) for name, client in USUAL.items()],
+    *[Row(name, (client, "json"), fit=JSON_ALONE if name == "curl" else None) for name, client in COMMON_NAMES.items()],
     *[
         Row(f"{name}-binary", (client, "binary"), needs=BINARY, fit=ANY if name == "tritonclient" else None)
-        for name, client in USUAL.items()
+        for name, client in COMMON_NAMES.items()
     ],
 )
 def every_client_is_answered_right(target: Target, model: Model, client: ClientName, form: Form) -> None:
@@ -223,5 +225,5 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
         expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
 
     is_wrong = "under the suite's own name it is wrong, too"
-    with blocked_where(lambda: not holds(lambda: expect_answer_as(OWN)), is_wrong), about("OIP-CLIENT-NAME"):
+    with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
         expect_answer_as(client)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from conformance.checks.support.own_oracle import require_json, spare_tables
+from conformance.checks.support.deployed_models import require_json, spare_tables
 from conformance.checks.support.refusals import Refusal
-from conformance.expect.unmet import NotApplicable
-from conformance.roles.model import Make, Model
-from conformance.terms.fit import ANY, Fit
-from conformance.terms.fit import JSON as JSON_ALONE
+from conformance.expect.unmet import NotApplicableError
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.fit import ANY, Fit
+from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Message
 from conformance.wire.tensor import Tensor
 
@@ -38,7 +38,7 @@ def _good(model: Model) -> Message:
     return model.request(model.fill(VALUES), outputs=model.listed()).message()
 
 
-def _says(value: Callable[[Message], int | str]) -> Make:
+def _says(value: Callable[[Message], int | str]) -> MessageBuilder:
     """Return what makes the good request with another value in its header."""
 
     def make(model: Model) -> Message:
@@ -48,11 +48,11 @@ def _says(value: Callable[[Message], int | str]) -> Make:
     return make
 
 
-def _text(value: str) -> Make:
+def _text(value: str) -> MessageBuilder:
     return _says(lambda _: value)
 
 
-def _like_zero(value: Callable[[Message], str]) -> Make:
+def _like_zero(value: Callable[[Message], str]) -> MessageBuilder:
     """Return what makes the good request under a header that reads as 0 to some servers, for which it is a raw one."""
 
     def make(model: Model) -> Message:
@@ -67,7 +67,7 @@ def _as_octal(model: Model) -> Message:
     message = _good(model)
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):
-        raise NotApplicable(f"{header} is within the request's {len(message.body)} bytes")
+        raise NotApplicableError(f"{header} is within the request's {len(message.body)} bytes")
     return message.with_header(INFERENCE_HEADER, header)
 
 
@@ -75,12 +75,12 @@ def _headless(message: Message) -> Message:
     return message.with_header(INFERENCE_HEADER, None)
 
 
-def _raw(header: str | None) -> Make:
+def _raw(header: str | None) -> MessageBuilder:
     """Return what makes a good raw request, but with another header than 0."""
     return lambda model: model.raw(bytes(model.sample()[0].to_bytes())).with_header(INFERENCE_HEADER, header)
 
 
-def _json_alone(by: int) -> Make:
+def _json_alone(by: int) -> MessageBuilder:
     """Return what makes a good request of JSON alone with a header that is so many bytes off the length of its body.
 
     It is of the type of binary requests: a server may tell JSON by its type, and not look at the header then.
@@ -100,7 +100,7 @@ def _inside_a_character(model: Model) -> Message:
 
 
 def _refusal(
-    requirement: str, fault: str, message: Make, role: str = "identity_uint8", tensors: Carried | None = None
+    requirement: str, fault: str, message: MessageBuilder, role: str = "identity_uint8", tensors: Carried | None = None
 ) -> Refusal:
     return Refusal(fault, requirement, role, message, tensors=tensors, fit=FITS.get(fault))
 
@@ -117,7 +117,7 @@ def _sample(model: Model) -> Sequence[Tensor]:
     return model.sample()
 
 
-MISSING: tuple[tuple[str, Make, str, Carried], ...] = (
+MISSING_HEADER: tuple[tuple[str, MessageBuilder, str, Carried], ...] = (
     ("no-header", lambda model: _headless(_good(model)), "identity_uint8", _values),
     (
         "no-header-as-json",
@@ -139,7 +139,7 @@ MISSING: tuple[tuple[str, Make, str, Carried], ...] = (
     ),
     ("raw-body-without-header", _raw(None), "raw_fixed", _sample),
 )
-BEYOND: tuple[tuple[str, Make], ...] = (
+BEYOND_BODY: tuple[tuple[str, MessageBuilder], ...] = (
     ("one-beyond-the-body", _says(lambda message: len(message.body) + 1)),
     ("twice-the-body", _says(lambda message: 2 * len(message.body))),
     ("2-to-the-31", _text(str(2**31))),
@@ -148,14 +148,14 @@ BEYOND: tuple[tuple[str, Make], ...] = (
     ("right-in-64-bits", _says(lambda message: message.json_length + 2**64)),
     ("right-as-an-octal-number", _as_octal),
 )
-NO_NUMBER: tuple[tuple[str, Make, str, Carried], ...] = (
+NOT_NUMBERS: tuple[tuple[str, MessageBuilder, str, Carried], ...] = (
     ("letters", _like_zero(lambda _: "abc"), "identity_uint8", _values),
     ("empty-header", _like_zero(lambda _: ""), "identity_uint8", _values),
     ("not-a-number", _text("NaN"), "identity_uint8", _values),
     ("raw-body-under-letters", _raw("abc"), "raw_fixed", _sample),
     ("raw-body-under-empty-header", _raw(""), "raw_fixed", _sample),
 )
-CUT: tuple[tuple[str, Make], ...] = (
+CUTTING_JSON: tuple[tuple[str, MessageBuilder], ...] = (
     ("one-byte-short", _says(lambda message: message.json_length - 1)),
     ("half-of-the-json", _says(lambda message: message.json_length // 2)),
     ("one-byte-of-json", _text("1")),
@@ -163,14 +163,14 @@ CUT: tuple[tuple[str, Make], ...] = (
     ("one-byte-of-binary-data", _says(lambda message: message.json_length + 1)),
     ("the-whole-body", _says(lambda message: len(message.body))),
 )
-ON_JSON = (
+WITHOUT_BINARY = (
     ("json-alone-one-beyond-the-body", _json_alone(1)),
     ("json-alone-far-beyond-the-body", _json_alone(1000)),
     ("json-alone-right-in-32-bits", _json_alone(2**32)),
     ("json-alone-right-in-64-bits", _json_alone(2**64)),
     ("json-alone-one-byte-short", _json_alone(-1)),
 )
-ODD = (
+ODD_SPELLINGS = (
     ("minus-one", _text("-1")),
     ("minus-the-length", _like_zero(lambda message: str(-message.json_length))),
     ("negative-and-right-in-32-bits", _says(lambda message: message.json_length - 2**32)),
@@ -181,14 +181,16 @@ ODD = (
     ("underscore", _says(lambda message: f"{message.json_length // 10}_{message.json_length % 10}")),
 )
 
-PLAIN = (
-    *[_refusal("BIN-HEADER-TOO-LONG", *entry) for entry in BEYOND],
-    *[_refusal("BIN-HEADER-WRONG", *entry) for entry in CUT],
+LENGTH_REFUSALS = (
+    *[_refusal("BIN-HEADER-TOO-LONG", *entry) for entry in BEYOND_BODY],
+    *[_refusal("BIN-HEADER-WRONG", *entry) for entry in CUTTING_JSON],
 )
-WITHOUT = tuple(_refusal("BIN-HEADER-MISSING", *entry) for entry in MISSING)
-LAX = (
-    *[_refusal("BIN-HEADER-SPELLING", *entry) for entry in NO_NUMBER],
-    *[_refusal("BIN-HEADER-SPELLING", *entry, tensors=_values) for entry in ODD],
+MISSING_REFUSALS = tuple(_refusal("BIN-HEADER-MISSING", *entry) for entry in MISSING_HEADER)
+SPELLING_REFUSALS = (
+    *[_refusal("BIN-HEADER-SPELLING", *entry) for entry in NOT_NUMBERS],
+    *[_refusal("BIN-HEADER-SPELLING", *entry, tensors=_values) for entry in ODD_SPELLINGS],
 )
-NEEDLESS = tuple(_refusal("BIN-HEADER-WRONG-ON-JSON", *entry, "identity_int32", _sample) for entry in ON_JSON)
-REFUSALS: tuple[Refusal, ...] = (*PLAIN, *WITHOUT, *LAX, *NEEDLESS)
+JSON_ALONE_REFUSALS = tuple(
+    _refusal("BIN-HEADER-WRONG-ON-JSON", *entry, "identity_int32", _sample) for entry in WITHOUT_BINARY
+)
+REFUSALS: tuple[Refusal, ...] = (*LENGTH_REFUSALS, *MISSING_REFUSALS, *SPELLING_REFUSALS, *JSON_ALONE_REFUSALS)

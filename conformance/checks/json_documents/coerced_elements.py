@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.datatypes import identity
-from conformance.checks.support.telling import draw_telling
+from conformance.checks.support.datatypes import get_identity_role
+from conformance.checks.support.telling_inputs import draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
-from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.expect.unmet import UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import SCORES, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import SCORE_DATATYPES, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
@@ -66,10 +66,10 @@ def _alike(tensor: Tensor) -> Tensor:
 @check("json.element-of-another-type-is-coerced-or-refused", answers="OIP-COERCE")
 @rows(
     *[
-        Row(f"{kind}-among-{datatype}", (_among(own, other, values),), role=identity(datatype))
+        Row(f"{kind}-among-{datatype}", (_among(own, other, values),), role=get_identity_role(datatype))
         for kind, datatype, own, other, values in ELEMENTS
     ],
-    Row("numbers-in-strings", (_in_strings,), fit=Fit(inputs=SCORES, is_json=True)),
+    Row("numbers-in-strings", (_in_strings,), fit=Fit(inputs=SCORE_DATATYPES, is_json=True)),
 )
 def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: Coerce) -> str:
     """An element of JSON data of another type than its datatype's is coerced to that, or the request is refused."""
@@ -82,18 +82,18 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
 
     def is_wrong_without() -> bool:
         right = model.expected(tensors)
-        return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors(right))
+        return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(right))
 
-    with blocked_where(is_wrong_without, "elements of its own type are wrong, too"):
+    with block_if(is_wrong_without, "elements of its own type are wrong, too"):
         wrong = [unmet for expected in coerced if (unmet := _unmet(reply, expected))]
         if len(wrong) == len(coerced):
             raise wrong[0]
     return "coerced"
 
 
-def _unmet(reply: Reply, expected: Sequence[Tensor]) -> Unmet | None:
+def _unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
     try:
         expect(reply, "OIP-COERCE").tensors(expected)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         return unmet
     return None

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.again import blame_what_was_before
-from conformance.checks.support.binary_sides import carries, counted
-from conformance.checks.support.telling import draw_telling
+from conformance.checks.support.binary_sides import carries, make_distinct_tensor
+from conformance.checks.support.repeated_requests import attribute_to_isolation
+from conformance.checks.support.telling_inputs import draw_telling
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet, blocked_where
+from conformance.expect.unmet import UnmetError, block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import JSON, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Form
@@ -50,18 +50,18 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
     def right(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
-    with blocked_where(lambda: want == "binary" and not carries(target, model, tensors, "written"), _UNCARRIED):
+    with block_if(lambda: want == "binary" and not carries(target, model, tensors, "written"), _UNCARRIED):
         try:
             right(reply)
-        except Unmet as unmet:
-            blame_what_was_before(target, unmet, right)
+        except UnmetError as unmet:
+            attribute_to_isolation(target, unmet, right)
             raise
 
 
 def _tensors(model: Model) -> Sequence[Tensor]:
     """Return inputs whose answer shows the order in which their elements were read."""
     if not model.is_own_oracle:
-        return [counted(model, model.sample()[0].shape)]
+        return [make_distinct_tensor(model, model.sample()[0].shape)]
     return draw_telling(model, lambda tensors: [_by_columns(tensor) for tensor in tensors])
 
 
@@ -73,16 +73,16 @@ def _by_columns(tensor: Tensor) -> Tensor:
 @rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED], Row("own", ("json",), fit=JSON))
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """JSON data in answers are flat, or nested as the shape says, in row-major order."""
-    tensors = model.sample() if model.is_own_oracle else [counted(model, model.sample()[0].shape)]
+    tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]
     reply = target.infer(model.request(tensors, send=send))
-    with blocked_where(lambda: send == "binary" and not carries(target, model, tensors, "read"), _UNCARRIED):
+    with block_if(lambda: send == "binary" and not carries(target, model, tensors, "read"), _UNCARRIED):
         expect(reply).tensors(model.find_outputs(tensors))
     for output in reply.answer.outputs:
         data = (reply.answer.document or {})["outputs"][output.index].get("data")
         flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)
         if not (output.binary or flat or _is_nested(data, output.shape or ())):
             nested = f"data of {output.name}, flat or nested as its shape {list(output.shape or ())}"
-            raise Unmet(nested, f"other arrays inside each other: {_nesting(data)}", reply)
+            raise UnmetError(nested, f"other arrays inside each other: {_nesting(data)}", reply)
 
 
 def _nesting(data: Any) -> str:

@@ -12,18 +12,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from conformance.checks.json_documents.respelled import ESCAPED, WHOLE, WITH_EXPONENTS, Respelled
-from conformance.checks.support.again import blame_what_was_before
-from conformance.checks.support.datatypes import identity
-from conformance.checks.support.json_writing import with_json
-from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.checks.json_documents.element_rewriting import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
+from conformance.checks.support.datatypes import get_identity_role
+from conformance.checks.support.json_writing import replace_json
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
-from conformance.expect.unmet import NotApplicable, Unmet
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import Fit
-from conformance.terms.text import safe
+from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import Fit
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import INTEGERS, lookup
@@ -33,12 +33,12 @@ from conformance.wire.tensor import Tensor
 Texts = Mapping[str, Any]  # the text of an element -> its value
 
 # Beyond this, JSON in the hands of many is a double (RFC 8259, 6).
-EXACT = 2**53 - 1
+MAX_EXACT_INTEGER = 2**53 - 1
 
 
 def _limits(datatype: str) -> Texts:
     found = np.iinfo(lookup(datatype).dtype)
-    low, high = max(int(found.min), -EXACT), min(int(found.max), EXACT)
+    low, high = max(int(found.min), -MAX_EXACT_INTEGER), min(int(found.max), MAX_EXACT_INTEGER)
     return {str(value): value for value in (low, low + 1, 0, 1, high // 2, high - 1, high)}
 
 
@@ -70,7 +70,7 @@ STRINGS: Mapping[str, Mapping[str, str]] = {
     "empty-and-blank": {'""': "", '" "': " ", '"  a "': "  a ", r'"\u0020"': " ", r'"\t"': "\t"},
 }
 # What a parser may limit: digits beyond those of a double (RFC 8259, 6).
-LIMITABLE = ("many-digits",)
+LIMITABLE_GROUPS = ("many-digits",)
 # How many elements there are, and which of them are the only ones that are true; None: all.
 TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
     "all-of-8": (8, None),
@@ -87,12 +87,12 @@ def _bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
     return [("true", True) if place in places else ("false", False) for place in range(count)]
 
 
-def spelled(model: Model, elements: Sequence[str]) -> Message:
+def make_spelled_request(model: Model, elements: Sequence[str]) -> Message:
     """Return a JSON request whose data are elements spelled so."""
     filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
     request = model.request([model.tensor([filler] * len(elements))], send="json")
     message = request.edited(lambda document: document["inputs"][0].update(data="@"))
-    return with_json(message, message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
+    return replace_json(message, message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
 
 
 class Spelling(Protocol):
@@ -103,25 +103,29 @@ class Spelling(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class SpelledElements:
     """The elements of the input of a role, each with its text."""
 
     elements: Sequence[tuple[str, Any]]
 
     def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request, and the inputs that it spells."""
-        message = spelled(model, [text for text, _ in self.elements])
+        message = make_spelled_request(model, [text for text, _ in self.elements])
         return message, [model.tensor([value for _, value in self.elements])]
 
 
 def _rows_of(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
     return [
-        Row(f"{datatype}-{name}", (Spelled(list(group.items())), name in LIMITABLE), role=identity(datatype))
+        Row(
+            f"{datatype}-{name}",
+            (SpelledElements(list(group.items())), name in LIMITABLE_GROUPS),
+            role=get_identity_role(datatype),
+        )
         for name, group in groups.items()
     ]
 
 
-def _own(name: str, spelling: Respelled) -> Row:
+def _own(name: str, spelling: ElementRewriting) -> Row:
     return Row(name, (spelling, False), fit=Fit(some_input=spelling.datatypes, is_json=True))
 
 
@@ -130,9 +134,12 @@ VALUES: tuple[Row, ...] = (
     *_rows_of("FP32", FLOATS),
     *[row for datatype in INTEGERS for row in _rows_of(datatype, {"limits": _limits(datatype)})],
     *_rows_of("BYTES", STRINGS),
-    *[Row(f"BOOL-{name}", (Spelled(_bools(*truth)), False), role="identity_bool") for name, truth in TRUTHS.items()],
+    *[
+        Row(f"BOOL-{name}", (SpelledElements(_bools(*truth)), False), role="identity_bool")
+        for name, truth in TRUTHS.items()
+    ],
     _own("with-exponents", WITH_EXPONENTS),
-    _own("whole-numbers", WHOLE),
+    _own("whole-numbers", AS_INTEGERS),
     _own("escaped", ESCAPED),
 )
 
@@ -148,15 +155,15 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     message, tensors = spelling.sent(model)
     reply = target.infer(message)
     if may_be_limited and is_refused(target, model, reply):
-        raise NotApplicable(f"the target has a limit for such texts: {safe(reply.outcome())}")
+        raise NotApplicableError(f"the target has a limit for such texts: {escape_text(reply.outcome())}")
 
     def right(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     try:
         right(reply)
-    except Unmet as unmet:
-        blame_what_was_before(target, unmet, right)
+    except UnmetError as unmet:
+        attribute_to_isolation(target, unmet, right)
         raise
 
 
@@ -164,7 +171,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
 @rows(*[Row(name, (list(group.items()),)) for name, group in STRINGS.items()])
 def strings_have_the_length_that_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, str]]) -> None:
     """A string in JSON data has the bytes of its text in UTF-8, every character counted."""
-    reply = target.infer(spelled(model, [text for text, _ in elements]))
+    reply = target.infer(make_spelled_request(model, [text for text, _ in elements]))
     _expect_values(reply, model, [value for _, value in elements])
 
 
@@ -184,14 +191,14 @@ INTEGER_SPELLINGS: Mapping[str, Texts] = {
 @check("json.integers-written-otherwise", answers=("OIP-INT-SPELLING", "OIP-VALUE"))
 @rows(
     *[
-        Row(f"{datatype}-{name}", (list(group.items()),), role=identity(datatype))
+        Row(f"{datatype}-{name}", (list(group.items()),), role=get_identity_role(datatype))
         for datatype in ("INT32", "INT64")
         for name, group in INTEGER_SPELLINGS.items()
     ]
 )
 def integers_written_otherwise(target: Target, model: Model, elements: Sequence[tuple[str, int]]) -> str:
     """An integer written with a point or an exponent is refused, or taken for its value."""
-    reply = target.send(spelled(model, [text for text, _ in elements]), fresh=True)
+    reply = target.send(make_spelled_request(model, [text for text, _ in elements]), fresh=True)
     if not reply.succeeded:
         expect(reply, "OIP-VALUE").refused()
         return "refused"
@@ -200,7 +207,7 @@ def integers_written_otherwise(target: Target, model: Model, elements: Sequence[
 
 
 # Data of integers, one of which its datatype cannot hold: just beyond, far beyond, in one place or another.
-BEYOND: tuple[tuple[str, tuple[str, ...]], ...] = (
+OUT_OF_RANGE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("UINT8", ("300",)),
     ("UINT8", ("1", "2", "256")),
     ("UINT8", ("-1", "2")),
@@ -217,8 +224,8 @@ BEYOND: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def _spelling(elements: Sequence[str]) -> Make:
-    return lambda model: spelled(model, elements)
+def _spelling(elements: Sequence[str]) -> MessageBuilder:
+    return lambda model: make_spelled_request(model, elements)
 
 
 def _named(datatype: str, elements: Sequence[str]) -> str:
@@ -226,13 +233,13 @@ def _named(datatype: str, elements: Sequence[str]) -> str:
 
 
 REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(_named(datatype, elements), "OIP-RANGE", identity(datatype), _spelling(elements))
-    for datatype, elements in BEYOND
+    Refusal(_named(datatype, elements), "OIP-RANGE", get_identity_role(datatype), _spelling(elements))
+    for datatype, elements in OUT_OF_RANGE
 )
 
 
 @check("json.integer-beyond-its-datatype-is-refused", answers="OIP-RANGE")
-@rows(*refusal_rows(REFUSALS))
+@rows(*make_refusal_rows(REFUSALS))
 def integer_beyond_its_datatype_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An integer in JSON data that its datatype cannot hold is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

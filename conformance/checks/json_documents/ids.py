@@ -6,14 +6,14 @@ import json
 
 from conformance.checks.json_documents.answer_members import expect_json
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import ANY, JSON
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import ANY, JSON
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
+from conformance.wire.finding import format_value
 from conformance.wire.request import Form
 
 # --- the id ------------------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def id_comes_back(target: Target, model: Model, identity: str, send: Form, want:
     """The id of a request comes back unchanged."""
     reply = target.infer(model.request(send=send, want=want, request_id=identity))
     if not reply.succeeded and target.infer(model.request(send="json", request_id=identity)).succeeded:
-        raise Blocked("only with binary data is a request with this id not answered")
+        raise BlockedError("only with binary data is a request with this id not answered")
     _expect_id(reply, identity)
 
 
@@ -80,4 +80,6 @@ def _expect_id(reply: Reply, identity: str) -> None:
     found = (reply.answer.document or {}).get("id")
     if found != identity:
         expect_json(reply)
-        raise Unmet(f"id {shown(identity)}", "no id" if found is None else f"id {shown(found)}", reply)
+        raise UnmetError(
+            f"id {format_value(identity)}", "no id" if found is None else f"id {format_value(found)}", reply
+        )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from conformance.checks.support.answers import asking, expect_only
+from conformance.checks.support.answers import expect_only, make_requester
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import ANY, JSON, Fit
+from conformance.expect.unmet import UnmetError
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
+from conformance.wire.finding import format_value
 
 Choose = Callable[[Model], Sequence[str]]  # the outputs that a request lists
 
@@ -65,13 +65,13 @@ def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, opti
 
 @check("json.all-outputs-come-unasked", answers="OIP-OUTPUTS-ALL")
 @rows(
-    *[Row(role, (asking(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
-    Row("multi-binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
+    *[Row(role, (make_requester(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
+    Row("multi-binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY),
     Row("raw_two_outputs-binary-in", (lambda m: m.request(),), role="raw_two_outputs", needs=BINARY),
-    Row("own", (asking(),), fit=JSON),
+    Row("own", (make_requester(),), fit=JSON),
     Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
 )
-def all_outputs_come_unasked(target: Target, model: Model, make: Make) -> None:
+def all_outputs_come_unasked(target: Target, model: Model, make: MessageBuilder) -> None:
     """An answer has all outputs of the model when the request lists none."""
     _expect_outputs(target.infer(make(model)), model.declared_outputs)
 
@@ -81,5 +81,7 @@ def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:
     expect(reply).answered()
     found = list(reply.answer.names())
     if missing := [name for name in names if name not in found]:
-        requirement = attribution.of_output(reply, missing[0])
-        raise Unmet(f"outputs {shown(list(names))}", f"outputs {shown(found)}", reply, requirement=requirement)
+        requirement = attribution.attribute_unreadable_output(reply, missing[0])
+        raise UnmetError(
+            f"outputs {format_value(list(names))}", f"outputs {format_value(found)}", reply, requirement=requirement
+        )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
-from conformance.terms.check import check
+from conformance.spec.check import check
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
+from conformance.wire.finding import format_value
 
 
 @check("json.version-named-and-versions-listed", answers="OIP-MODEL-VERSION-LISTED", role="identity_int32")
@@ -16,5 +16,5 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
         "model_version"
     )
     listed = (target.get(model.path).answer.document or {}).get("versions")
-    named = "no model_version" if found is None else f"model_version {shown(found)}"
-    return f"{named}, {'no versions' if listed is None else f'versions {shown(listed)}'} in the metadata"
+    named = "no model_version" if found is None else f"model_version {format_value(found)}"
+    return f"{named}, {'no versions' if listed is None else f'versions {format_value(listed)}'} in the metadata"

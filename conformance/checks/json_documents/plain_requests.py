@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.again import blame_what_was_before
-from conformance.checks.support.metadata import NOT_THERE, expect_health
+from conformance.checks.support.metadata import ABSENT_STATUSES, expect_health
+from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
 from conformance.roles.roles import load
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import ANY
-from conformance.terms.text import safe
-from conformance.transport.broken import UNAVAILABLE
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import ANY
+from conformance.spec.text import escape_text
+from conformance.transport.broken_request import UNAVAILABLE
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.json_text import parse
+from conformance.wire.json_text import parse_json
 
 # --- a plain request ---------------------------------------------------------------------------------------------------
 
@@ -31,14 +31,14 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     reply = target.infer(request)
     if reply.status == UNAVAILABLE:  # a model to load
         reply = target.infer(request)
-    if reply.status not in NOT_THERE:
+    if reply.status not in ABSENT_STATUSES:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
-        raise Unmet("status 200 for an inference", f"status {reply.status}", reply)
+        raise UnmetError("status 200 for an inference", f"status {reply.status}", reply)
     try:
         _expect_outputs(reply, model)
-    except Unmet as unmet:
-        blame_what_was_before(target, unmet, lambda again: _expect_outputs(again, model))
+    except UnmetError as unmet:
+        attribute_to_isolation(target, unmet, lambda again: _expect_outputs(again, model))
         raise
 
 
@@ -56,7 +56,7 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
     """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""
     reply = target.get(model.path if of == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
-        raise Unmet(f"status 200 for {of} metadata", f"status {reply.status}", reply)
+        raise UnmetError(f"status 200 for {of} metadata", f"status {reply.status}", reply)
 
 
 # --- health ------------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
 def health_is_told(target: Target, model: Model, of: str) -> str:
     """A server that answers inference requests says that it is live, of their model that it is ready, and something of itself."""
     if not (plain := target.send(target.good_requests(model)[0].message(), fresh=True)).succeeded:
-        raise Blocked(f"{model.name} answers no plain request: {safe(plain.outcome())}")
+        raise BlockedError(f"{model.name} answers no plain request: {escape_text(plain.outcome())}")
     return expect_health(target, model, of).outcome()
 
 
@@ -76,6 +76,6 @@ def unknown_model_is_not_ready(target: Target, model: Model) -> None:
     """A model that there is not is refused, or said not to be ready, also right after one that is."""
     target.get(f"{model.path}/ready")
     reply = target.get("/v2/models/there-is-no-such-model/ready")
-    document, _ = parse(reply.body)
+    document, _ = parse_json(reply.body)
     if not (reply.succeeded and isinstance(document, dict) and document.get("ready") is False):
         expect(reply).refused("a model that there is not")

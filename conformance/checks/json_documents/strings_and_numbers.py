@@ -7,14 +7,14 @@ from typing import Any
 from conformance.checks.json_documents.answer_members import expect_json
 from conformance.checks.support.binary_sides import is_right
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import Fit
-from conformance.terms.text import safe
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import Fit
+from conformance.spec.text import escape_text
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
+from conformance.wire.finding import format_value
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -63,19 +63,21 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     """NaN and infinities in a JSON answer are refused, or written as something that JSON has."""
     reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))
     if not reply.succeeded:
-        return f"refused: {safe(reply.outcome(), 120)}"
+        return f"refused: {escape_text(reply.outcome(), 120)}"
     expect_json(reply)
-    if reply.answer.of_kind("json-non-finite"):
-        raise Unmet("a refusal, or valid JSON, such as null or strings", "bare words: NaN, Infinity", reply)
+    if reply.answer.find_by_kind("json-non-finite"):
+        raise UnmetError("a refusal, or valid JSON, such as null or strings", "bare words: NaN, Infinity", reply)
     output = expect(reply, "BIN-SAME-AS-JSON-O").output(model.role.outputs[0].name)
     if output.binary:
         return "binary data"
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if isinstance(data, list) and all(map(_is_no_number, data)):
-        return f"data {shown(data)}"
+        return f"data {format_value(data)}"
     if not is_right(target, model, [model.tensor([1.5, -2.25])], "read"):
-        raise Blocked("1.5 and -2.25 are read wrong from binary data, too")
-    raise Unmet("NaN, Infinity and -Infinity", f"data {shown(data)}", reply, requirement="BIN-SAME-AS-JSON-O")
+        raise BlockedError("1.5 and -2.25 are read wrong from binary data, too")
+    raise UnmetError(
+        "NaN, Infinity and -Infinity", f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O"
+    )
 
 
 def _is_no_number(value: Any) -> bool:

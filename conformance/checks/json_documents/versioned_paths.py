@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from conformance.checks.support.classes import texts
+from conformance.checks.support.classes import read_texts
 from conformance.checks.support.metadata import list_versions
-from conformance.checks.support.versions import default_version, named_version
+from conformance.checks.support.versions import find_default_version, read_named_version
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, CLASSES, RAW
-from conformance.terms.fit import ANY, JSON
+from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES, RAW
+from conformance.spec.fit import ANY, JSON
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
-from conformance.wire.request import Message, Output
+from conformance.wire.finding import format_value
+from conformance.wire.request import Message, RequestedOutput
 
 Expect = Callable[[Reply, Model], object]
 
@@ -27,7 +27,7 @@ def _raw(model: Model) -> Message:
 
 
 def _classes(model: Model) -> Message:
-    return model.request(send="json", outputs=[Output(model.role.outputs[0].name, classification=2)]).message()
+    return model.request(send="json", outputs=[RequestedOutput(model.role.outputs[0].name, classification=2)]).message()
 
 
 def _expect_tensors(reply: Reply, model: Model) -> None:
@@ -37,7 +37,7 @@ def _expect_tensors(reply: Reply, model: Model) -> None:
 
 
 def _expect_classes(reply: Reply, model: Model) -> None:
-    texts(reply, model.role.outputs[0].name)
+    read_texts(reply, model.role.outputs[0].name)
 
 
 ROWS: tuple[Row, ...] = (
@@ -72,24 +72,24 @@ ROWS: tuple[Row, ...] = (
 
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
-def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, right: Expect) -> None:
+def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expect) -> None:
     """Where a model's listed version has a path of its own, every kind of request is answered there as without it, by that version."""
     versioned, listed = _with_a_version(target, model)
     reply = target.infer(make(versioned))
     plain = replace(model, version="")
 
     def is_wrong_without() -> bool:
-        return not holds(lambda: right(target.send(make(plain), fresh=True), plain))
+        return not is_met(lambda: right(target.send(make(plain), fresh=True), plain))
 
     with (
-        blocked_where(is_wrong_without, "the request is answered wrongly at the path without a version, too"),
-        about(None),
+        block_if(is_wrong_without, "the request is answered wrongly at the path without a version, too"),
+        attribute_to(None),
     ):
         right(reply, versioned)
-    named = named_version(reply)
+    named = read_named_version(reply)
     # Its type is for a check of its own; and a version of the user's own that is not listed may be an alias of another.
     if versioned.version in listed and isinstance(named, str) and named not in ("", versioned.version):
-        raise Unmet(f"model_version {shown(versioned.version)}, or none", shown(named), reply)
+        raise UnmetError(f"model_version {format_value(versioned.version)}, or none", format_value(named), reply)
 
 
 def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
@@ -99,10 +99,12 @@ def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
         NotApplicable: nobody says which that is, or a plain request is not answered there: these paths are optional.
     """
     versions = list_versions(target, model)
-    own = model.version or default_version(target, model, versions)
+    own = model.version or find_default_version(target, model, versions)
     if not own:
-        raise NotApplicable(f"by which version {model.name} answers is not said: its metadata list {shown(versions)}")
+        raise NotApplicableError(
+            f"by which version {model.name} answers is not said: its metadata list {format_value(versions)}"
+        )
     versioned = replace(model, version=own)
     if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
-        raise NotApplicable(f"a plain request to {versioned.infer_path} is not answered")
+        raise NotApplicableError(f"a plain request to {versioned.infer_path} is not answered")
     return versioned, versions

@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.checks.support.metadata import expect_document, fits
+from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
-from conformance.survey.deployed import Deployed
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY
-from conformance.terms.text import safe, shown_shape
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
+from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT
 
 # One of each kind; the other roles are many alike.
@@ -49,30 +49,32 @@ def _expect_role_described(reply: Reply, document: Mapping[str, Any], model: Mod
         for spec in specs:
             name = named.get(spec.name, spec.name)
             if name not in described:
-                raise Unmet(f"{name} among the {member} in model metadata", f"{member} {shown(list(described))}", reply)
+                raise UnmetError(
+                    f"{name} among the {member} in model metadata", f"{member} {format_value(list(described))}", reply
+                )
             _expect_described(reply, spec, described[name], batching=model.role.batching)
 
 
 def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batching: bool) -> None:
     """Expect that a described tensor is the role's."""
     if described["datatype"] != spec.datatype:
-        raise Unmet(
+        raise UnmetError(
             f"{spec.name} with datatype {spec.datatype} in model metadata",
-            f"datatype {shown(described['datatype'])}",
+            f"datatype {format_value(described['datatype'])}",
             reply,
         )
     shape = described["shape"]
     if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
-        raise Unmet(f"{spec.name} with shape {wanted} in model metadata", f"shape {shown(shape)}", reply)
+        raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
 
 
 @check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
 @rows(Row("own", fit=ANY))
-def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
+def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> None:
     """A request that lists no outputs is answered with those of the model's metadata, in the datatypes given there."""
     if not model.declared:
-        raise NotApplicable(f"the metadata of {model.name} list no outputs")
+        raise NotApplicableError(f"the metadata of {model.name} list no outputs")
     request = model.request(send=model.sends, binary_data_output=True if model.kept_binary else ABSENT)
     reply = target.infer(request)
     expect(reply).answered()
@@ -83,18 +85,21 @@ def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
             raise _missing(reply, name, model)
         expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as the model's metadata have it"
         if output.datatype != datatype:
-            raise Unmet(expected, f"{name} {safe(output.datatype, 40)}", reply)
+            raise UnmetError(expected, f"{name} {escape_text(output.datatype, 40)}", reply)
         if output.shape is not None and not may_have_shape(shapes.get(name, ()), output.shape):
-            raise Unmet(expected, f"{name} with {shown_shape(output.shape)}", reply)
+            raise UnmetError(expected, f"{name} with {format_shape(output.shape)}", reply)
 
 
-def _missing(reply: Reply, name: str, model: Deployed) -> Unmet:
+def _missing(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
     """Return what is unmet where an answer lacks a declared output: the metadata err if it has one that they do not list."""
     names = reply.answer.names()
     about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
-    requirement = attribution.of_text(reply) or about
-    return Unmet(
-        f"{name}, as the model's metadata have it", f"outputs {shown(list(names))}", reply, requirement=requirement
+    requirement = attribution.attribute_json_text(reply) or about
+    return UnmetError(
+        f"{name}, as the model's metadata have it",
+        f"outputs {format_value(list(names))}",
+        reply,
+        requirement=requirement,
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from conformance.checks.support.metadata import expect_document
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
-from conformance.terms.check import check
+from conformance.expect.unmet import UnmetError
+from conformance.spec.check import check
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
-from conformance.wire.json_text import parse
+from conformance.wire.finding import format_value
+from conformance.wire.json_text import parse_json
 
 
 @check("metadata.binary-tensor-data-is-listed", answers="BIN-LISTED")
@@ -32,7 +32,7 @@ def server_metadata_is_well_formed(target: Target) -> None:
 def _expect_listed(target: Target, name: str) -> None:
     reply = target.get("/v2")
     expect(reply).answered()
-    document, _ = parse(reply.body)
+    document, _ = parse_json(reply.body)
     listed = document.get("extensions") if isinstance(document, dict) else None
     if not isinstance(listed, list) or name not in listed:
-        raise Unmet(f"{name} among the extensions in server metadata", f"extensions {shown(listed)}", reply)
+        raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)

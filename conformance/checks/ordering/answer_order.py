@@ -23,12 +23,12 @@ from conformance.checks.ordering.tensors_and_orders import (
 )
 from conformance.checks.support.binary_sides import expect_together, takes_none
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import SEVERAL_OUTPUTS, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import SEVERAL_OUTPUTS, Fit
 from conformance.transport.target import Target
-from conformance.wire.request import Output
+from conformance.wire.request import RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- answers -----------------------------------------------------------------------------------------------------------
@@ -101,10 +101,12 @@ def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choos
     tensors, names = make_tensors(model), order(_outputs(model))
     binary = {*choose(names), *model.kept_binary}
     if not set(names) - binary:
-        raise NotApplicable("JSON carries no output beside those that are binary data")
-    reply = target.infer(model.request(tensors, send=model.sends, outputs=[Output(n, n in binary) for n in names]))
-    doubled = bool(reply.answer.of_kind("data-and-size"))  # which is for the checks of the sizes
-    with blocked_where(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
+        raise NotApplicableError("JSON carries no output beside those that are binary data")
+    reply = target.infer(
+        model.request(tensors, send=model.sends, outputs=[RequestedOutput(n, n in binary) for n in names])
+    )
+    doubled = bool(reply.answer.find_by_kind("data-and-size"))  # which is for the checks of the sizes
+    with block_if(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
         expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
 
@@ -114,7 +116,7 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
 
     def is_right_in(names: Names | None) -> bool:
         reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
-        return holds(lambda: expect(reply).tensors(right, through_json=True))
+        return is_met(lambda: expect(reply).tensors(right, through_json=True))
 
     return is_right_in(None) and is_right_in(order)
 
@@ -132,7 +134,7 @@ def _sample_of_different_outputs(model: Model) -> list[Tensor]:
         outputs = model.expected(tensors)
         if len({bytes(output.to_bytes()) for output in outputs}) > 1:
             return tensors
-    raise NotApplicable(f"{model.name} has no outputs that differ from each other")
+    raise NotApplicableError(f"{model.name} has no outputs that differ from each other")
 
 
 def _outputs(model: Model) -> Names:

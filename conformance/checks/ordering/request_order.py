@@ -24,7 +24,7 @@ from conformance.checks.ordering.tensors_and_orders import (
     sort_tensors,
 )
 from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
-from conformance.checks.support.own_oracle import (
+from conformance.checks.support.deployed_models import (
     is_right_sorted,
     misreads_binary,
     not_applicable_where,
@@ -32,10 +32,10 @@ from conformance.checks.support.own_oracle import (
     require_several,
 )
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import SEVERAL_INPUTS, Fit
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import SEVERAL_INPUTS, Fit
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
@@ -56,7 +56,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
     tensors = _told_by_order(model, order) if model.is_own_oracle else sort_tensors(make_sample(model), order(INPUTS))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
-        blocked_where(lambda: _misreads_any_order(target, model), "in the declared order they are wrong, too"),
+        block_if(lambda: _misreads_any_order(target, model), "in the declared order they are wrong, too"),
     ):
         _expect_apart(target, model, tensors)
 
@@ -82,7 +82,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect binary inputs right together, unless no request with several of them is answered."""
     reply = target.infer(model.request(tensors, outputs=model.listed()))
-    with blocked_where(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
+    with block_if(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
 
 
@@ -107,7 +107,7 @@ def _told_by_order(model: Model, order: Order) -> list[Tensor]:
         misread = read_in_turn(declared, tensors[::-1] if is_declared else tensors)
         if misread is None or model.tells_apart(declared, misread):
             return tensors
-    raise NotApplicable(f"the answers of {model.name} do not show which input is which")
+    raise NotApplicableError(f"the answers of {model.name} do not show which input is which")
 
 
 def _misreads_any_order(target: Target, model: Model) -> bool:
@@ -121,7 +121,7 @@ def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> b
     if not model.is_own_oracle:
         return False
     request = model.request(tensors, send=model.sends, outputs=model.listed())
-    return bool(model.sends) or not holds(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
+    return bool(model.sends) or not is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 @check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORDER-I")
@@ -145,7 +145,7 @@ def inputs_without_elements_change_no_order(target: Target, multi: Model, order:
     if takes_none(target, multi, tensors, reply):
         return "no inputs without elements are taken, as JSON either"
     full = sort_tensors(make_tensors(multi), order)
-    with blocked_where(
+    with block_if(
         lambda: not is_right(target, multi, full, "read"), "the inputs are wrong where all have elements, too"
     ):
         filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
@@ -177,11 +177,11 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
     tensors, binary = sort_tensors(declared, names), {*choose(names), *model.sends}
     sent = [tensor for tensor in tensors if tensor.name in binary]
     if len(sent) == len(tensors):
-        raise NotApplicable("JSON carries no input beside those that are binary data")
+        raise NotApplicableError("JSON carries no input beside those that are binary data")
     reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
-        blocked_where(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
+        block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
     ):
         expect_together(reply, target, model, sent, model.expected(tensors), "read")
 
@@ -189,4 +189,4 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether inputs are right where all are binary data."""
     reply = target.infer(model.request(tensors, outputs=model.listed()))
-    return holds(lambda: expect(reply).tensors(model.expected(tensors)))
+    return is_met(lambda: expect(reply).tensors(model.expected(tensors)))

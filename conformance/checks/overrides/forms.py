@@ -11,16 +11,16 @@ from itertools import cycle, product
 from typing import Any
 
 from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
 from conformance.checks.support.output_forms import TABLE, UNLISTED
-from conformance.checks.support.own_oracle import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, about, blocked_where
+from conformance.expect.unmet import NotApplicableError, attribute_to, block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY, SEVERAL_OUTPUTS
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import ABSENT, Output
+from conformance.wire.request import ABSENT, RequestedOutput
 
 # binary_data of four outputs in nine requests: any two outputs meet in each of the nine pairs of settings.
 _SETTINGS = (ABSENT, False, True)
@@ -80,11 +80,11 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
     """An output comes as binary data or as JSON as the two parameters say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
     if listed is UNLISTED and len(names) < len(model.role.outputs):
-        raise NotApplicable(f"JSON does not carry {', '.join(model.kept_binary)}")
-    outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
+        raise NotApplicableError(f"JSON does not carry {', '.join(model.kept_binary)}")
+    outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     sent = model.sends if send == "json" else send
     reply = target.infer(model.request(send=sent, outputs=outputs, binary_data_output=default))
-    with blocked_where(lambda: send == "binary" and refuses_binary(target, model), NO_BINARY_REQUEST):
+    with block_if(lambda: send == "binary" and refuses_binary(target, model), NO_BINARY_REQUEST):
         expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
 
 
@@ -124,7 +124,7 @@ def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any
     """Outputs of one request, listed with different settings, come each in its own form."""
     kept = model.kept_binary
     wanted = zip((spec.name for spec in model.role.outputs), cycle(mix), strict=False)
-    outputs = [Output(name, True if name in kept else listed) for name, listed in wanted]
+    outputs = [RequestedOutput(name, True if name in kept else listed) for name, listed in wanted]
     reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=default))
     for output in outputs:
         if (default, output.binary_data) in TABLE:
@@ -145,7 +145,7 @@ def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any
 )
 def listed_output_under_binary_data_output(target: Target, model: Model, *listed: Any) -> str:
     """An output listed without binary_data under binary_data_output true comes in one of two forms, and is right."""
-    outputs = [Output(name, value) for name, value in zip(require_json_outputs(model), listed, strict=False)]
+    outputs = [RequestedOutput(name, value) for name, value in zip(require_json_outputs(model), listed, strict=False)]
     reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=True))
     open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
     forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in open_ones}
@@ -158,7 +158,7 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
 def _expect_right(target: Target, model: Model, reply: Reply, name: str) -> None:
     sample = model.sample()
     right = [tensor for tensor in model.expected(sample) if tensor.name == name]
-    with about("BIN-SAME-AS-JSON-O"):
+    with attribute_to("BIN-SAME-AS-JSON-O"):
         expect_together(reply, target, model, sample, right, "written")
 
 
@@ -178,7 +178,7 @@ def _expect_right(target: Target, model: Model, reply: Reply, name: str) -> None
 def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
     """An output without elements comes in the form that is asked for, as any other."""
     names = [spec.name for spec in model.role.outputs]
-    outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
+    outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     tensors = [model.tensor([], [0])]
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
     if not takes_none(target, model, tensors, reply):

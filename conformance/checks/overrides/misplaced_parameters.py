@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.checks.support.own_oracle import require_json
+from conformance.checks.support.deployed_models import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
-from conformance.expect.unmet import blocked_where, holds
+from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import JSON
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import JSON
 from conformance.transport.target import Target
 
 # Changes the JSON of a request; is given the name of an output, too.
 Edit = Callable[[dict[str, Any], str], object]
 ROLE = "cast_int32_fp32"
-OF_ANY_MODEL = ("binary-data-false-on-the-request", "binary-data-output-false-on-an-output")
+FOR_ANY_MODEL = ("binary-data-false-on-the-request", "binary-data-output-false-on-an-output")
 
 
 def _on_request(**parameters: Any) -> Edit:
@@ -44,7 +44,7 @@ def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
 
 
 def _row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
-    return Row(name, (edit, form), answers=(requirement,), fit=JSON if name in OF_ANY_MODEL else None)
+    return Row(name, (edit, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
 
 
 ROWS = (
@@ -95,9 +95,9 @@ def parameter_at_another_place_changes_no_form(target: Target, model: Model, edi
     expected = [tensor for tensor in model.expected(model.sample()) if tensor.name == name]
 
     def is_wrong_without() -> bool:
-        return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
+        return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
 
-    with blocked_where(is_wrong_without, "without that parameter the output is wrong, too"):
+    with block_if(is_wrong_without, "without that parameter the output is wrong, too"):
         expect(reply).tensors(expected)
     output = reply.answer.output(name)
     return "taken as a parameter of the server's own" if output and output.binary else "passed over"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.refusals import expect_refusal
-from conformance.roles.model import Make, Model
-from conformance.terms.check import check, rows
-from conformance.terms.fit import ANY
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import check, rows
+from conformance.spec.fit import ANY
 from conformance.transport.target import Target
-from conformance.wire.request import Message, Output
+from conformance.wire.request import Message, RequestedOutput
 
 # --- parameters of a wrong type ----------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ _WRONG: dict[str, Any] = {
 
 def _wrong_output(value: Any) -> Callable[[Model], Message]:
     def message(model: Model) -> Message:
-        return model.request(send=model.sends, outputs=[Output(model.role.outputs[0].name, value)]).message()
+        return model.request(send=model.sends, outputs=[RequestedOutput(model.role.outputs[0].name, value)]).message()
 
     return message
 
@@ -41,15 +41,15 @@ def _wrong_default(value: Any) -> Callable[[Model], Message]:
 
 
 # Those that go to deployed models, too.
-_OF_ANY_MODEL = (
+_FOR_ANY_MODEL = (
     "binary-data-is-the-string-true",
     "binary-data-is-the-number-1",
     "binary-data-output-is-the-string-true",
 )
 
 
-def _refusal(fault: str, make: Make) -> Refusal:
-    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in _OF_ANY_MODEL else None)
+def _refusal(fault: str, make: MessageBuilder) -> Refusal:
+    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in _FOR_ANY_MODEL else None)
 
 
 REFUSALS: tuple[Refusal, ...] = (
@@ -59,7 +59,7 @@ REFUSALS: tuple[Refusal, ...] = (
 
 
 @check("overrides.parameter-of-wrong-type-is-refused")
-@rows(*refusal_rows(REFUSALS))
+@rows(*make_refusal_rows(REFUSALS))
 def parameter_of_wrong_type_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A binary_data or binary_data_output that is no boolean is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from conformance.checks.raw.deployed_models import expect_own_served
-from conformance.checks.raw.raw_answers import UNTAKEN, sample, takes_any
+from conformance.checks.raw.raw_answers import NOTHING_TAKEN, make_sample, takes_any
 from conformance.checks.support.framing import FRAMING, expect_framed
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet, blocked_where
+from conformance.expect.unmet import UnmetError, block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ONE_INPUT
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ONE_INPUT
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 
@@ -27,8 +27,8 @@ ANSWERS = (
 
 def _expect_any_raw(target: Target, model: Model) -> Reply:
     """Send a raw request that every server takes which takes any; expect an answer."""
-    reply = target.infer(model.raw(bytes(sample(model).to_bytes())))
-    with blocked_where(lambda: not takes_any(target), UNTAKEN):
+    reply = target.infer(model.raw(bytes(make_sample(model).to_bytes())))
+    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
         expect(reply, "RAW-BYTES" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE-INPUT").answered()
     return reply
 
@@ -52,10 +52,12 @@ def answer_is_framed_like_others(target: Target, model: Model, own: bool = False
 
 
 def _expect_order(reply: Reply, model: Model) -> None:
-    data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([sample(model)])}
+    data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([make_sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]
     if tail != b"".join(right) and tail == b"".join(reversed(right)):  # no role here has more than two
         names = [name for name in reply.answer.names() if name in data]
         expected = f"the binary data of {' before those of '.join(names)}, as in the JSON"
-        raise Unmet(expected, "the same in reverse", reply, requirement="BIN-ORDER-O", offset=reply.answer.json_end)
+        raise UnmetError(
+            expected, "the same in reverse", reply, requirement="BIN-ORDER-O", offset=reply.answer.json_end
+        )

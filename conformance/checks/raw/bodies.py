@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance.checks.raw.deployed_models import FLOATS, NUMBERS, expect_own_plain_values, expect_own_values
-from conformance.checks.raw.raw_answers import ask, expect_agreement, sample
+from conformance.checks.raw.raw_answers import expect_agreement, make_sample, send_raw
 from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike
-from conformance.checks.support.control_sides import Change, large_inputs
+from conformance.checks.support.control_sides import Change, make_large_inputs
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ONE_INPUT
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ONE_INPUT
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 
@@ -74,7 +74,7 @@ def body_is_binary_tensor_data(
 ) -> None:
     """A raw body is little-endian, row by row, each element in its native size."""
     if own is not None:
-        expect_own_values(target, model, (lambda _: large_inputs(model)) if isinstance(own, str) else own)
+        expect_own_values(target, model, (lambda _: make_large_inputs(model)) if isinstance(own, str) else own)
         return
-    tensor = sample(model, shape)
-    expect_agreement(target, model, ask(target, model, tensor), tensor)
+    tensor = make_sample(model, shape)
+    expect_agreement(target, model, send_raw(target, model, tensor), tensor)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from conformance.checks.raw.deployed_models import expect_own_served, expect_right
-from conformance.checks.raw.raw_answers import UNTAKEN, expect_agreement, takes_any
+from conformance.checks.raw.raw_answers import NOTHING_TAKEN, expect_agreement, takes_any
 from conformance.checks.support.control_sides import is_wrong
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import blocked_where
+from conformance.expect.unmet import block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ONE_INPUT
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ONE_INPUT
 from conformance.transport.target import Target
 from conformance.wire.request import JSON
 
@@ -32,12 +32,12 @@ def request_of_another_type_is_served(
         first, tensor = expect_own_served(target, model)
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
         expect(reply).answered()
-        with blocked_where(lambda: is_wrong(lambda: expect_right(target, model, first, tensor)), "so it is without"):
+        with block_if(lambda: is_wrong(lambda: expect_right(target, model, first, tensor)), "so it is without"):
             expect_right(target, model, reply, tensor)
         return
     tensor = model.tensor(VALUES)
     message = model.raw(bytes(tensor.to_bytes()))
     reply = target.infer(message.with_header("Content-Type", content_type))
-    with blocked_where(lambda: not takes_any(target), UNTAKEN):
+    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
         expect(reply).answered()
     expect_agreement(target, model, reply, tensor)

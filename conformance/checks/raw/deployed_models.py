@@ -11,13 +11,13 @@ from math import prod
 
 from conformance.checks.raw.raw_answers import expect_agreement
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, differ, fill_either_order, fill_texts, halve_texts
-from conformance.checks.support.control_sides import Change, expect_told, find_draw, is_wrong, unless_unsteady
+from conformance.checks.support.control_sides import Change, expect_distinguished, find_draw, is_wrong, unless_unsteady
+from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.survey.deployed import raw_body
-from conformance.terms.fit import Fit
-from conformance.terms.text import safe, shown_shape
+from conformance.spec.fit import Fit
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire import strings
@@ -30,7 +30,7 @@ FLOATS = Fit(max_inputs=1, inputs=WIDE_FLOATS)
 STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
 
 
-def served_by(model: Model) -> str | None:
+def find_serving_requirement(model: Model) -> str | None:
     """Return the requirement that wants a raw request to a model of one input served; None where metadata do not decide.
 
     Raises:
@@ -38,13 +38,13 @@ def served_by(model: Model) -> str | None:
     """
     (spec,), tensor = model.role.inputs, model.items()[0]
     if not tensor.elements:
-        raise NotApplicable(f"the input of {model.name} is empty")
+        raise NotApplicableError(f"the input of {model.name} is empty")
     if spec.datatype == "BYTES":
         if spec.shape not in ((1,), (-1, 1)):
-            raise NotApplicable(f"a BYTES input of shape {list(spec.shape)} is not for raw requests")
+            raise NotApplicableError(f"a BYTES input of shape {list(spec.shape)} is not for raw requests")
         return "RAW-BYTES" if spec.shape == (1,) else None
     if _variable_of_item(spec.shape) > 1:
-        raise NotApplicable(f"the input of {model.name} has {spec.shape.count(-1)} variable dimensions")
+        raise NotApplicableError(f"the input of {model.name} has {spec.shape.count(-1)} variable dimensions")
     return {0: "RAW-ONE-INPUT", 1: "RAW-ONE-VARIABLE"}.get(spec.shape.count(-1))
 
 
@@ -53,10 +53,10 @@ def _variable_of_item(shape: tuple[int, ...]) -> int:
     return shape[1:].count(-1) if len(shape) > 1 else shape.count(-1)
 
 
-def ask_own(target: Target, model: Model) -> tuple[Reply, Tensor]:
+def send_own_raw(target: Target, model: Model) -> tuple[Reply, Tensor]:
     """Return the answer to a raw request, and the input that its body held; of several the first that is served."""
     for tensor in model.items():
-        reply = target.send(model.raw(raw_body(tensor)), fresh=True)
+        reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
         if tensor.datatype == "BYTES" and not reply.succeeded:
             reply = _ask_with_length(target, model, tensor)
         if reply.succeeded:
@@ -66,7 +66,7 @@ def ask_own(target: Target, model: Model) -> tuple[Reply, Tensor]:
 
 def _ask_with_length(target: Target, model: Model, tensor: Tensor) -> Reply:
     """Ask with the length of the string in front of it, as RAW-BYTES-BODY leaves open."""
-    return target.send(model.raw(strings.encode([raw_body(tensor)])), fresh=True)
+    return target.send(model.raw(strings.encode([encode_raw_body(tensor)])), fresh=True)
 
 
 def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
@@ -75,10 +75,12 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     Raises:
         NotApplicable: it is refused, and metadata do not tell whether it may be.
     """
-    served = served_by(model)
-    reply, tensor = ask_own(target, model)
+    served = find_serving_requirement(model)
+    reply, tensor = send_own_raw(target, model)
     if not reply.succeeded and served is None:
-        raise NotApplicable(f"metadata do not tell whether {model.name} has to be served: {safe(reply.outcome())}")
+        raise NotApplicableError(
+            f"metadata do not tell whether {model.name} has to be served: {escape_text(reply.outcome())}"
+        )
     expect(reply, served).answered()
     return reply, tensor
 
@@ -103,7 +105,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
             return True
         return differ([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
 
-    with blocked_where(is_wrong_anyway, "plain elements are wrong, too"):
+    with block_if(is_wrong_anyway, "plain elements are wrong, too"):
         _expect_sent_right(target, model, changed)
 
 
@@ -115,7 +117,7 @@ def expect_own_plain_values(target: Target, model: Model) -> None:
 def _expect_told_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     reply, tensor = expect_own_served(target, model)
     others = replace(model, salt=(model.salt + 1) % 256).items()
-    expect_told(model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape]))
+    expect_distinguished(model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape]))
     return reply, tensor
 
 
@@ -127,7 +129,7 @@ def _expect_plain(target: Target, model: Model, tensor: Tensor) -> None:
 
 def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
     model.find_outputs([tensor])  # what the model does not take is not sent
-    reply = target.send(model.raw(raw_body(tensor)), fresh=True)
+    reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
     if tensor.datatype == "BYTES" and not reply.succeeded:
         reply = _ask_with_length(target, model, tensor)
     expect_right(target, model, reply, tensor)
@@ -138,11 +140,11 @@ def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, req
     try:
         with unless_unsteady(target, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
-    except Unmet:
+    except UnmetError:
         if tensor.datatype != "BYTES":
             raise
         with_length = _ask_with_length(target, model, tensor)
-        if not holds(lambda: expect_agreement(target, model, with_length, tensor)):
+        if not is_met(lambda: expect_agreement(target, model, with_length, tensor)):
             raise
 
 
@@ -152,7 +154,7 @@ def expect_own_shape(target: Target, model: Model) -> None:
     for right in model.expected([tensor]):
         output = expect(reply, "RAW-OUTPUTS").output(right.name)
         if output.shape != right.shape:
-            raise Unmet(f"{right.name} with {shown_shape(right.shape)}", shown_shape(output.shape), reply)
+            raise UnmetError(f"{right.name} with {format_shape(right.shape)}", format_shape(output.shape), reply)
     expect_right(target, model, reply, tensor, "RAW-ENCODING")
 
 
@@ -165,4 +167,4 @@ def expect_length_counts(model: Model, tensor: Tensor) -> None:
     spec = model.role.inputs[0]
     step = prod(size for size in spec.shape if size > 0) * tensor.size // tensor.elements  # of a variable dimension
     if tensor.datatype == "BYTES" or (-1 in spec.shape and step == 1):
-        raise NotApplicable(f"a raw request of any length fills the input of {model.name}")
+        raise NotApplicableError(f"a raw request of any length fills the input of {model.name}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.checks.raw.deployed_models import VARIABLE_NUMBERS, expect_own_served, expect_own_shape
-from conformance.checks.raw.raw_answers import UNTAKEN, ask, expect_agreement, sample, takes_any
+from conformance.checks.raw.raw_answers import NOTHING_TAKEN, expect_agreement, make_sample, send_raw, takes_any
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet, blocked_where
+from conformance.expect.unmet import UnmetError, block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ONE_INPUT
-from conformance.terms.text import shown_shape
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ONE_INPUT
+from conformance.spec.text import format_shape
 from conformance.transport.target import Target
 
 # --- which models ---------------------------------------------------------------------------------------------------
@@ -31,8 +31,8 @@ def model_of_one_input_is_served(target: Target, model: Model, own: bool = False
     if own:
         expect_own_served(target, model)
         return
-    reply = ask(target, model, sample(model))
-    with blocked_where(lambda: not takes_any(target), UNTAKEN):
+    reply = send_raw(target, model, make_sample(model))
+    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
         expect(reply).answered()
 
 
@@ -69,17 +69,17 @@ def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[i
 
 def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
     """Expect the first output in the input's shape, and with the right values, which are a matter of RAW-ENCODING."""
-    tensor = sample(model, shape)
-    reply = ask(target, model, tensor)
-    with blocked_where(lambda: not takes_any(target), UNTAKEN):
+    tensor = make_sample(model, shape)
+    reply = send_raw(target, model, tensor)
+    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
         expect(reply).answered()
     output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
         # Behind the right batch it is the item that has the wrong shape.
         one_item = model.role.batching and (output.shape or ())[:1] == (1,) != output.shape
-        raise Unmet(
-            f"{output.name} with {shown_shape(tensor.shape)}",
-            shown_shape(output.shape),
+        raise UnmetError(
+            f"{output.name} with {format_shape(tensor.shape)}",
+            format_shape(output.shape),
             reply,
             requirement="RAW-ONE-VARIABLE" if one_item else None,
         )

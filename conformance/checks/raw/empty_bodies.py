@@ -5,10 +5,10 @@ from __future__ import annotations
 from conformance.checks.support.binary_sides import is_right_alone
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.text import safe, shown_shape
+from conformance.spec.check import Row, check, rows
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
@@ -43,8 +43,8 @@ def empty_body(target: Target, model: Model) -> str:
         return f"no elements, shape {list(output.array.shape)}"
     if output.array is not None and output.datatype == "BYTES" and output.array.reshape(-1).tolist() == [b""]:
         return "one empty string"
-    actual = f"{safe(output.datatype, 20)} {shown_shape(output.shape)}"
+    actual = f"{escape_text(output.datatype, 20)} {format_shape(output.shape)}"
     if not is_right_alone(target, _nothing(model), "written"):
-        raise Blocked(f"such an output is written wrong in any answer: {actual}")
+        raise BlockedError(f"such an output is written wrong in any answer: {actual}")
     expected = "no elements, an empty string, or a refusal with a 4xx status"
-    raise Unmet(expected, actual, reply, requirement="RAW-ONE-VARIABLE")
+    raise UnmetError(expected, actual, reply, requirement="RAW-ONE-VARIABLE")

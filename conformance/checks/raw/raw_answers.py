@@ -7,15 +7,15 @@ from typing import Any
 
 from conformance.checks.support.binary_sides import is_right_alone
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
-from conformance.roles.sample_values import sample_tensor
+from conformance.roles.sample_values import make_sample_tensor
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 
-def ask(target: Target, model: Model, tensor: Tensor) -> Reply:
+def send_raw(target: Target, model: Model, tensor: Tensor) -> Reply:
     """Send a numeric tensor as a raw request."""
     return target.infer(model.raw(bytes(tensor.to_bytes())))
 
@@ -27,14 +27,14 @@ def expect_agreement(
 
     The right bytes at the end of the body will do, whatever the JSON in front says of them: that is for other checks.
     """
-    unmet: list[Unmet] = []
+    unmet: list[UnmetError] = []
     for tensor in candidates:
         right = model.find_outputs([tensor])
         if reply.succeeded and reply.body.endswith(b"".join(bytes(output.to_bytes()) for output in right)):
             return
         try:
             expect(reply, requirement).tensors(right)
-        except Unmet as found:
+        except UnmetError as found:
             unmet.append(found)
         else:
             return
@@ -42,11 +42,11 @@ def expect_agreement(
         return
     strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
     if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
-        raise Blocked("BYTES alone are written wrong, too", unmet[0])
-    raise Blocked(UNTAKEN, unmet[0]) if not takes_any(target) else unmet[0]
+        raise BlockedError("BYTES alone are written wrong, too", unmet[0])
+    raise BlockedError(NOTHING_TAKEN, unmet[0]) if not takes_any(target) else unmet[0]
 
 
-UNTAKEN = "not even three bytes are taken as a raw request"
+NOTHING_TAKEN = "not even three bytes are taken as a raw request"
 
 
 def takes_any(target: Target) -> bool:
@@ -66,7 +66,7 @@ def _gist(reply: Reply) -> Any:
     return outputs, reply.body[reply.answer.json_end :]
 
 
-def sample(model: Model, shape: Sequence[int] | None = None) -> Tensor:
+def make_sample(model: Model, shape: Sequence[int] | None = None) -> Tensor:
     """Return a sample tensor, of the given shape or of the input's own; a batch of one for a batching model."""
     (tensor,) = model.items()
-    return tensor if shape is None else sample_tensor(tensor.name, tensor.datatype, shape, model.salt)
+    return tensor if shape is None else make_sample_tensor(tensor.name, tensor.datatype, shape, model.salt)

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from conformance.checks.raw.deployed_models import NUMBERS, STRINGS, ask_own, expect_length_counts, served_by
+from conformance.checks.raw.deployed_models import (
+    NUMBERS,
+    STRINGS,
+    expect_length_counts,
+    find_serving_requirement,
+    send_own_raw,
+)
 from conformance.checks.raw.raw_answers import expect_agreement
-from conformance.checks.raw.refused_requests import OF_BYTES, OWN_REFUSALS, REFUSALS, TWO_ITEMS
+from conformance.checks.raw.refused_requests import BYTES_BODIES, OWN_REFUSALS, REFUSALS, TWO_ITEMS
 from conformance.checks.support.control_sides import unless_unsteady
-from conformance.checks.support.refusals import Refusal, expect_refused, refusal_rows
+from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.target import Target
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
 def _refusals(requirement: str) -> list[Row]:
-    return refusal_rows((*REFUSALS, *OWN_REFUSALS), requirement)
+    return make_refusal_rows((*REFUSALS, *OWN_REFUSALS), requirement)
 
 
 @check("raw.model-of-several-inputs-is-refused", answers="RAW-SEVERAL-INPUTS")
@@ -40,7 +46,7 @@ def several_variable_dimensions_are_refused(target: Target, model: Model, refusa
 
 @check("raw.other-bytes-shapes-are-refused", answers=("RAW-BYTES-SHAPE-SAFE", "RAW-BYTES-SHAPE"))
 @rows(
-    *[Row(fault, (body, readings), role=role) for fault, role, body, readings in OF_BYTES],
+    *[Row(fault, (body, readings), role=role) for fault, role, body, readings in BYTES_BODIES],
     Row("own", (b"hello", None), fit=STRINGS, answers=("RAW-BYTES-SHAPE-SAFE",)),
 )
 def other_bytes_shapes_are_refused(
@@ -66,7 +72,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
     """
     shape = model.role.inputs[0].shape
     if shape != (-1,) and (-1 in shape or prod(shape) < 2):
-        raise NotApplicable(f"metadata do not show another shape than [1]: {list(shape)}")
+        raise NotApplicableError(f"metadata do not show another shape than [1]: {list(shape)}")
     reply = target.send(model.raw(body), fresh=True)
     if reply.succeeded and shape == (-1,):
         read = model.tensor([body])
@@ -93,10 +99,10 @@ def body_that_does_not_fit_is_refused(target: Target, model: Model, refusal: Ref
 
 def _expect_length_refused(target: Target, model: Model, more: int) -> None:
     """Expect that a body of one byte more or less than one which is taken is refused."""
-    served_by(model)
-    reply, tensor = ask_own(target, model)
+    find_serving_requirement(model)
+    reply, tensor = send_own_raw(target, model)
     if not reply.succeeded:
-        raise NotApplicable(f"a raw request to {model.name} is refused")
+        raise NotApplicableError(f"a raw request to {model.name} is refused")
     expect_length_counts(model, tensor)
     body = bytes(tensor.to_bytes())
     fault = "a raw body that does not fit the input"

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from conformance.checks.support.refusals import Refusal
-from conformance.expect.unmet import NotApplicable
+from conformance.discovery.deployed_model import encode_raw_body
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.survey.deployed import raw_body
-from conformance.terms.fit import ONE_INPUT, SEVERAL_INPUTS
+from conformance.spec.fit import ONE_INPUT, SEVERAL_INPUTS
 from conformance.wire.request import INFERENCE_HEADER, Message
 
 
@@ -41,7 +41,7 @@ MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
 TWO_ITEMS = Refusal("two-items", "RAW-BATCH-OF-ONE", "raw_batching", _body(_COUNTING[:32]))
 
 # Fault, role and body, and what a server may take the body for: split by its lengths, or as one element.
-OF_BYTES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
+BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
     ("bytes-2", "raw_bytes_two", b"hello", ()),
     ("bytes-2-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b", ([b"a", b"b"],)),
     ("bytes-2-three-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b\1\0\0\0c", ()),
@@ -60,7 +60,7 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("four-inputs", "RAW-SEVERAL-INPUTS", "multi", _body(_COUNTING[:16])),
     Refusal("two-variable-dimensions", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:16])),
     Refusal("four-variable-dimensions", "RAW-TWO-VARIABLES", "rank4", _body(_COUNTING[:64])),
-    *[Refusal(fault, "RAW-BYTES-SHAPE", role, _body(body)) for fault, role, body, _ in OF_BYTES],
+    *[Refusal(fault, "RAW-BYTES-SHAPE", role, _body(body)) for fault, role, body, _ in BYTES_BODIES],
     *[
         Refusal(f"{role.replace('_', '-')}-{size}-bytes", "RAW-SIZE", role, _body(_COUNTING[:size]))
         for role, sizes in MISFITS
@@ -90,7 +90,7 @@ REFUSALS: tuple[Refusal, ...] = (
 def _bytes_of_first(model: Model) -> Message:
     tensors = model.sample()
     if len(tensors) < 2:
-        raise NotApplicable(f"one input of {model.name} is sent, and the others need not be")
+        raise NotApplicableError(f"one input of {model.name} is sent, and the others need not be")
     return model.raw(bytes(tensors[0].to_bytes()))
 
 
@@ -98,12 +98,12 @@ def _several_variable(model: Model) -> Message:
     """Return a raw request to an input that has several variable dimensions beside one that may be the batch."""
     spec, tensor = model.role.inputs[0], model.items()[0]
     if spec.datatype == "BYTES" or spec.shape[1:].count(-1) < 2 or tensor.elements < 2:
-        raise NotApplicable(f"metadata do not show that {model.name} has several variable dimensions")
-    return model.raw(raw_body(tensor))
+        raise NotApplicableError(f"metadata do not show that {model.name} has several variable dimensions")
+    return model.raw(encode_raw_body(tensor))
 
 
 def _own_headless(model: Model) -> Message:
-    return model.raw(raw_body(model.items()[0])).with_header(INFERENCE_HEADER, None)
+    return model.raw(encode_raw_body(model.items()[0])).with_header(INFERENCE_HEADER, None)
 
 
 OWN_REFUSALS: tuple[Refusal, ...] = (

@@ -9,9 +9,9 @@ from conformance.checks.raw.deployed_models import STRINGS, expect_own_values
 from conformance.checks.raw.raw_answers import expect_agreement
 from conformance.checks.support.changed_tensors import fill_texts
 from conformance.expect.refusals import is_refused
-from conformance.expect.unmet import holds
+from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.target import Target
 
 PREFIX = 4  # bytes of a length
@@ -64,7 +64,7 @@ def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> str:
     if is_refused(target, model, reply):
         return "refused: a length is wanted in front"
     whole = model.tensor([body], (1,))
-    if not holds(lambda: expect_agreement(target, model, reply, whole)):
+    if not is_met(lambda: expect_agreement(target, model, reply, whole)):
         read = model.tensor([body[PREFIX:]], (1,))
         is_prefixed = int.from_bytes(body[:PREFIX], "little") == len(body) - PREFIX
         expect_agreement(target, model, reply, *([read] if is_prefixed else []), whole, requirement="RAW-BYTES")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from conformance.checks.robustness.octets import plain
-from conformance.checks.robustness.withstanding import expect_settled, withstanding
+from conformance.checks.robustness.octets import make_plain_request
+from conformance.checks.robustness.survival import expect_settled, expect_still_serving
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 
@@ -47,12 +47,12 @@ def bomb_is_answered_or_refused(
     target: Target, model: Model, name: str, filling: bytes, size: int, codings: int
 ) -> None:
     """A small body that unpacks to a large one is answered or refused in time, or the connection is closed."""
-    message = plain(model)
+    message = make_plain_request(model)
     ends = (b"[", b"[]]") if filling == ARRAYS else (message.body, b"")
     packed = _packed(ends[0], filling, size, ends[1])
     for _ in range(codings - 1):
         packed = _packed(packed, b"", 0)
     coding = ", ".join(["gzip"] * codings)
     bomb = Message(message.path, (*message.headers, ("Content-Encoding", coding)), packed)
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_settled(target.send(bomb, fresh=True), f"{len(packed)} bytes that are {name}")

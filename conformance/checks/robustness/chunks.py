@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.checks.robustness.octets import CHUNKED, CRLF, LAST_CHUNK, head_with, in_a_chunk, plain
-from conformance.checks.robustness.withstanding import expect_declined, is_declined, withstanding
+from conformance.checks.robustness.octets import CHUNKED, CRLF, LAST_CHUNK, make_head, make_plain_request, wrap_in_chunk
+from conformance.checks.robustness.survival import expect_declined, expect_still_serving, is_declined
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import blocked_where, holds
+from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.transport.chunks import PLAIN, Chunks
+from conformance.spec.check import Row, check, rows
+from conformance.transport.chunk_format import PLAIN, ChunkFormat
 from conformance.transport.exchange import FailureKind
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.target import Target
@@ -31,11 +31,11 @@ def _row(identity: str, *values: object) -> Row:
 )
 def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: int) -> None:
     """A chunk of a size beyond all memory is refused, or the connection closed; no digit of the size is dropped."""
-    message = plain(model)
+    message = make_plain_request(model)
     size = more if more in (2**64 - 1, 2**63) else more + len(message.body)
-    tail = in_a_chunk(message.body, b"%X" % size)
-    octets = Octets(head_with(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
-    with withstanding(target, model):
+    tail = wrap_in_chunk(message.body, b"%X" % size)
+    octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
+    with expect_still_serving(target, model):
         reply = target.send_octets(message, octets)[0]
         if not (size < 2**33 and reply.has_failed(FailureKind.TIMEOUT)):  # there are bodies of 4 GiB to wait for
             expect_declined(reply, f"a chunk of a size {name}")
@@ -47,10 +47,10 @@ def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: i
 )
 def chunk_size_is_a_number(target: Target, model: Model, name: str, text: str) -> None:
     """A chunk whose size is not written in hexadecimal digits alone is refused, or the connection closed."""
-    message = plain(model)
-    tail = in_a_chunk(message.body, text.format(len(message.body)).encode())
-    octets = Octets(head_with(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
-    with withstanding(target, model):
+    message = make_plain_request(model)
+    tail = wrap_in_chunk(message.body, text.format(len(message.body)).encode())
+    octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
+    with expect_still_serving(target, model):
         expect_declined(target.send_octets(message, octets)[0], f"a chunk of a size {name}")
 
 
@@ -70,29 +70,29 @@ def endless_line_beside_chunks_is_refused(
     target: Target, model: Model, name: str, start: bytes, filling: bytes = b"x"
 ) -> None:
     """An extension of a chunk or a trailer of 16 MiB is refused, or the connection closed."""
-    message = plain(model)
+    message = make_plain_request(model)
     tail = b"%X\r\n%b\r\n" % (len(message.body), message.body) if start[:1] == b"0" else b""
-    head = head_with(target, message, CHUNKED) + tail + start
+    head = make_head(target, message, CHUNKED) + tail + start
     octets = Octets(head, f"{name} of 16 MiB", filling * KIB, 16 * KIB // len(filling))
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_declined(target.send_octets(message, octets)[0], f"{name} of 16 MiB")
 
 
-FALSE_TRAILER = Chunks(trailers=((INFERENCE_HEADER, "0"),))
+FALSE_TRAILER = ChunkFormat(trailers=((INFERENCE_HEADER, "0"),))
 
 
 @check("robustness.trailer-is-no-header", answers="ROBUST-TRAILER", role="identity_uint8", infers=False)
 @rows(("in-one-segment", True), ("in-several", False))
 def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     """A trailer named like the inference header does not make a raw request of a JSON one."""
-    message, expected = plain(model), model.expected(model.sample())
+    message, expected = make_plain_request(model), model.expected(model.sample())
 
     def is_wrong_without() -> bool:
         reply = target.send_in_pieces(message, [], chunks=PLAIN, at_once=at_once)
-        return not holds(lambda: expect(reply).tensors(expected))
+        return not is_met(lambda: expect(reply).tensors(expected))
 
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
         if not is_declined(reply):
-            with blocked_where(is_wrong_without, "the request is answered wrongly in chunks without a trailer, too"):
+            with block_if(is_wrong_without, "the request is answered wrongly in chunks without a trailer, too"):
                 expect(reply).tensors(expected)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 
-from conformance.checks.robustness.withstanding import is_declined, withstanding
-from conformance.expect.content_coding import gzipped, zlibbed
+from conformance.checks.robustness.survival import expect_still_serving, is_declined
+from conformance.expect.content_coding import compress_gzip, compress_zlib
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import RAW
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import RAW
 from conformance.transport.target import Target
 
-LENGTH = 200  # elements
+ELEMENT_COUNT = 200  # elements
 
 
 def _unwrapped(body: bytes) -> bytes:
@@ -27,12 +27,12 @@ def _cut(code: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
 
 
 # name -> the coding that is named, and what the body is
-SPOILED: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
+FALSE_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "plain-as-gzip": ("gzip", bytes),
     "plain-as-deflate": ("deflate", bytes),
-    "zlib-as-gzip": ("gzip", zlibbed),
-    "gzip-cut-short": ("gzip", _cut(gzipped)),
-    "deflate-cut-short": ("deflate", _cut(zlibbed)),
+    "zlib-as-gzip": ("gzip", compress_zlib),
+    "gzip-cut-short": ("gzip", _cut(compress_gzip)),
+    "deflate-cut-short": ("deflate", _cut(compress_zlib)),
     "deflate-without-zlib": ("deflate", _unwrapped),
 }
 
@@ -45,13 +45,13 @@ def _rows(name: str) -> tuple[Row, Row]:
 
 
 @check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
-@rows(*[row for name in SPOILED for row in _rows(name)])
+@rows(*[row for name in FALSE_CODINGS for row in _rows(name)])
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
     """A body that is not in the coding that it names is refused, or answered as it was meant."""
-    coding, spoil = SPOILED[name]
-    tensors = model.salted(LENGTH, 2)
+    coding, spoil = FALSE_CODINGS[name]
+    tensors = model.salted(ELEMENT_COUNT, 2)
     message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         reply = target.send(message.with_body(spoil(message.body)).with_header("Content-Encoding", coding), fresh=True)
         if not is_declined(reply):
             expect(reply).tensors(model.expected(tensors))

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.checks.robustness.octets import CHUNKED, CRLF, LAST_CHUNK, head_with, in_a_chunk, plain
-from conformance.checks.robustness.withstanding import expect_declined, expect_no_second, expect_settled, withstanding
+from conformance.checks.robustness.octets import CHUNKED, CRLF, LAST_CHUNK, make_head, make_plain_request, wrap_in_chunk
+from conformance.checks.robustness.survival import (
+    expect_declined,
+    expect_no_second,
+    expect_settled,
+    expect_still_serving,
+)
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.target import Target
 from conformance.wire.request import Message
@@ -46,10 +51,10 @@ def _row(identity: str, lines: Lines) -> Row:
 )
 def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lines) -> None:
     """A request of which two readers could find the end in two places is refused, and so is what stands behind it."""
-    message, behind = plain(model), target.octets_of(Message("/v2", method="GET"))
-    head = head_with(target, message, *lines(len(message.body), len(behind)))
+    message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
+    head = make_head(target, message, *lines(len(message.body), len(behind)))
     octets = Octets(head, f"{name}, and a request behind it", tail=message.body + behind, most=2)
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         replies = target.send_octets(message, octets)
         expect_no_second(replies, f"a request with {name}")
         expect_declined(replies[0], f"a request with {name}")
@@ -63,16 +68,16 @@ def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lin
 )
 def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> None:
     """A request of HTTP/1.0 with Transfer-Encoding is refused, or is the last one of its connection."""
-    message, behind = plain(model), target.octets_of(Message("/v2", method="GET"))
-    head = head_with(target, message, CHUNKED, b"Connection: keep-alive", version=b"1.0")
-    octets = Octets(head, "chunks in HTTP/1.0, and a request behind", tail=in_a_chunk(message.body) + behind, most=2)
-    with withstanding(target, model):
+    message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
+    head = make_head(target, message, CHUNKED, b"Connection: keep-alive", version=b"1.0")
+    octets = Octets(head, "chunks in HTTP/1.0, and a request behind", tail=wrap_in_chunk(message.body) + behind, most=2)
+    with expect_still_serving(target, model):
         expect_no_second(target.send_octets(message, octets), "chunks in HTTP/1.0")
 
 
 def _two_lengths(target: Target, message: Message, length: int) -> bytes:
     """Return the head of a request with both Transfer-Encoding and Content-Length."""
-    return head_with(target, message, CHUNKED, b"Content-Length: %d" % length)
+    return make_head(target, message, CHUNKED, b"Content-Length: %d" % length)
 
 
 def _in_a_second_chunk(target: Target, message: Message, inside: bytes) -> bytes:
@@ -82,7 +87,7 @@ def _in_a_second_chunk(target: Target, message: Message, inside: bytes) -> bytes
 
 
 def _in_a_get(target: Target, message: Message, inside: bytes) -> bytes:  # noqa: ARG001
-    return target.octets_of(Message("/v2", method="GET").with_body(inside))
+    return target.render_octets(Message("/v2", method="GET").with_body(inside))
 
 
 @check("robustness.request-in-a-body-is-not-carried-out", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
@@ -94,10 +99,10 @@ def request_in_a_body_is_not_carried_out(
     target: Target, model: Model, name: str, carrier: Callable[[Target, Message, bytes], bytes]
 ) -> None:
     """A request that stands in the body of another one, where some readers see its end, is not carried out."""
-    message, inside = plain(model), target.octets_of(Message("/v2", method="GET"))
+    message, inside = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     sent = carrier(target, message, inside)
-    with withstanding(target, model):
-        replies = target.send_octets(message, Octets(sent, name, tail=target.octets_of(message), most=2))
+    with expect_still_serving(target, model):
+        replies = target.send_octets(message, Octets(sent, name, tail=target.render_octets(message), most=2))
         expect_settled(replies[0], name)
         for behind in replies[1:]:
             if behind.succeeded:
@@ -112,8 +117,8 @@ def request_in_a_body_is_not_carried_out(
 )
 def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     """The connection is closed after a request with both Transfer-Encoding and Content-Length."""
-    message, behind = plain(model), target.octets_of(Message("/v2", method="GET"))
-    sent = _two_lengths(target, message, len(message.body)) + in_a_chunk(message.body) + behind
-    with withstanding(target, model):
+    message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
+    sent = _two_lengths(target, message, len(message.body)) + wrap_in_chunk(message.body) + behind
+    with expect_still_serving(target, model):
         replies = target.send_octets(message, Octets(sent, "chunks beside a length, and a request behind", most=2))
         expect_no_second(replies, "a request with chunks beside a length")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.checks.robustness.octets import CRLF, head_with, plain
-from conformance.checks.robustness.withstanding import expect_declined, withstanding
+from conformance.checks.robustness.octets import CRLF, make_head, make_plain_request
+from conformance.checks.robustness.survival import expect_declined, expect_still_serving
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.target import Target
 
@@ -27,11 +27,11 @@ def large_head_is_refused(
     target: Target, model: Model, name: str, start: bytes, filling: bytes, times: int, tail: bytes | None = None
 ) -> None:
     """A head of more than a megabyte, or of more headers than anybody sends, is refused, or the connection closed."""
-    message = plain(model)
-    head = head_with(target, message).removesuffix(CRLF)
+    message = make_plain_request(model)
+    head = make_head(target, message).removesuffix(CRLF)
     rest = b": 1\r\n\r\n" if start == b"X-" else CRLF if start == b"" else CRLF * 2
     octets = Octets(head + start, f"a head with a {name}", filling, times, rest if tail is None else tail)
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_declined(target.send_octets(message, octets)[0], f"a head with a {name}")
 
 
@@ -39,8 +39,8 @@ def large_head_is_refused(
 @rows(_row("1-MiB-of-path", b"/"), _row("1-MiB-of-query", b"?"))
 def long_target_is_refused(target: Target, model: Model, name: str, mark: bytes) -> None:
     """A request line of a megabyte is refused, or the connection closed."""
-    message = plain(model)
-    line, _, rest = target.octets_of(message).partition(b" HTTP/")
+    message = make_plain_request(model)
+    line, _, rest = target.render_octets(message).partition(b" HTTP/")
     octets = Octets(line + mark, f"a request line with {name}", b"x" * KIB, KIB, b" HTTP/" + rest)
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_declined(target.send_octets(message, octets)[0], f"a request line with {name}")

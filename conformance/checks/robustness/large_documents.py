@@ -6,25 +6,27 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from conformance.checks.robustness.octets import plain
-from conformance.checks.robustness.withstanding import expect_settled, withstanding
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import GRPC
+from conformance.checks.robustness.octets import make_plain_request
+from conformance.checks.robustness.survival import expect_settled, expect_still_serving
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
 from conformance.transport.peer import Peer
-from conformance.wire.grpc_request import infer_message
+from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Message
 
-DEEP = MANY = 100_000
+DEPTH = MANY = 100_000
 MIB = 1024 * 1024
 
 
-def _text(change: Callable[[bytes], bytes]) -> Make:
+def _text(change: Callable[[bytes], bytes]) -> MessageBuilder:
     """Return what makes a plain request with another text."""
-    return lambda model: Message(plain(model).path, plain(model).headers, change(plain(model).body))
+    return lambda model: Message(
+        make_plain_request(model).path, make_plain_request(model).headers, change(make_plain_request(model).body)
+    )
 
 
-def _edited(edit: Callable[[dict[str, Any]], object]) -> Make:
+def _edited(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
     """Return what makes a plain request with another document."""
 
     def change(body: bytes) -> bytes:
@@ -35,16 +37,16 @@ def _edited(edit: Callable[[dict[str, Any]], object]) -> Make:
     return _text(change)
 
 
-def _with_parameters(value: bytes) -> Make:
+def _with_parameters(value: bytes) -> MessageBuilder:
     """Return what makes a plain request with a parameter of this text, whatever JSON says of it."""
     return _text(lambda body: b'{"parameters":{"x":' + value + b"}," + body[1:])
 
 
-def _first(**members: Any) -> Make:
+def _first(**members: Any) -> MessageBuilder:
     return _edited(lambda document: document["inputs"][0].update(members))
 
 
-def _repeated(member: str) -> Make:
+def _repeated(member: str) -> MessageBuilder:
     """Return what makes a request with its first input, or an output, so many times, each under a name of its own."""
 
     def edit(document: dict[str, Any]) -> None:
@@ -54,17 +56,17 @@ def _repeated(member: str) -> Make:
     return _edited(edit)
 
 
-def _row(identity: str, make: Make, *, dangerous: bool = False, thorough: bool = False) -> Row:
+def _row(identity: str, make: MessageBuilder, *, dangerous: bool = False, thorough: bool = False) -> Row:
     return Row(identity, (identity.replace("-", " "), make), dangerous=dangerous, thorough=thorough)
 
 
 ROWS = (
-    _row("arrays-100000-deep", _with_parameters(b"[" * DEEP + b"]" * DEEP), dangerous=True),
-    _row("objects-100000-deep", _with_parameters(b'{"x":' * DEEP + b"1" + b"}" * DEEP), dangerous=True),
-    _row("arrays-100000-deep-without-an-end", _text(lambda _: b"[" * DEEP), dangerous=True),
+    _row("arrays-100000-deep", _with_parameters(b"[" * DEPTH + b"]" * DEPTH), dangerous=True),
+    _row("objects-100000-deep", _with_parameters(b'{"x":' * DEPTH + b"1" + b"}" * DEPTH), dangerous=True),
+    _row("arrays-100000-deep-without-an-end", _text(lambda _: b"[" * DEPTH), dangerous=True),
     _row(
         "data-100000-deep",
-        _text(lambda body: body.replace(b'"data":[', b'"data":' + b"[" * DEEP).replace(b"]}]", b"]" * DEEP + b"}]")),
+        _text(lambda body: body.replace(b'"data":[', b'"data":' + b"[" * DEPTH).replace(b"]}]", b"]" * DEPTH + b"}]")),
         dangerous=True,
     ),
     _row("id-of-1-MiB", _edited(lambda document: document.update(id="x" * MIB))),
@@ -83,9 +85,9 @@ ROWS = (
 
 @check("robustness.large-document-is-answered-or-refused", answers="ROBUST-LARGE", role="identity_int32", infers=False)
 @rows(*ROWS)
-def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
+def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
     """A request that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), name)
 
 
@@ -97,17 +99,21 @@ def large_document_is_answered_or_refused(target: Peer, model: Model, name: str,
     infers=False,
 )
 @rows(
-    _row("16-MiB-of-a-tensor", lambda model: infer_message(model.request(), _data(b"\0" * 16 * MIB))),
-    _row("id-of-1-MiB", lambda model: infer_message(model.request(), lambda call: setattr(call, "id", "x" * MIB))),
-    _row("100000-inputs", lambda model: infer_message(model.request(), _many("inputs"))),
-    _row("100000-outputs", lambda model: infer_message(model.request(), _many("outputs"))),
-    _row("100000-raw-entries", lambda model: infer_message(model.request(), _entries)),
-    _row("shape-of-100000-dimensions", lambda model: infer_message(model.request(), _long_shape)),
-    _row("groups-100000-deep", lambda model: infer_message(model.request()).with_body(b"\x0b" * DEEP), dangerous=True),
+    _row("16-MiB-of-a-tensor", lambda model: make_infer_message(model.request(), _data(b"\0" * 16 * MIB))),
+    _row("id-of-1-MiB", lambda model: make_infer_message(model.request(), lambda call: setattr(call, "id", "x" * MIB))),
+    _row("100000-inputs", lambda model: make_infer_message(model.request(), _many("inputs"))),
+    _row("100000-outputs", lambda model: make_infer_message(model.request(), _many("outputs"))),
+    _row("100000-raw-entries", lambda model: make_infer_message(model.request(), _entries)),
+    _row("shape-of-100000-dimensions", lambda model: make_infer_message(model.request(), _long_shape)),
+    _row(
+        "groups-100000-deep",
+        lambda model: make_infer_message(model.request()).with_body(b"\x0b" * DEPTH),
+        dangerous=True,
+    ),
 )
-def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
+def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
     """A call that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), name)
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.checks.robustness.withstanding import expect_settled, withstanding
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC
+from conformance.checks.robustness.survival import expect_settled, expect_still_serving
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC
 from conformance.transport.peer import Peer
-from conformance.wire.grpc_request import infer_message
-from conformance.wire.request import INFERENCE_HEADER, Output
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import INFERENCE_HEADER, RequestedOutput
 
 ROLES = {1: "identity_int32", 2: "rank2", 3: "rank3"}
 # Shapes without elements, in which the product of what is not 0 is beyond some number of bits.
@@ -28,11 +28,13 @@ EMPTY = {
 }
 
 
-def _row(identity: str, make: Make, role: str, needs: tuple[str, ...] = (), *, dangerous: bool = False) -> Row:
+def _row(
+    identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = (), *, dangerous: bool = False
+) -> Row:
     return Row(identity, (identity.replace("-", " "), make), role=role, needs=needs, dangerous=dangerous)
 
 
-def _shaped(shape: Sequence[int], *, binary: bool) -> Make:
+def _shaped(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
     """Return what makes a request with an input of this shape and no element."""
 
     def edit(document: dict[str, Any]) -> None:
@@ -45,14 +47,16 @@ def _nothing(model: Model) -> list[Any]:
     return [model.tensor([], (0,) * len(model.role.inputs[0].shape))]
 
 
-def _counted(count: int | str) -> Make:
+def _counted(count: int | str) -> MessageBuilder:
     """Return what makes a request for so many classes."""
     return lambda model: model.request(
-        [model.tensor([1, 2, 3])], send="json", outputs=[Output(model.role.outputs[0].name, classification=count)]
+        [model.tensor([1, 2, 3])],
+        send="json",
+        outputs=[RequestedOutput(model.role.outputs[0].name, classification=count)],
     ).message()
 
 
-def _headed(value: str) -> Make:
+def _headed(value: str) -> MessageBuilder:
     return lambda model: model.request(send="json").message().with_header(INFERENCE_HEADER, value)
 
 
@@ -67,18 +71,20 @@ COUNTS: tuple[tuple[str, int | str, bool], ...] = (
 )
 
 
-def _shaped_call(shape: Sequence[int]) -> Make:
+def _shaped_call(shape: Sequence[int]) -> MessageBuilder:
     """Return what makes a call with an input of this shape and an empty raw entry."""
 
     def edit(call: Any) -> None:
         call.inputs[0].shape[:] = shape
 
-    return lambda model: infer_message(model.request(_nothing(model)), edit)
+    return lambda model: make_infer_message(model.request(_nothing(model)), edit)
 
 
-def _counted_call(count: int) -> Make:
-    return lambda model: infer_message(
-        model.request([model.tensor([1, 2, 3])], outputs=[Output(model.role.outputs[0].name, classification=count)])
+def _counted_call(count: int) -> MessageBuilder:
+    return lambda model: make_infer_message(
+        model.request(
+            [model.tensor([1, 2, 3])], outputs=[RequestedOutput(model.role.outputs[0].name, classification=count)]
+        )
     )
 
 
@@ -96,9 +102,9 @@ def _counted_call(count: int) -> Make:
     _row("inference-header-of-minus-0", _headed("-0"), "identity_int32", BINARY),
     _row("inference-header-of-4000-digits", _headed("9" * 4000), "identity_int32", BINARY),
 )
-def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
+def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
     """A request with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
 
 
@@ -115,7 +121,9 @@ def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: s
         for bits in (31, 32, 62)
     ],
 )
-def number_beyond_all_is_answered_or_refused_over_grpc(target: Peer, model: Model, name: str, make: Make) -> None:
+def number_beyond_all_is_answered_or_refused_over_grpc(
+    target: Peer, model: Model, name: str, make: MessageBuilder
+) -> None:
     """A call with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
-    with withstanding(target, model):
+    with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), f"a request with {name}")

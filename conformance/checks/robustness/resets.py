@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.checks.robustness.octets import plain
-from conformance.checks.robustness.withstanding import withstanding
+from conformance.checks.robustness.octets import make_plain_request
+from conformance.checks.robustness.survival import expect_still_serving
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
-from conformance.transport.hostile_sending import End, Octets
+from conformance.spec.check import check, rows
+from conformance.transport.hostile_sending import ConnectionEnd, Octets
 from conformance.transport.target import Target
 
-TIMES = 20
+RESET_COUNT = 20
 
 
 @check("robustness.reset-harms-nobody", answers="ROBUST-RESET", role="identity_int32", infers=False)
@@ -21,9 +21,9 @@ TIMES = 20
 )
 def reset_harms_nobody(target: Target, model: Model, part: float) -> None:
     """Twenty clients that reset their connections, wherever in an exchange, harm no other."""
-    message = plain(model)
-    octets = target.octets_of(message)
-    cut = Octets(octets[: int(len(octets) * part)], "reset", end=End.RESET)
-    with withstanding(target, model):
-        for _ in range(TIMES):
+    message = make_plain_request(model)
+    octets = target.render_octets(message)
+    cut = Octets(octets[: int(len(octets) * part)], "reset", end=ConnectionEnd.RESET)
+    with expect_still_serving(target, model):
+        for _ in range(RESET_COUNT):
             target.send_octets(message, cut)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.checks.robustness.octets import CRLF, plain
-from conformance.checks.robustness.withstanding import expect_served, is_busy, withstanding
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.checks.robustness.octets import CRLF, make_plain_request
+from conformance.checks.robustness.survival import expect_served, expect_still_serving, is_busy
+from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
+from conformance.spec.check import check, rows
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 
-PIPELINED = 500  # requests on one connection
+PIPELINED_REQUESTS = 500  # requests on one connection
 # What goes out on a connection that is then left alone.
 Begin = Callable[[Target, Model], bytes]
 
@@ -22,15 +22,15 @@ def _idle(_: Target, __: Model) -> bytes:
 
 
 def _half_a_head(target: Target, model: Model) -> bytes:
-    return target.octets_of(plain(model)).partition(CRLF * 2)[0]
+    return target.render_octets(make_plain_request(model)).partition(CRLF * 2)[0]
 
 
 def _half_a_body(target: Target, model: Model) -> bytes:
-    return target.octets_of(plain(model))[:-10]
+    return target.render_octets(make_plain_request(model))[:-10]
 
 
 def _unread(target: Target, _: Model) -> bytes:
-    return target.octets_of(Message("/v2", method="GET")) * PIPELINED
+    return target.render_octets(Message("/v2", method="GET")) * PIPELINED_REQUESTS
 
 
 @check("robustness.slow-clients-keep-nobody-waiting", answers="ROBUST-SLOW", role="identity_int32", infers=False)
@@ -46,11 +46,11 @@ def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin,
     Raises:
         NotApplicable: there are requests under way, and the server takes fewer at a time and says so.
     """
-    with withstanding(target, model), target.hold([begin(target, model)] * count):
+    with expect_still_serving(target, model), target.hold([begin(target, model)] * count):
         for salt in range(4, 7):
             try:
                 expect_served(target, model, salt)
-            except Unmet as unmet:
+            except UnmetError as unmet:
                 if begin is _half_a_body and is_busy(unmet):
-                    raise NotApplicable(f"fewer than {count} requests at a time are taken") from None
+                    raise NotApplicableError(f"fewer than {count} requests at a time are taken") from None
                 raise

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.support.own_oracle import find_sizes, list_half_binary, require_json_outputs
-from conformance.expect.difference import difference
+from conformance.checks.support.deployed_models import find_sizes, list_half_binary, require_json_outputs
+from conformance.expect.difference import find_difference
 from conformance.expect.expectation import Expectation, expect
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY, SEVERAL_OUTPUTS
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import DecodeError
 from conformance.wire.json_data import from_json
 from conformance.wire.outputs import Output
 from conformance.wire.request import ABSENT
-from conformance.wire.request import Output as Wanted
+from conformance.wire.request import RequestedOutput as Wanted
 from conformance.wire.tensor import Tensor
 
 # --- answers -----------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def _expect_same_data(reply: Reply, output: Output) -> None:
     except DecodeError as error:
         raise must.unmet(f"{output.name} as its binary data are", error.finding.described) from None
     right = Tensor(output.name, output.datatype, output.shape, output.array)
-    if found := difference(right, as_json, reply.body):
+    if found := find_difference(right, as_json, reply.body):
         raise must.unmet(f"data as the binary data are: {found.expected}", found.actual)
 
 

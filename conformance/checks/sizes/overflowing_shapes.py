@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.sizes.wrong_size_requests import claims
+from conformance.checks.sizes.wrong_size_requests import claim_size
 from conformance.expect.refusals import expect_refusal
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.target import Target
 
 
@@ -34,5 +34,5 @@ from conformance.transport.target import Target
 )
 def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
     """A shape of more elements than any body holds is refused, whatever its product is in 32 or 64 bits."""
-    message = claims(size, bytes(range(1, size + 1)), shape)(model)
+    message = claim_size(size, bytes(range(1, size + 1)), shape)(model)
     expect_refusal(target, model, message, f"a shape of {list(shape)} beside {size} bytes")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.binary_sides import is_right_alone, takes_several
-from conformance.checks.support.own_oracle import is_read_alone, is_right_sorted, require_several
+from conformance.checks.support.deployed_models import is_read_alone, is_right_sorted, require_several
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import blocked_where, holds
+from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import SEVERAL_INPUTS
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import SEVERAL_INPUTS
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
@@ -53,7 +53,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
             and _are_kept_apart(target, model, binary)
         )
 
-    with blocked_where(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
+    with block_if(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
         _expect_bools(target, model, sample, binary)
 
 
@@ -65,9 +65,7 @@ def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -
         alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
         return not alone or is_right_sorted(target, model, tensors)
 
-    with blocked_where(
-        is_wrong_otherwise, "one as the only binary data is wrong, too, or they are right in another order"
-    ):
+    with block_if(is_wrong_otherwise, "one as the only binary data is wrong, too, or they are right in another order"):
         expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)
 
 
@@ -82,4 +80,4 @@ def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool
     """Say whether BOOL elements come right among inputs of eight bytes; numbers stand for strings."""
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
-    return holds(lambda: _expect_bools(target, multi, sample, order))
+    return is_met(lambda: _expect_bools(target, multi, sample, order))

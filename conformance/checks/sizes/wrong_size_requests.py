@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.own_oracle import require_several, to_json
+from conformance.checks.support.deployed_models import require_several, to_json
 from conformance.checks.support.refusals import Refusal
-from conformance.expect.unmet import NotApplicable
-from conformance.roles.model import Make, Model
+from conformance.expect.unmet import NotApplicableError
+from conformance.roles.model import MessageBuilder, Model
 from conformance.roles.roles import TensorSpec
-from conformance.terms.fit import ANY, SEVERAL_INPUTS, Fit
+from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, OCTET_STREAM, Form, Message
 from conformance.wire.tensor import Tensor
 
-Entry = tuple[str, Make, str]
+Entry = tuple[str, MessageBuilder, str]
 Carried = Callable[[Model], Sequence[Tensor]]
 
 NUMERIC = ("IN_INT64", "IN_BOOL", "IN_FP32")
@@ -36,7 +36,7 @@ STRINGS = bytes.fromhex("03000000 6f6e65 05000000 7468726565")
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class InputBytes:
     """The bytes of a good input, and those of its first and last element."""
 
     data: bytes
@@ -49,7 +49,7 @@ class Own:
         return len(self.data)
 
 
-def own(tensor: Tensor) -> Own:
+def slice_input_bytes(tensor: Tensor) -> InputBytes:
     """Return the bytes of a tensor.
 
     Raises:
@@ -57,29 +57,31 @@ def own(tensor: Tensor) -> Own:
     """
     flat = tensor.array.reshape(-1)
     if not flat.size:
-        raise NotApplicable(f"{tensor.name} has no elements")
+        raise NotApplicableError(f"{tensor.name} has no elements")
     ends = (bytes(Tensor.of(tensor.name, tensor.datatype, part).to_bytes()) for part in (flat[:1], flat[-1:]))
-    return Own(bytes(tensor.to_bytes()), *ends)
+    return InputBytes(bytes(tensor.to_bytes()), *ends)
 
 
-def carried(model: Model) -> list[Tensor]:
+def sample_carried_inputs(model: Model) -> list[Tensor]:
     """Return good inputs, the bytes of which `changes` sends under any size."""
     strings = model.role.inputs[0].datatype == "BYTES"
     return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
 
 
-def changes(size: Callable[[Own], Any], data: Callable[[Own], bytes] = lambda good: good.data) -> Make:
+def change_size_and_bytes(
+    size: Callable[[InputBytes], Any], data: Callable[[InputBytes], bytes] = lambda good: good.data
+) -> MessageBuilder:
     """Return what makes a request that is good but for the size of its first input, and the bytes."""
 
     def make(model: Model) -> Message:
-        tensor, *others = carried(model)
-        good = own(tensor)
+        tensor, *others = sample_carried_inputs(model)
+        good = slice_input_bytes(tensor)
         return _stating(model, tensor, tensor.shape, size(good), data(good), others)
 
     return make
 
 
-def claims(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> Make:
+def claim_size(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> MessageBuilder:
     """Return what makes a request with one input of that shape and `binary_data_size`, and with that binary data."""
     return lambda model: _stating(model, model.role.inputs[0], shape, size, data)
 
@@ -105,17 +107,17 @@ def _stating(
     return model.request([octets, *others], outputs=model.listed()).edited(edit)
 
 
-def lacks(count: int | None) -> Make:
+def drop_last_bytes(count: int | None) -> MessageBuilder:
     """Return what makes a good request that lacks its last `count` bytes, or all binary data."""
 
     def make(model: Model) -> Message:
-        message = model.request(carried(model), outputs=model.listed()).message()
+        message = model.request(sample_carried_inputs(model), outputs=model.listed()).message()
         return message.with_body(message.body[: message.json_length if count is None else -count])
 
     return make
 
 
-def resized(change: Mapping[str, int]) -> Make:
+def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
     """Return what makes a good request whose declared sizes are changed by so many bytes."""
 
     def make(model: Model) -> Message:
@@ -128,7 +130,7 @@ def resized(change: Mapping[str, int]) -> Make:
     return make
 
 
-def sized(name: str, size: Any, role: str = "multi") -> Entry:
+def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
     """Return a request like a good one but for the size of one of its inputs, which stands first, amid others or last."""
 
     def make(model: Model) -> Message:
@@ -144,7 +146,7 @@ def sized(name: str, size: Any, role: str = "multi") -> Entry:
     return f"{said}-for-{name.lower().replace('_', '-')}-of-{role.replace('_', '-')}", make, role
 
 
-def with_input(change: Mapping[str, Any], *, keep: int | None = None) -> Make:
+def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> MessageBuilder:
     """Return what makes a good binary request with other members in its first input; None takes a member away.
 
     `keep` cuts the binary data to so many bytes.
@@ -161,7 +163,7 @@ def with_input(change: Mapping[str, Any], *, keep: int | None = None) -> Make:
     return make
 
 
-def cut_short(count: int) -> Make:
+def cut_body(count: int) -> MessageBuilder:
     """Return what makes a good request that lacks its last `count` bytes."""
 
     def make(model: Model) -> Message:
@@ -171,13 +173,13 @@ def cut_short(count: int) -> Make:
     return make
 
 
-def without_last_tensor(model: Model) -> Message:
+def drop_last_tensor(model: Model) -> Message:
     """Return a good request that lacks all bytes of its last tensor."""
     message = model.request().message()
     return message.with_body(message.body[: message.spans[-1][2]])
 
 
-def with_data(values: Sequence[Any]) -> Make:
+def add_data(values: Sequence[Any]) -> MessageBuilder:
     """Return what makes a good binary request whose first input has `data`, too; a deployed model's own ones."""
 
     def make(model: Model) -> Message:
@@ -187,9 +189,9 @@ def with_data(values: Sequence[Any]) -> Make:
     return make
 
 
-def without_tail_and_header(model: Model) -> Message:
+def drop_tail_and_header(model: Model) -> Message:
     """Return a request of JSON alone in which an input declares binary data."""
-    return lacks(None)(model).with_header(INFERENCE_HEADER, None)
+    return drop_last_bytes(None)(model).with_header(INFERENCE_HEADER, None)
 
 
 def _in_ascii(model: Model) -> list[Tensor]:
@@ -199,7 +201,7 @@ def _in_ascii(model: Model) -> list[Tensor]:
     return model.fill(dict.fromkeys(names, texts))
 
 
-def followed_by(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
+def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
     """Return what makes a good request, and the same with bytes after it; `send` names the inputs that are binary."""
 
     def make(model: Model) -> tuple[Message, Message]:
@@ -210,114 +212,117 @@ def followed_by(extra: bytes, send: Form | Collection[str] = "binary") -> Callab
     return make
 
 
-SHORT: tuple[Entry, ...] = (
-    ("last-byte-missing", lacks(1), "identity_int32"),
-    ("all-bytes-missing", lacks(None), "identity_int32"),
-    ("all-bytes-and-the-header-missing", without_tail_and_header, "identity_int32"),
-    ("last-byte-of-four-tensors-missing", cut_short(1), "multi"),
-    ("last-of-four-tensors-missing", without_last_tensor, "multi"),
-    ("last-byte-of-strings-missing", claims(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
+SHORT_BODIES: tuple[Entry, ...] = (
+    ("last-byte-missing", drop_last_bytes(1), "identity_int32"),
+    ("all-bytes-missing", drop_last_bytes(None), "identity_int32"),
+    ("all-bytes-and-the-header-missing", drop_tail_and_header, "identity_int32"),
+    ("last-byte-of-four-tensors-missing", cut_body(1), "multi"),
+    ("last-of-four-tensors-missing", drop_last_tensor, "multi"),
+    ("last-byte-of-strings-missing", claim_size(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
 )
-SHAPE: tuple[Entry, ...] = (
+SIZES_BESIDE_SHAPE: tuple[Entry, ...] = (
     (
         "one-element-short",
-        changes(lambda good: good.size - len(good.last), lambda good: good.data[: -len(good.last)]),
+        change_size_and_bytes(lambda good: good.size - len(good.last), lambda good: good.data[: -len(good.last)]),
         "identity_int32",
     ),
     (
         "one-element-over",
-        changes(lambda good: good.size + len(good.first), lambda good: good.data + good.first),
+        change_size_and_bytes(lambda good: good.size + len(good.first), lambda good: good.data + good.first),
         "identity_int32",
     ),
-    ("one-byte-short", claims(11, NUMBERS[:-1]), "identity_int32"),
-    ("one-byte-over", claims(13, NUMBERS + b"\1"), "identity_int32"),
-    ("size-zero", claims(0, b""), "identity_int32"),
-    ("elements-of-twice-the-width", claims(24, NUMBERS * 2), "identity_int32"),
-    ("half-floats-of-four-bytes", claims(16, NUMBERS + b"\1\2\3\4", [4]), "identity_fp16"),
-    ("booleans-packed-in-bits", claims(1, b"\1", [8]), "identity_bool"),
-    ("booleans-of-four-bytes", claims(12, bytes.fromhex("01000000") * 3), "identity_bool"),
-    ("one-item-of-a-batch-of-two", claims(12, NUMBERS, [2, 3]), "batching"),
+    ("one-byte-short", claim_size(11, NUMBERS[:-1]), "identity_int32"),
+    ("one-byte-over", claim_size(13, NUMBERS + b"\1"), "identity_int32"),
+    ("size-zero", claim_size(0, b""), "identity_int32"),
+    ("elements-of-twice-the-width", claim_size(24, NUMBERS * 2), "identity_int32"),
+    ("half-floats-of-four-bytes", claim_size(16, NUMBERS + b"\1\2\3\4", [4]), "identity_fp16"),
+    ("booleans-packed-in-bits", claim_size(1, b"\1", [8]), "identity_bool"),
+    ("booleans-of-four-bytes", claim_size(12, bytes.fromhex("01000000") * 3), "identity_bool"),
+    ("one-item-of-a-batch-of-two", claim_size(12, NUMBERS, [2, 3]), "batching"),
 )
 # The body of a good request under another size.
-FALSE: tuple[Entry, ...] = (
-    ("size-moved-to-the-neighbour", resized({"A": -4, "B": 4}), "add_sub"),
-    ("sizes-of-two-inputs-exchanged", resized({"IN_INT64": -21, "IN_BOOL": 21}), "multi"),
-    ("sum-past-2-to-the-63", resized({"IN_BYTES": 2**63 - 32}), "multi"),
-    ("negative-in-a-sum-that-fits", resized({"A": -24, "B": 24}), "add_sub"),
-    *[sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))],
-    *[sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
+FALSE_SIZES: tuple[Entry, ...] = (
+    ("size-moved-to-the-neighbour", change_declared_sizes({"A": -4, "B": 4}), "add_sub"),
+    ("sizes-of-two-inputs-exchanged", change_declared_sizes({"IN_INT64": -21, "IN_BOOL": 21}), "multi"),
+    ("sum-past-2-to-the-63", change_declared_sizes({"IN_BYTES": 2**63 - 32}), "multi"),
+    ("negative-in-a-sum-that-fits", change_declared_sizes({"A": -24, "B": 24}), "add_sub"),
+    *[
+        state_wrong_size(*place)
+        for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))
+    ],
+    *[state_wrong_size(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
 )
-FALSE_ALONE: tuple[Entry, ...] = (
-    ("fraction-of-a-byte", changes(lambda good: good.size + 0.5), "identity_int32"),
-    ("true-for-twelve-bytes", claims(True), "identity_int32"),
-    ("2-to-the-31", claims(2**31), "identity_int32"),
-    ("right-in-32-bits", changes(lambda good: good.size + 2**32), "identity_int32"),
-    ("2-to-the-63-less-1", claims(2**63 - 1), "identity_int32"),
-    ("2-to-the-63", claims(2**63), "identity_int32"),
-    ("right-in-64-bits", changes(lambda good: good.size + 2**64), "identity_int32"),
-    ("minus-one", changes(lambda _: -1), "identity_int32"),
-    ("minus-the-size", changes(lambda good: -good.size), "identity_int32"),
-    ("negative-and-right-in-32-bits", claims(12 - 2**32), "identity_int32"),
-    ("least-int64", claims(-(2**63)), "identity_int32"),
-    ("strings-of-minus-one", claims(-1, STRINGS, [2]), "identity_bytes"),
-    ("strings-of-2-to-the-31", claims(2**31, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-32-bits", claims(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
-    ("strings-of-2-to-the-63-less-1", claims(2**63 - 1, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-64-bits", claims(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+FALSE_SINGLE_SIZES: tuple[Entry, ...] = (
+    ("fraction-of-a-byte", change_size_and_bytes(lambda good: good.size + 0.5), "identity_int32"),
+    ("true-for-twelve-bytes", claim_size(True), "identity_int32"),
+    ("2-to-the-31", claim_size(2**31), "identity_int32"),
+    ("right-in-32-bits", change_size_and_bytes(lambda good: good.size + 2**32), "identity_int32"),
+    ("2-to-the-63-less-1", claim_size(2**63 - 1), "identity_int32"),
+    ("2-to-the-63", claim_size(2**63), "identity_int32"),
+    ("right-in-64-bits", change_size_and_bytes(lambda good: good.size + 2**64), "identity_int32"),
+    ("minus-one", change_size_and_bytes(lambda _: -1), "identity_int32"),
+    ("minus-the-size", change_size_and_bytes(lambda good: -good.size), "identity_int32"),
+    ("negative-and-right-in-32-bits", claim_size(12 - 2**32), "identity_int32"),
+    ("least-int64", claim_size(-(2**63)), "identity_int32"),
+    ("strings-of-minus-one", claim_size(-1, STRINGS, [2]), "identity_bytes"),
+    ("strings-of-2-to-the-31", claim_size(2**31, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-32-bits", claim_size(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+    ("strings-of-2-to-the-63-less-1", claim_size(2**63 - 1, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-64-bits", claim_size(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
 )
-TYPE: tuple[Entry, ...] = (
-    ("size-as-a-string", changes(lambda good: str(good.size)), "identity_int32"),
-    ("size-as-letters", changes(lambda _: "twelve"), "identity_int32"),
-    ("true-for-one-byte", claims(True, b"\7", [1]), "identity_uint8"),
+SIZE_TYPES: tuple[Entry, ...] = (
+    ("size-as-a-string", change_size_and_bytes(lambda good: str(good.size)), "identity_int32"),
+    ("size-as-letters", change_size_and_bytes(lambda _: "twelve"), "identity_int32"),
+    ("true-for-one-byte", claim_size(True, b"\7", [1]), "identity_uint8"),
 )
-BOTH: tuple[Entry, ...] = (
-    ("data-beside-its-bytes", with_data([1, 2, 3]), "identity_int32"),
+DATA_AND_SIZE: tuple[Entry, ...] = (
+    ("data-beside-its-bytes", add_data([1, 2, 3]), "identity_int32"),
     (
         "data-beside-size-zero",
-        with_input({"data": [1, 2, 3], "parameters": {"binary_data_size": 0}}, keep=0),
+        edit_first_input({"data": [1, 2, 3], "parameters": {"binary_data_size": 0}}, keep=0),
         "identity_int32",
     ),
-    ("strings-beside-their-bytes", with_input({"data": ["a", "b", "c"]}), "identity_bytes"),
-    ("data-in-the-first-of-four", with_input({"data": [1, 2, 3]}), "multi"),
+    ("strings-beside-their-bytes", edit_first_input({"data": ["a", "b", "c"]}), "identity_bytes"),
+    ("data-in-the-first-of-four", edit_first_input({"data": [1, 2, 3]}), "multi"),
 )
-NEITHER: tuple[Entry, ...] = (
-    ("bytes-without-a-size", with_input({"parameters": None}), "identity_int32"),
-    ("bytes-with-empty-parameters", with_input({"parameters": {}}), "identity_int32"),
-    ("size-null", with_input({"parameters": {"binary_data_size": None}}), "identity_int32"),
-    ("strings-without-a-size", with_input({"parameters": None}), "identity_bytes"),
-    ("first-of-four-without-a-size", with_input({"parameters": None}), "multi"),
+NO_DATA_NOR_SIZE: tuple[Entry, ...] = (
+    ("bytes-without-a-size", edit_first_input({"parameters": None}), "identity_int32"),
+    ("bytes-with-empty-parameters", edit_first_input({"parameters": {}}), "identity_int32"),
+    ("size-null", edit_first_input({"parameters": {"binary_data_size": None}}), "identity_int32"),
+    ("strings-without-a-size", edit_first_input({"parameters": None}), "identity_bytes"),
+    ("first-of-four-without-a-size", edit_first_input({"parameters": None}), "multi"),
 )
 # The same wrong sizes for inputs that are not the first, or not alone.
-BESIDE: Mapping[str, tuple[Entry, ...]] = {
-    "BIN-SIZE-TYPE": (sized("IN_FP32", "12"), sized("A", "12", "add_sub")),
+WRONG_AMONG_OTHERS: Mapping[str, tuple[Entry, ...]] = {
+    "BIN-SIZE-TYPE": (state_wrong_size("IN_FP32", "12"), state_wrong_size("A", "12", "add_sub")),
     "BIN-SIZE-MISSING": tuple(
-        sized(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
+        state_wrong_size(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
     ),
 }
 # A good request, and the same with what must not alter a tensor. Strings among several binary inputs would notice a
 # shift by themselves, so that they travel as JSON there.
-LEFT_OVER = (
-    ("one-byte", followed_by(b"\1"), "identity_uint8"),
-    ("one-element", followed_by(b"\1\2\3\4"), "identity_int32"),
-    ("one-string", followed_by(bytes.fromhex("01000000 61")), "identity_bytes"),
-    ("behind-three-tensors", followed_by(b"\1\2\3\4", NUMERIC), "multi"),
-    ("behind-strings", followed_by(b"\1"), "multi"),
-    ("behind-json-inputs", followed_by(b"\1\2\3\4", "json"), "identity_int32"),
+TRAILING_BYTES = (
+    ("one-byte", append_bytes(b"\1"), "identity_uint8"),
+    ("one-element", append_bytes(b"\1\2\3\4"), "identity_int32"),
+    ("one-string", append_bytes(bytes.fromhex("01000000 61")), "identity_bytes"),
+    ("behind-three-tensors", append_bytes(b"\1\2\3\4", NUMERIC), "multi"),
+    ("behind-strings", append_bytes(b"\1"), "multi"),
+    ("behind-json-inputs", append_bytes(b"\1\2\3\4", "json"), "identity_int32"),
 )
 
 
-def _extra(make: Callable[[Model], tuple[Message, Message]]) -> Make:
+def _extra(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
     return lambda model: make(model)[1]
 
 
-EXTRA: tuple[Entry, ...] = tuple((fault, _extra(make), role) for fault, make, role in LEFT_OVER)
+TRAILING_REFUSALS: tuple[Entry, ...] = tuple((fault, _extra(make), role) for fault, make, role in TRAILING_BYTES)
 
 
 # Those that go to deployed models, too: a few of each requirement. Strings have no size by their shape.
-_OF_A_SIZE = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
+_FIXED_SIZE = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
 FITS: Mapping[str, Fit] = {
     **dict.fromkeys(("last-byte-missing", "all-bytes-missing", "all-bytes-and-the-header-missing"), ANY),
-    **dict.fromkeys(("one-element-short", "one-element-over"), _OF_A_SIZE),
+    **dict.fromkeys(("one-element-short", "one-element-over"), _FIXED_SIZE),
     **dict.fromkeys(("fraction-of-a-byte", "right-in-32-bits", "right-in-64-bits", "minus-one", "minus-the-size"), ANY),
     **dict.fromkeys(("size-as-a-string", "size-as-letters", "data-beside-its-bytes", "bytes-without-a-size"), ANY),
     **dict.fromkeys(("one-byte", "one-element"), ANY),
@@ -335,15 +340,15 @@ def _sample(model: Model) -> Sequence[Tensor]:
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    *_refusals("BIN-BODY-SHORT", SHORT),
-    *_refusals("BIN-SIZE-WRONG", SHAPE),
-    *_refusals("BIN-SIZE-FALSE", FALSE, _sample),
-    *_refusals("BIN-SIZE-FALSE", FALSE_ALONE, carried),
-    *_refusals("BIN-SIZE-TYPE", TYPE),
-    *_refusals("BIN-BODY-LONG", EXTRA),
-    *_refusals("BIN-DATA-AND-SIZE", BOTH),
-    *_refusals("BIN-SIZE-MISSING", NEITHER),
-    *[refusal for requirement, entries in BESIDE.items() for refusal in _refusals(requirement, entries)],
+    *_refusals("BIN-BODY-SHORT", SHORT_BODIES),
+    *_refusals("BIN-SIZE-WRONG", SIZES_BESIDE_SHAPE),
+    *_refusals("BIN-SIZE-FALSE", FALSE_SIZES, _sample),
+    *_refusals("BIN-SIZE-FALSE", FALSE_SINGLE_SIZES, sample_carried_inputs),
+    *_refusals("BIN-SIZE-TYPE", SIZE_TYPES),
+    *_refusals("BIN-BODY-LONG", TRAILING_REFUSALS),
+    *_refusals("BIN-DATA-AND-SIZE", DATA_AND_SIZE),
+    *_refusals("BIN-SIZE-MISSING", NO_DATA_NOR_SIZE),
+    *[refusal for requirement, entries in WRONG_AMONG_OTHERS.items() for refusal in _refusals(requirement, entries)],
 )
 
 
@@ -365,7 +370,7 @@ def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carrie
 
 def _move(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
     """Count the last element of the first input among those of the second."""
-    count = len(own(sent[0]).last)
+    count = len(slice_input_bytes(sent[0]).last)
     for place, change in ((0, -count), (1, count)):
         inputs[place]["parameters"]["binary_data_size"] += change
 
@@ -378,7 +383,7 @@ def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
     inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
 
 
-OF_SEVERAL: tuple[Refusal, ...] = (
+SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
     _among_several("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move, _sample),
     _among_several("second-input-of-minus-one", "BIN-SIZE-FALSE", _size(1, -1), _sample),
     _among_several("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_out),

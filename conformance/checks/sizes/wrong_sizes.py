@@ -13,21 +13,21 @@ from typing import Any
 from conformance.checks.sizes.request_sizes import BOOLEANS
 from conformance.checks.sizes.wrong_size_requests import (
     FITS,
-    LEFT_OVER,
     NUMERIC,
-    OF_SEVERAL,
     REFUSALS,
-    carried,
-    changes,
+    SEVERAL_INPUT_REFUSALS,
+    TRAILING_BYTES,
+    change_size_and_bytes,
+    sample_carried_inputs,
 )
-from conformance.checks.support.own_oracle import require_several, to_json
-from conformance.checks.support.refusals import Refusal, expect_refused, refusal_rows
+from conformance.checks.support.deployed_models import require_several, to_json
+from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Blocked, holds
+from conformance.expect.unmet import BlockedError, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY, SEVERAL_INPUTS
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, SEVERAL_INPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.outputs import Output
@@ -41,7 +41,7 @@ ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 # --- wrong sizes -------------------------------------------------------------------------------------------------
 
 
-_ROWS = refusal_rows((*REFUSALS, *OF_SEVERAL))
+_ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS))
 
 
 @check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))
@@ -52,7 +52,7 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
 
 
 @check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")
-@rows(*[Row(fault, (make,), role=role, fit=FITS.get(fault)) for fault, make, role in LEFT_OVER])
+@rows(*[Row(fault, (make,), role=role, fit=FITS.get(fault)) for fault, make, role in TRAILING_BYTES])
 def bytes_left_over_alter_no_tensor(
     target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
 ) -> None:
@@ -150,9 +150,12 @@ def size_missing_or_of_another_type_alters_no_tensor(
 @check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY)
 def size_written_with_a_point(target: Target, model: Model) -> str:
     """A binary_data_size of 12.0 is taken for 12, or refused."""
-    plain, with_point = changes(lambda good: good.size)(model), changes(lambda good: float(good.size))(model)
+    plain, with_point = (
+        change_size_and_bytes(lambda good: good.size)(model),
+        change_size_and_bytes(lambda good: float(good.size))(model),
+    )
     reply = _expect_refused_or_as(target, model, plain, with_point, requirement="BIN-SIZE-I")
-    return f"taken for {carried(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
+    return f"taken for {sample_carried_inputs(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
 
 
 def _expect_refused_or_as(
@@ -171,7 +174,7 @@ def _expect_refused_or_as(
     """
     right = target.infer(good)
     if not right.succeeded:
-        raise Blocked("the same request without the fault is not answered")
+        raise BlockedError("the same request without the fault is not answered")
     reply = target.send(bad, fresh=True)
     if not reply.succeeded:
         expect(reply, requirement).refused()
@@ -180,7 +183,7 @@ def _expect_refused_or_as(
     changing = {spec.name for spec in model.role.outputs} - set(model.steady())
     outputs = [output for output in right.answer.outputs if output.name not in changing]
     tensors = [_tensor(output) for output in outputs if output.array is not None]
-    if not (also and holds(lambda: expect(reply).tensors(also))):
+    if not (also and is_met(lambda: expect(reply).tensors(also))):
         expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
     expect(target.send(good, fresh=True), requirement).tensors(tensors)  # what was dropped has not been kept
     return reply

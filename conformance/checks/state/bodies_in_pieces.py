@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.checks.state.own_answers import expect_right
-from conformance.checks.state.pieces import CUTS, WHOLE, Cut, cut_rows
-from conformance.checks.state.three_forms import FORMS, LENGTH_REQUIRED, AnyForm, expect_new_http, form_row, salted
+from conformance.checks.state.pieces import CUTS, WHOLE, Cut, make_cut_rows
+from conformance.checks.state.salted_requests import expect_right
+from conformance.checks.state.three_forms import (
+    FORMS,
+    LENGTH_REQUIRED,
+    AnyForm,
+    expect_new_http,
+    make_form_request,
+    make_form_row,
+)
 from conformance.expect.refusals import is_refused
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import JSON
-from conformance.terms.text import safe
-from conformance.transport.chunks import PLAIN, Chunks
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import JSON
+from conformance.spec.text import escape_text
+from conformance.transport.chunk_format import PLAIN, ChunkFormat
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Message
@@ -23,7 +30,7 @@ from conformance.wire.tensor import Tensor
 
 
 @check("state.body-in-segments-is-one-body", answers="HTTP-SEGMENTS")
-@rows(*cut_rows(CUTS))
+@rows(*make_cut_rows(CUTS))
 def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None:
     """A body is read as a whole, wherever TCP cuts it."""
     message, tensors = cut.sent(model)
@@ -32,7 +39,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None
 
 
 @check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
-@rows(*cut_rows((*WHOLE, *CUTS)))
+@rows(*make_cut_rows((*WHOLE, *CUTS)))
 def chunked_body_is_decoded(target: Target, model: Model, cut: Cut) -> str:
     """A chunked body is decoded, wherever its chunks begin, or declined as its form allows."""
     message, tensors = cut.sent(model)
@@ -48,7 +55,7 @@ def _expect_read_or_declined(
         return f"declined with {reply.status}"
     try:
         expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED")
-    except Unmet:
+    except UnmetError:
         expect_new_http(target, reply)
         raise
     return "decoded"
@@ -56,14 +63,14 @@ def _expect_read_or_declined(
 
 # --- how chunks are written --------------------------------------------------------------------------------------------
 
-SPELLINGS: Mapping[str, Chunks] = {
-    "extension": Chunks(extension=";name=value"),
-    "extension-quoted": Chunks(extension=';a="x; 5";b'),
-    "capital-digits": Chunks(capitals=True),
-    "leading-zeros": Chunks(zeros=6),
-    "all-at-once": Chunks(";name=value", capitals=True, zeros=6),
+SPELLINGS: Mapping[str, ChunkFormat] = {
+    "extension": ChunkFormat(extension=";name=value"),
+    "extension-quoted": ChunkFormat(extension=';a="x; 5";b'),
+    "capital-digits": ChunkFormat(capitals=True),
+    "leading-zeros": ChunkFormat(zeros=6),
+    "all-at-once": ChunkFormat(";name=value", capitals=True, zeros=6),
 }
-TRAILERS = Chunks(trailers=(("X-Sum", "5f3a"),))
+TRAILERS = ChunkFormat(trailers=(("X-Sum", "5f3a"),))
 PLACE, LENGTH = 0xAB, 200
 
 
@@ -76,46 +83,46 @@ def _place(message: Message) -> int:
 @check("state.chunks-are-read-however-written", answers="HTTP-CHUNKED")
 @rows(
     *[
-        form_row(f"{name}-{form}", form, chunks, fits=name == "all-at-once")
+        make_form_row(f"{name}-{form}", form, chunks, fits=name == "all-at-once")
         for name, chunks in SPELLINGS.items()
         for form in FORMS
     ]
 )
-def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm, chunks: Chunks) -> str:
+def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm, chunks: ChunkFormat) -> str:
     """Extensions of chunks are passed over, and their sizes may have capitals and zeros in front."""
-    message, tensors = salted(model, form, LENGTH, 1)
+    message, tensors = make_form_request(model, form, LENGTH, 1)
     reply = target.send_in_pieces(message, [_place(message)], chunks=chunks, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)
 
 
 @check("state.trailers-are-passed-over", answers=("HTTP-CHUNKED-TRAILER", "HTTP-CHUNKED"))
-@rows(*[form_row(form, form, fits=form == "json") for form in FORMS])
+@rows(*[make_form_row(form, form, fits=form == "json") for form in FORMS])
 def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> None:
     """A chunked request with trailer fields is answered as it is without them."""
-    message, tensors = salted(model, form, LENGTH, 1)
+    message, tensors = make_form_request(model, form, LENGTH, 1)
     message = message.with_header("Trailer", ", ".join(name for name, _ in TRAILERS.trailers))
     place = _place(message)
     reply = target.send_in_pieces(message, [place], chunks=TRAILERS, at_once=True)
     if reply.is_refusal and not target.send_in_pieces(message, [place], chunks=PLAIN, at_once=True).succeeded:
-        raise NotApplicable(f"chunks are declined without trailers, too: {safe(reply.outcome())}")
+        raise NotApplicableError(f"chunks are declined without trailers, too: {escape_text(reply.outcome())}")
     expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED" if reply.succeeded else "HTTP-CHUNKED-TRAILER")
 
 
-MANY = 4000  # bytes, each a chunk of its own
+CHUNK_COUNT = 4000  # bytes, each a chunk of its own
 
 
 @check("state.many-small-chunks-are-one-body", answers="HTTP-CHUNKED")
 @rows(
-    form_row("json", "json", 400),
-    form_row("binary", "binary", 1000),
-    form_row("raw", "raw", MANY),
-    Row("json-behind-blanks", ("json", 3, b" " * (MANY // 2)), fit=JSON),
+    make_form_row("json", "json", 400),
+    make_form_row("binary", "binary", 1000),
+    make_form_row("raw", "raw", CHUNK_COUNT),
+    Row("json-behind-blanks", ("json", 3, b" " * (CHUNK_COUNT // 2)), fit=JSON),
 )
 def many_small_chunks_are_one_body(
     target: Target, model: Model, form: AnyForm, length: int, padding: bytes = b""
 ) -> str:
     """A body in thousands of chunks of one byte each is decoded, or declined as its form allows."""
-    message, tensors = salted(model, form, length, 1)
+    message, tensors = make_form_request(model, form, length, 1)
     message = message.with_body(padding + message.body)
     reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.state.own_answers import expect_own, salted_request, salted_tensors
-from conformance.checks.support.telling import require_telling
+from conformance.checks.state.salted_requests import expect_own, make_salted_request, make_salted_tensors
+from conformance.checks.support.telling_inputs import require_telling
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import ANY, JSON
-from conformance.terms.text import safe
+from conformance.expect.unmet import BlockedError
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import ANY, JSON
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, Form, Message
@@ -27,7 +27,7 @@ UNKNOWN_MODEL = "/v2/models/there-is-no-such-model"
 
 
 def _good(model: Model, form: Form, salt: int) -> Message:
-    return salted_request(model, form, 3 + salt, salt).message()
+    return make_salted_request(model, form, 3 + salt, salt).message()
 
 
 def _unknown_model(model: Model) -> Message:
@@ -49,7 +49,7 @@ def _header_past_the_end(model: Model) -> Message:
 
 
 # Refused by any server; the answer to the next request shows whether it knew where the refused one ended.
-BAD: tuple[Row, ...] = (
+BAD_REQUESTS: tuple[Row, ...] = (
     Row("unknown-model", (_unknown_model, "json"), fit=JSON),
     Row("broken-json", (_broken_json, "json"), fit=JSON),
     Row("missing-bytes", (_missing_bytes, "binary"), needs=BINARY, fit=ANY),
@@ -58,8 +58,8 @@ BAD: tuple[Row, ...] = (
 
 
 @check("state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "OIP-ISOLATION"), role="identity_int32")
-@rows(*BAD)
-def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make, form: Form) -> None:
+@rows(*BAD_REQUESTS)
+def connection_is_in_step_after_an_error(target: Target, model: Model, bad: MessageBuilder, form: Form) -> None:
     """After a refused request the connection goes on in step, or is announced to close."""
     replies = target.send_on_one_connection([_good(model, form, 0), bad(model), _good(model, form, 1)])
     for reply in replies[1:2]:
@@ -73,17 +73,21 @@ AFTER_POST = "HTTP-PIPELINE-AFTER-POST"
 
 
 @check("state.pipelined-requests-are-answered-in-order", answers=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
-@rows(Row("all-good", (None, "json"), fit=JSON), *BAD)
-def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: Make | None, form: Form) -> None:
+@rows(Row("all-good", (None, "json"), fit=JSON), *BAD_REQUESTS)
+def pipelined_requests_are_answered_in_order(
+    target: Target, model: Model, bad: MessageBuilder | None, form: Form
+) -> None:
     """Requests sent without waiting are answered in their order, as long as the connection is kept."""
-    require_telling(model, *(salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
+    require_telling(model, *(make_salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
     middle = bad(model) if bad else _good(model, form, 1)
     replies = target.send_on_one_connection([_good(model, form, 0), middle, _good(model, form, 2)], pipelined=True)
     for place, reply in enumerate(replies):
         if _has_ended(reply):
             return
         if reply.status is None and reply.has_failed(FailureKind.TIMEOUT):
-            raise expect(reply, AFTER_POST).unmet("an answer, or the end of the connection", safe(reply.outcome()))
+            raise expect(reply, AFTER_POST).unmet(
+                "an answer, or the end of the connection", escape_text(reply.outcome())
+            )
         if place == 1 and bad:
             _expect_refused(reply)
         else:
@@ -103,8 +107,8 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, infers: 
         if message not in reads:
             expect_own(target, reply, model, 4, 1, "HTTP-PIPELINE")
         elif _told(reply) != _told(alone[message.path]):
-            expected = f"the answer to {message.path}: {safe(alone[message.path].outcome())}"
-            raise expect(reply, "HTTP-PIPELINE").unmet(expected, safe(reply.outcome()))
+            expected = f"the answer to {message.path}: {escape_text(alone[message.path].outcome())}"
+            raise expect(reply, "HTTP-PIPELINE").unmet(expected, escape_text(reply.outcome()))
 
 
 def _told(reply: Reply) -> tuple[int | None, object]:
@@ -120,11 +124,11 @@ def _has_ended(reply: Reply) -> bool:
 def _expect_refused(reply: Reply) -> None:
     """Expect that the bad request between good ones is refused, so that what comes next is about the connection."""
     if reply.succeeded:
-        raise Blocked("a request is answered that has to be refused")
+        raise BlockedError("a request is answered that has to be refused")
     expect(reply).refused()
 
 
-TAILS: tuple[tuple[str, bytes], ...] = (
+OPAQUE_TAILS: tuple[tuple[str, bytes], ...] = (
     ("end-of-a-head", b"\r\n\r\nabc"),
     ("last-chunk", b"0\r\n\r\n"),
     ("end-of-the-json", b"}]}\x00"),
@@ -137,7 +141,7 @@ TAILS: tuple[tuple[str, bytes], ...] = (
 
 
 @check("state.binary-data-is-opaque", answers=("OIP-ISOLATION", "BIN-BODY-I"), role="identity_uint8")
-@rows(*[Row(name, (tail,), needs=BINARY) for name, tail in TAILS])
+@rows(*[Row(name, (tail,), needs=BINARY) for name, tail in OPAQUE_TAILS])
 def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     """Binary data that look like HTTP or JSON are data, and the next request on the connection is understood."""
     tensors = [model.tensor(list(tail))]

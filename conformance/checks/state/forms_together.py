@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.checks.state.own_answers import salted_tensors
-from conformance.checks.support.classes import entries
-from conformance.checks.support.refusals import DECLINED
-from conformance.checks.support.telling import require_telling
-from conformance.expect.class_texts import highest
-from conformance.expect.content_coding import gzipped
+from conformance.checks.state.salted_requests import make_salted_tensors
+from conformance.checks.support.classes import read_classes
+from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.checks.support.telling_inputs import require_telling
+from conformance.expect.class_texts import find_highest
+from conformance.expect.content_coding import compress_gzip
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, about, holds
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, is_met
 from conformance.roles.model import Model
-from conformance.roles.sample_values import sample_tensor
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, CLASSES, RAW
-from conformance.terms.fit import JSON
+from conformance.roles.sample_values import make_sample_tensor
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES, RAW
+from conformance.spec.fit import JSON
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import Message, Output
+from conformance.wire.request import Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 IN_FLIGHT = 32
@@ -28,7 +28,7 @@ Tensors = Sequence[Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RequestForm:
     """A form of request.
 
     Attributes:
@@ -48,7 +48,7 @@ def _json(model: Model, tensors: Tensors, number: int) -> Message:
 
 def _gzipped(model: Model, tensors: Tensors, number: int) -> Message:
     message = _json(model, tensors, number)
-    return message.with_body(gzipped(message.body)).with_header("Content-Encoding", "gzip")
+    return message.with_body(compress_gzip(message.body)).with_header("Content-Encoding", "gzip")
 
 
 def _binary(model: Model, tensors: Tensors, number: int) -> Message:
@@ -60,7 +60,7 @@ def _raw(model: Model, tensors: Tensors, number: int) -> Message:  # noqa: ARG00
 
 
 def _classified(model: Model, tensors: Tensors, number: int) -> Message:
-    wanted = [Output(model.role.outputs[0].name, classification=1)]
+    wanted = [RequestedOutput(model.role.outputs[0].name, classification=1)]
     return model.request(tensors, send="json", outputs=wanted, request_id=f"request-{number}").message()
 
 
@@ -70,28 +70,28 @@ def _expect_tensors(reply: Reply, model: Model, tensors: Tensors) -> None:
 
 def _expect_top_class(reply: Reply, model: Model, tensors: Tensors) -> None:
     (tensor,) = tensors
-    place = highest(tensor.array, 1)[0]
-    found = entries(reply, model.role.outputs[0].name)[0]
+    place = find_highest(tensor.array, 1)[0]
+    found = read_classes(reply, model.role.outputs[0].name)[0]
     if (found.index, float(found.value)) != (place, float(tensor.array[place])):
-        raise Unmet(f"{tensor.array[place]}:{place}", f"{found.value}:{found.index}", reply)
+        raise UnmetError(f"{tensor.array[place]}:{place}", f"{found.value}:{found.index}", reply)
 
 
-KINDS: Mapping[str, Kind] = {
-    "json": Kind(_json, _expect_tensors),
-    "gzip": Kind(_gzipped, _expect_tensors),
-    "binary": Kind(_binary, _expect_tensors, BINARY),
-    "raw": Kind(_raw, _expect_tensors, RAW),
-    "classes": Kind(_classified, _expect_top_class, CLASSES),
+KINDS: Mapping[str, RequestForm] = {
+    "json": RequestForm(_json, _expect_tensors),
+    "gzip": RequestForm(_gzipped, _expect_tensors),
+    "binary": RequestForm(_binary, _expect_tensors, BINARY),
+    "raw": RequestForm(_raw, _expect_tensors, RAW),
+    "classes": RequestForm(_classified, _expect_top_class, CLASSES),
 }
-WITHOUT_RAW = ("json", "gzip", "binary")
-TOGETHER = (
+FORMS_WITHOUT_RAW = ("json", "gzip", "binary")
+FORM_GROUPS = (
     ("raw",),
     ("classes",),
     ("gzip",),
     ("raw", "json"),
     ("raw", "binary"),
     ("classes", "json"),
-    WITHOUT_RAW,
+    FORMS_WITHOUT_RAW,
     ("json", "binary", "raw", "classes"),
 )
 
@@ -103,16 +103,16 @@ def _needs(kinds: Sequence[str]) -> tuple[str, ...]:
 def _tensors(model: Model, number: int) -> Tensors:
     """Return the inputs of a request: as long as others, and of elements that no other has."""
     if model.is_own_oracle:
-        return salted_tensors(model, 1 + number % 3, number)
+        return make_salted_tensors(model, 1 + number % 3, number)
     spec = model.role.inputs[0]
-    return [sample_tensor(spec.name, spec.datatype, (3 + number % 3,), number * 7 % 256)]
+    return [make_sample_tensor(spec.name, spec.datatype, (3 + number % 3,), number * 7 % 256)]
 
 
 @check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
 @rows(
     *[
-        Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=JSON if kinds == WITHOUT_RAW else None)
-        for kinds in TOGETHER
+        Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=JSON if kinds == FORMS_WITHOUT_RAW else None)
+        for kinds in FORM_GROUPS
     ]
 )
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
@@ -136,22 +136,22 @@ def _expect_alone(target: Target, model: Model, name: str) -> None:
     kind, tensors = KINDS[name], _tensors(model, IN_FLIGHT)
     reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)
     if name == "gzip" and not reply.succeeded:
-        raise NotApplicable("compressed requests are not taken")
+        raise NotApplicableError("compressed requests are not taken")
     try:
         kind.expect(reply, model, tensors)
-    except Unmet as unmet:
-        raise Blocked(f"{name} alone is answered wrongly, too", unmet) from None
+    except UnmetError as unmet:
+        raise BlockedError(f"{name} alone is answered wrongly, too", unmet) from None
 
 
-def _expect_own(target: Target, model: Model, kind: Kind, tensors: Tensors, reply: Reply) -> None:
+def _expect_own(target: Target, model: Model, kind: RequestForm, tensors: Tensors, reply: Reply) -> None:
     """Expect the answer to a request's own tensors, unless the same request is answered as wrongly alone."""
-    if reply.status in DECLINED:
+    if reply.status in DECLINED_STATUSES:
         return
     try:
-        with about("OIP-ISOLATION"):
+        with attribute_to("OIP-ISOLATION"):
             kind.expect(reply, model, tensors)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         alone = target.send(reply.exchange.message, fresh=True)
-        if not holds(lambda: kind.expect(alone, model, tensors)):
-            raise Blocked("the same request alone is answered wrongly, too", unmet) from None
+        if not is_met(lambda: kind.expect(alone, model, tensors)):
+            raise BlockedError("the same request alone is answered wrongly, too", unmet) from None
         raise

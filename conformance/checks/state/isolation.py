@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.state.own_answers import expect_own, salted_request, salted_tensors
-from conformance.checks.support.telling import require_telling
+from conformance.checks.state.salted_requests import expect_own, make_salted_request, make_salted_tensors
+from conformance.checks.support.telling_inputs import require_telling
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, GRPC
-from conformance.terms.fit import ANY, JSON
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.fit import ANY, JSON
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 # Enough for several reads and writes of any server.
-BIG = 65_536
-FEW = 3
+LARGE_COUNT = 65_536
+SMALL_COUNT = 3
 
 
 IN_FLIGHT = 32
-OTHERS = (2, 3, 4, 5)  # salts of inputs, until some are answered otherwise than those of 1
-SHRINKING = (1000, 999, 100, 2, 1)
-BOTH: tuple[Form, ...] = ("json", "binary")
+OTHER_SALTS = (2, 3, 4, 5)  # salts of inputs, until some are answered otherwise than those of 1
+SHRINKING_COUNTS = (1000, 999, 100, 2, 1)
+BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
 
 
 # --- one answer for one request ----------------------------------------------------------------------------------------
@@ -39,39 +39,43 @@ BOTH: tuple[Form, ...] = ("json", "binary")
             (lengths, form),
             role=role,
             needs=BINARY if form == "binary" else (),
-            thorough=BIG in lengths and (role, form) != ("identity_int32", "binary"),
+            thorough=LARGE_COUNT in lengths and (role, form) != ("identity_int32", "binary"),
         )
         for role in ("identity_int32", "identity_bytes")
         for name, lengths in {
-            "big-small": (BIG, 1),
-            "small-big": (1, BIG),
-            "shrinking": SHRINKING,
-            "growing": SHRINKING[::-1],
+            "big-small": (LARGE_COUNT, 1),
+            "small-big": (1, LARGE_COUNT),
+            "shrinking": SHRINKING_COUNTS,
+            "growing": SHRINKING_COUNTS[::-1],
         }.items()
         for form in ("json", "binary")
     ],
-    Row("shrinking-json", (SHRINKING, "json"), fit=JSON),
-    Row("growing-json", (SHRINKING[::-1], "json"), fit=JSON),
-    Row("shrinking-binary", (SHRINKING, "binary"), needs=BINARY, fit=ANY),
+    Row("shrinking-json", (SHRINKING_COUNTS, "json"), fit=JSON),
+    Row("growing-json", (SHRINKING_COUNTS[::-1], "json"), fit=JSON),
+    Row("shrinking-binary", (SHRINKING_COUNTS, "binary"), needs=BINARY, fit=ANY),
 )
 @check("grpc.answers-in-turn-are-their-own", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
     *[
         Row(f"{role}-{name}-{form}", (lengths, form), role=role)
         for role in ("identity_int32", "identity_bytes")
-        for name, lengths in {"big-small": (BIG, 1), "shrinking": SHRINKING, "growing": SHRINKING[::-1]}.items()
-        for form in BOTH
+        for name, lengths in {
+            "big-small": (LARGE_COUNT, 1),
+            "shrinking": SHRINKING_COUNTS,
+            "growing": SHRINKING_COUNTS[::-1],
+        }.items()
+        for form in BOTH_FORMS
         if (role, name, form) != ("identity_bytes", "big-small", "json")
     ],
-    Row("shrinking-json", (SHRINKING, "json"), fit=JSON),
-    Row("shrinking-binary", (SHRINKING, "binary"), fit=ANY),
+    Row("shrinking-json", (SHRINKING_COUNTS, "json"), fit=JSON),
+    Row("shrinking-binary", (SHRINKING_COUNTS, "binary"), fit=ANY),
 )
 def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer holds nothing of the longer or shorter one before it."""
-    require_telling(model, *(salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
+    require_telling(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
         expect_own(
-            target, target.infer(salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
+            target, target.infer(make_salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
         )
 
 
@@ -85,9 +89,9 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
 def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     """JSON and binary requests follow each other on one connection without a trace of the one before."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
-    require_telling(model, *(salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
+    require_telling(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
     for salt, form in enumerate(forms):
-        reply = target.infer(salted_request(model, form, 5 + salt, salt))
+        reply = target.infer(make_salted_request(model, form, 5 + salt, salt))
         expect_own(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
 
 
@@ -97,7 +101,7 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
     if (expect(reply).answered().reply.answer.document or {}).get("id") == "the-one-before":
-        raise Unmet("no id, or one of its own", 'id "the-one-before"', reply)
+        raise UnmetError("no id, or one of its own", 'id "the-one-before"', reply)
 
 
 @check("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION")
@@ -106,12 +110,12 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
     Row("binary", ("binary",), role="identity_int32", needs=BINARY, fit=ANY),
     Row("json-40KB", ("json", 10_000), role="identity_int32"),
     Row("binary-40KB", ("binary", 10_000), role="identity_int32", needs=BINARY),
-    Row("json-between-blanks", ("json", FEW, b" " * 8192), fit=JSON),
+    Row("json-between-blanks", ("json", SMALL_COUNT, b" " * 8192), fit=JSON),
 )
 @check("grpc.like-calls-have-answers-of-their-own", answers="OIP-ISOLATION/grpc", role="identity_int32", over=(GRPC,))
 @rows(Row("json", ("json",), fit=JSON), "binary", ("json-40KB", "json", 10_000), ("binary-40KB", "binary", 10_000))
 def like_requests_have_answers_of_their_own(
-    target: Peer, model: Model, form: Form, length: int = FEW, padding: bytes = b""
+    target: Peer, model: Model, form: Form, length: int = SMALL_COUNT, padding: bytes = b""
 ) -> None:
     """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
     first, second = _two_alike(model, length)
@@ -125,11 +129,11 @@ def like_requests_have_answers_of_their_own(
     )
     try:
         expect(reply).tensors(model.expected(second))
-    except Unmet as unmet:
+    except UnmetError as unmet:
         expect(before, "OIP-ANSWER").tensors(model.expected(first))
         if (reply.status, reply.body) == (before.status, before.body):
             raise
-        raise Blocked("the second request is answered wrongly, and unlike the first", unmet) from None
+        raise BlockedError("the second request is answered wrongly, and unlike the first", unmet) from None
 
 
 def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -139,15 +143,15 @@ def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
         NotApplicable: the model answers all alike.
     """
     first = _alike(model, length, 1)
-    for last in OTHERS:
+    for last in OTHER_SALTS:
         if model.tells_apart(first, second := _alike(model, length, last)):
             return first, second
-    raise NotApplicable(f"{model.name} answers inputs of this kind alike")
+    raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
 
 
 def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     """Return inputs that are the same for each `last` but for the last element; a short one has no other."""
-    if length <= FEW:
+    if length <= SMALL_COUNT:
         return model.salted(length, last)
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
 
@@ -168,7 +172,7 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     *[
         Row(f"{role}-{form}", (form,), role=role)
         for role in ("identity_int32", "identity_bytes", "batching", "multi")
-        for form in BOTH
+        for form in BOTH_FORMS
     ],
     Row("json", ("json",), fit=JSON),
     Row("binary", ("binary",), fit=ANY),
@@ -176,7 +180,7 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
 def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
     """Each of 32 requests in flight together gets its own id and tensors."""
     lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
-    require_telling(model, *(salted_tensors(model, length, k) for k, length in enumerate(lengths)))
-    messages = [target.message(salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
+    require_telling(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
+    messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
         expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, CLASSES, RAW
-from conformance.terms.fit import JSON
-from conformance.terms.text import shown_shape
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES, RAW
+from conformance.spec.fit import JSON
+from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import Message, Output
+from conformance.wire.request import Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Judge = Callable[[Reply], object]
-Sent = tuple[Message, Judge]
+JudgedMessage = tuple[Message, Judge]
 
 
 def _right(*tensors: Tensor, form: str = "") -> Judge:
@@ -34,7 +34,7 @@ def _right(*tensors: Tensor, form: str = "") -> Judge:
 # --- one element ------------------------------------------------------------------------------------------------------
 
 
-def _pair_of_elements(model: Model, form: str, count: int, place: int) -> list[Sent]:
+def _pair_of_elements(model: Model, form: str, count: int, place: int) -> list[JudgedMessage]:
     """Return two requests of one length that differ in one element."""
     return [_of_elements(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
 
@@ -46,7 +46,7 @@ def _elements(model: Model, count: int, place: int, *, other: bool) -> list[obje
     return elements
 
 
-def _of_elements(model: Model, form: str, elements: Sequence[object]) -> Sent:
+def _of_elements(model: Model, form: str, elements: Sequence[object]) -> JudgedMessage:
     tensors = [model.tensor(elements)]
     if form == "raw":
         message = model.raw(bytes(tensors[0].to_bytes()))
@@ -82,54 +82,54 @@ def one_other_element_is_seen(target: Target, model: Model, form: str, count: in
     _expect_apart(target, _pair_of_elements(model, form, count, place))
 
 
-def _expect_apart(target: Target, pair: Sequence[Sent]) -> None:
+def _expect_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
     """Expect the second answer right; where it is wrong it has to be the first once more, for it to be left over."""
     (first, is_first), (second, is_second) = pair
     before = target.send(first)
     try:
         is_first(before)
-    except Unmet as unmet:
-        raise Blocked("the first of the two requests is answered wrongly", unmet) from None
+    except UnmetError as unmet:
+        raise BlockedError("the first of the two requests is answered wrongly", unmet) from None
     reply = target.send(second)
     try:
         is_second(reply)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         unmet.requirement = "OIP-ISOLATION"
         if (reply.status, reply.body) == (before.status, before.body):
             raise
-        raise Blocked("the second request is answered wrongly, and unlike the first", unmet) from None
+        raise BlockedError("the second request is answered wrongly, and unlike the first", unmet) from None
 
 
 # --- the same tensors --------------------------------------------------------------------------------------------------
 
 
-LONG = 2 * KIB
+LONG_COUNT = 2 * KIB
 
 
 def _long(model: Model) -> Sequence[Tensor]:
     """Return many elements; a deployed model gets those that it takes."""
-    return model.sample() if model.is_own_oracle else [model.tensor([100 + k % 100 for k in range(LONG)])]
+    return model.sample() if model.is_own_oracle else [model.tensor([100 + k % 100 for k in range(LONG_COUNT)])]
 
 
-def _forms(model: Model, first: bool, second: bool) -> list[Sent]:
+def _forms(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
     """Return requests that ask for an output in one form, behind inputs of some length, and then in the other."""
     name = model.role.outputs[0].name
     right = [tensor for tensor in model.expected(_long(model)) if tensor.name == name]
     return [
         (
-            model.request(_long(model), send="json", outputs=[Output(name, binary)]).message(),
+            model.request(_long(model), send="json", outputs=[RequestedOutput(name, binary)]).message(),
             _right(*right, form="binary" if binary else "json"),
         )
         for binary in (first, second)
     ]
 
 
-def _counts(model: Model) -> list[Sent]:
+def _counts(model: Model) -> list[JudgedMessage]:
     """Return requests for one class and for two, behind inputs of some length."""
     name = model.role.outputs[0].name
     return [
         (
-            model.request(_long(model), send="json", outputs=[Output(name, classification=count)]).message(),
+            model.request(_long(model), send="json", outputs=[RequestedOutput(name, classification=count)]).message(),
             _elements_of(name, count),
         )
         for count in (1, 2)
@@ -140,12 +140,12 @@ def _elements_of(name: str, count: int) -> Judge:
     def judge(reply: Reply) -> None:
         found = expect(reply).output(name).shape
         if found is None or found[-1:] != (count,):
-            raise Unmet(f"{name} of {count} classes", shown_shape(found), reply)
+            raise UnmetError(f"{name} of {count} classes", format_shape(found), reply)
 
     return judge
 
 
-def _framed_and_raw(model: Model) -> list[Sent]:
+def _framed_and_raw(model: Model) -> list[JudgedMessage]:
     """Return one body under two inference headers: JSON with binary data, and a raw request."""
     tensors = [model.tensor([200, 201, 202])]
     framed = model.request(tensors, want="binary").message()
@@ -162,7 +162,7 @@ def _framed_and_raw(model: Model) -> list[Sent]:
     Row("framed-then-raw", (_framed_and_raw,), role="identity_uint8", needs=(*BINARY, *RAW)),
 )
 def another_wish_for_the_same_tensors_is_seen(
-    target: Target, model: Model, pair: Callable[[Model], Sequence[Sent]]
+    target: Target, model: Model, pair: Callable[[Model], Sequence[JudgedMessage]]
 ) -> None:
     """A request that asks for something else of the tensors of the one before is not answered like it."""
     _expect_apart(target, pair(model))
@@ -174,6 +174,6 @@ def same_body_for_another_model_is_seen(target: Target, model: Model, form: str)
     """A request that has the body of the one before and goes to another model is answered by that."""
     other = target.model("cast_int32_fp32", model.salt)
     if other is None:
-        raise NotApplicable("no model for the role cast_int32_fp32")
-    elements = [1000 + k for k in range(LONG)]
+        raise NotApplicableError("no model for the role cast_int32_fp32")
+    elements = [1000 + k for k in range(LONG_COUNT)]
     _expect_apart(target, [_of_elements(one, form, elements) for one in (model, other)])

@@ -7,26 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet, about, blocked_where
-from conformance.roles.model import Ask, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, CLASSES
-from conformance.terms.fit import JSON, Fit
+from conformance.expect.unmet import UnmetError, attribute_to, block_if
+from conformance.roles.model import Model, RequestBuilder
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES
+from conformance.spec.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import InferRequest, Message, Output
+from conformance.wire.request import InferRequest, Message, RequestedOutput
 
-LEFT = "left-over"
+LEFT_OVER_ID = "left-over"
 
 # What a request may ask for, with what it needs.
-OPTIONS: Mapping[str, tuple[Ask, tuple[str, ...]]] = {
-    "id": (lambda model: model.request(send="json", request_id=LEFT), ()),
+OPTIONS: Mapping[str, tuple[RequestBuilder, tuple[str, ...]]] = {
+    "id": (lambda model: model.request(send="json", request_id=LEFT_OVER_ID), ()),
     "listed-output": (lambda model: model.request(send="json", outputs=[model.role.outputs[-1].name]), ()),
     "binary-data-output": (lambda model: model.request(send="json", binary_data_output=True), BINARY),
     "binary-data": (lambda model: model.request(send="json", want="binary"), BINARY),
     "binary-inputs": (lambda model: model.request(), BINARY),
     "classification": (
-        lambda model: model.request(send="json", outputs=[Output("SCORES", classification=2), Output("RANKS")]),
+        lambda model: model.request(
+            send="json", outputs=[RequestedOutput("SCORES", classification=2), RequestedOutput("RANKS")]
+        ),
         CLASSES,
     ),
 }
@@ -59,7 +61,7 @@ def _cut_short(request: InferRequest) -> Message:
     return message.with_body(message.body[:-2])
 
 
-FATES: Mapping[str, Callable[[InferRequest], Message]] = {
+OUTCOMES: Mapping[str, Callable[[InferRequest], Message]] = {
     "answered": _as_it_is,
     "refused-for-an-output": _unknown_output,
     "refused-for-an-input": _unknown_input,
@@ -79,18 +81,18 @@ FITS: Mapping[str, Fit] = {
     *[
         Row(f"{option}-{fate}", (ask, change), needs=needs, fit=FITS.get(f"{option}-{fate}"))
         for option, (ask, needs) in OPTIONS.items()
-        for fate, change in FATES.items()
+        for fate, change in OUTCOMES.items()
     ]
 )
 def options_end_with_their_request(
-    target: Target, model: Model, ask: Ask, change: Callable[[InferRequest], Message]
+    target: Target, model: Model, ask: RequestBuilder, change: Callable[[InferRequest], Message]
 ) -> None:
     """A plain request is answered plainly after one that asked for something, on its connection and on another."""
     plain = model.request(send="json").message()
-    with blocked_where(lambda: True, "a plain request is answered wrongly before any other"):
+    with block_if(lambda: True, "a plain request is answered wrongly before any other"):
         _expect_plain(target.send(plain, fresh=True), model)
     before = change(ask(replace(model, salt=(model.salt + 101) % 256)))
-    with about("OIP-ISOLATION"):
+    with attribute_to("OIP-ISOLATION"):
         for reply in target.send_on_one_connection([before, plain])[1:]:
             if reply.status is not None:  # a server may close the connection without a word
                 _expect_plain(reply, model)
@@ -102,5 +104,5 @@ def _expect_plain(reply: Reply, model: Model) -> None:
     """Expect every output as JSON, with the right values, and not the id of the other request."""
     right = model.expected(model.sample())
     expect(reply).tensors(right).forms({tensor.name: "json" for tensor in right})
-    if (reply.answer.document or {}).get("id") == LEFT:
-        raise Unmet("no id, or one of its own", f"id {LEFT}", reply)
+    if (reply.answer.document or {}).get("id") == LEFT_OVER_ID:
+        raise UnmetError("no id, or one of its own", f"id {LEFT_OVER_ID}", reply)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from conformance.checks.state.three_forms import NEEDS, AnyForm, Sent, salted
+from conformance.checks.state.three_forms import NEEDS, AnyForm, SaltedRequest, make_form_request
 from conformance.roles.model import Model
-from conformance.terms.check import Row
-from conformance.terms.fit import ANY, JSON, Fit
+from conformance.spec.check import Row
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -29,7 +29,7 @@ class Cut:
 
     name: str
     role: str | None
-    sent: Callable[[Model], Sent]
+    sent: Callable[[Model], SaltedRequest]
     places: Callable[[Message], Sequence[int]]
     form: AnyForm = "binary"
     slow: bool = False
@@ -40,23 +40,23 @@ class Cut:
         return Row(self.name, (self,), role=self.role, thorough=self.slow, needs=NEEDS[self.form], fit=self.fit)
 
 
-def cut_rows(cuts: Iterable[Cut]) -> list[Row]:
+def make_cut_rows(cuts: Iterable[Cut]) -> list[Row]:
     """Return a row for each."""
     return [cut.row() for cut in cuts]
 
 
-def _as_json(model: Model, tensors: Sequence[Tensor] | None = None) -> Sent:
+def _as_json(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
     request = model.request(tensors, send="json")
     return request.message(), [item.tensor for item in request.inputs]
 
 
-def _as_binary(model: Model, tensors: Sequence[Tensor] | None = None) -> Sent:
+def _as_binary(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
     request = model.request(tensors, want=model.plain_want)
     return request.message(), [item.tensor for item in request.inputs]
 
 
-def _as_raw(model: Model) -> Sent:
-    return salted(model, "raw", 24, 1)
+def _as_raw(model: Model) -> SaltedRequest:
+    return make_form_request(model, "raw", 24, 1)
 
 
 def _first(message: Message) -> int:

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from conformance.checks.state.three_forms import NEEDS, AnyForm
-from conformance.checks.support.refusals import DECLINED
+from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, about, blocked_where, holds
+from conformance.expect.unmet import NotApplicableError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.text import safe
+from conformance.spec.check import Row, check, rows
+from conformance.spec.text import escape_text
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 # More than the sockets on both sides take in together before anybody reads; Linux lets the sender's grow to 4 MiB.
-SIZE = 5_000_000
-TEXTS = 50
+ANSWER_BYTES = 5_000_000
+TEXT_COUNT = 50
 
 
 def _tensor(model: Model) -> Tensor:
     """Return a tensor of that size; of few texts where it can be, since each element costs a server time."""
     if model.role.inputs[0].datatype == "BYTES":
-        return model.tensor([f"{k:09d} " * (SIZE // TEXTS // 10) for k in range(TEXTS)])
-    return model.tensor(np.arange(SIZE) % 251)
+        return model.tensor([f"{k:09d} " * (ANSWER_BYTES // TEXT_COUNT // 10) for k in range(TEXT_COUNT)])
+    return model.tensor(np.arange(ANSWER_BYTES) % 251)
 
 
 def _row(form: AnyForm, role: str) -> Row:
@@ -42,10 +42,10 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
     expected = model.expected([tensor])
 
     def is_wrong_at_once() -> bool:
-        return not holds(lambda: expect(target.send(message)).tensors(expected))
+        return not is_met(lambda: expect(target.send(message)).tensors(expected))
 
     reply = target.send_and_read_late(message)  # each exchange of these is large in a recording: no other comes first
-    if reply.is_refusal and reply.status not in DECLINED:
-        raise NotApplicable(f"a request of {len(message.body)} bytes is refused: {safe(reply.outcome())}")
-    with blocked_where(is_wrong_at_once, "the same answer, read at once, is wrong, too"), about("HTTP-SLOW-READER"):
+    if reply.is_refusal and reply.status not in DECLINED_STATUSES:
+        raise NotApplicableError(f"a request of {len(message.body)} bytes is refused: {escape_text(reply.outcome())}")
+    with block_if(is_wrong_at_once, "the same answer, read at once, is wrong, too"), attribute_to("HTTP-SLOW-READER"):
         expect(reply).tensors(expected)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from conformance.checks.state.own_answers import salted_request, salted_tensors
+from conformance.checks.state.salted_requests import make_salted_request, make_salted_tensors
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, blocked_where
+from conformance.expect.unmet import NotApplicableError, block_if
 from conformance.roles.model import Model
-from conformance.terms.check import Row
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import ANY, JSON, Fit
+from conformance.spec.check import Row
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Form, Message
@@ -20,7 +20,7 @@ from conformance.wire.tensor import Tensor
 
 AnyForm = Form | Literal["raw"]
 # A request, and its inputs.
-Sent = tuple[Message, Sequence[Tensor]]
+SaltedRequest = tuple[Message, Sequence[Tensor]]
 
 # Says that chunks are declined (RFC 9110, 15.5.12).
 LENGTH_REQUIRED = 411
@@ -32,29 +32,29 @@ _ROLES: Mapping[AnyForm, str] = {"json": "identity_int32", "binary": "identity_i
 _FITS: Mapping[AnyForm, Fit | None] = {"json": JSON, "binary": ANY, "raw": None}
 
 
-def form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False, fits: bool = False) -> Row:
+def make_form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False, fits: bool = False) -> Row:
     """Return a row for one form, which its body gets in front of the values; `fits`: for deployed models, too."""
     fit = _FITS[form] if fits else None
     return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], thorough=thorough, fit=fit)
 
 
-def salted(model: Model, form: AnyForm, length: int, salt: int) -> Sent:
+def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:
     """Return a request with so many elements, other ones for each salt; a raw one to a model of one UINT8 input."""
-    tensors = salted_tensors(model, length, salt)
+    tensors = make_salted_tensors(model, length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors
-    return salted_request(model, form, length, salt).message(), tensors
+    return make_salted_request(model, form, length, salt).message(), tensors
 
 
-def answered(target: Target, model: Model, form: AnyForm, length: int) -> Sent:
+def send_answered_request(target: Target, model: Model, form: AnyForm, length: int) -> SaltedRequest:
     """Return a request, and the outputs with which the server was seen to answer it in the usual manner.
 
     Raises:
         Blocked: it is answered wrongly.
     """
-    message, tensors = salted(model, form, length, 1)
+    message, tensors = make_form_request(model, form, length, 1)
     expected = model.expected(tensors)
-    with blocked_where(lambda: True, "the same request in the usual manner is answered wrongly"):
+    with block_if(lambda: True, "the same request in the usual manner is answered wrongly"):
         expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
     return message, expected
 
@@ -66,4 +66,4 @@ def expect_new_http(target: Target, reply: Reply) -> None:
         NotApplicable: it answers in HTTP/1.0, which knows no chunks and no interim answers (RFC 9112, 6.1).
     """
     if reply.is_http_1_0 or target.send(reply.exchange.message, fresh=True).is_http_1_0:
-        raise NotApplicable("the target answers in HTTP/1.0")
+        raise NotApplicableError("the target answers in HTTP/1.0")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.checks.state.own_answers import expect_own, salted_request, salted_tensors
-from conformance.checks.support.telling import require_telling
-from conformance.expect.unmet import blocked_where, holds
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import JSON as JSON_ALONE
+from conformance.checks.state.salted_requests import expect_own, make_salted_request, make_salted_tensors
+from conformance.checks.support.telling_inputs import require_telling
+from conformance.expect.unmet import block_if, is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, JSON, Message
@@ -22,10 +22,10 @@ LENGTH, HIDDEN = 3, 9
 
 
 def _good(model: Model, salt: int) -> Message:
-    return salted_request(model, "json", LENGTH, salt).message()
+    return make_salted_request(model, "json", LENGTH, salt).message()
 
 
-def _with(name: str, value: str, path: str | None = None) -> Make:
+def _with(name: str, value: str, path: str | None = None) -> MessageBuilder:
     """Return what makes a request with one more header."""
     return lambda model: _to(model, path).with_header(name, value)
 
@@ -34,7 +34,7 @@ def _to(model: Model, path: str | None = None, method: str = "POST") -> Message:
     return Message(path or model.infer_path, (("Content-Type", JSON),), method=method)
 
 
-def _at(path: str) -> Make:
+def _at(path: str) -> MessageBuilder:
     """Return what makes a request to a path."""
     return lambda model: _to(model, path)
 
@@ -42,7 +42,7 @@ def _at(path: str) -> Make:
 UNKNOWN_MODEL = "/v2/models/nobody_has_this_model/infer"
 
 # What servers refuse by the head of a request alone, or answer without a look at the body.
-BY_THE_HEAD: Mapping[str, Make] = {
+REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
     "unknown-model": _at(UNKNOWN_MODEL),
     "unknown-version": lambda model: _to(model, f"/v2/models/{model.name}/versions/87654/infer"),
     "unknown-path": _at("/v2/there/is/nothing/here"),
@@ -58,31 +58,36 @@ BY_THE_HEAD: Mapping[str, Make] = {
     "no-json": _to,
 }
 # Beyond what servers read of a body before they give up on it; empty lines are passed over in front of a request.
-FAR = b"\r\n" * 200_000
+LONG_FILLER = b"\r\n" * 200_000
 # Those that deployed models get.
-FITTING = ("unknown-model", "unknown-model-in-chunks", "put", "go-ahead-not-waited-for", "no-json")
-PADDED = ("unknown-model", "unknown-path", "no-json")
+FOR_ANY_MODEL = ("unknown-model", "unknown-model-in-chunks", "put", "go-ahead-not-waited-for", "no-json")
+PADDED_NAMES = ("unknown-model", "unknown-path", "no-json")
 
 
 def _rows() -> list[Row]:
     framings = (("", False), ("-in-chunks", True))
     short = [
-        Row(name + tail, (make, b"", chunked), fit=JSON_ALONE if name + tail in FITTING else None)
-        for name, make in BY_THE_HEAD.items()
+        Row(name + tail, (make, b"", chunked), fit=JSON_ALONE if name + tail in FOR_ANY_MODEL else None)
+        for name, make in REFUSED_BY_HEAD.items()
         for tail, chunked in framings
     ]
-    return [*short, *[Row(f"{name}-400-KB-before-it", (BY_THE_HEAD[name], FAR, False)) for name in PADDED]]
+    return [
+        *short,
+        *[Row(f"{name}-400-KB-before-it", (REFUSED_BY_HEAD[name], LONG_FILLER, False)) for name in PADDED_NAMES],
+    ]
 
 
 @check("state.body-is-never-the-next-request", answers="HTTP-UNREAD-BODY", role="identity_int32")
 @rows(*_rows())
-def body_is_never_the_next_request(target: Target, model: Model, refused: Make, padding: bytes, chunked: bool) -> str:
+def body_is_never_the_next_request(
+    target: Target, model: Model, refused: MessageBuilder, padding: bytes, chunked: bool
+) -> str:
     """A request that stands in the body of a refused one is not carried out, and the next one is answered."""
-    require_telling(model, *(salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
+    require_telling(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
     body = padding + target.as_text(_good(model, HIDDEN))
     message = refused(model).with_body(body)
-    with blocked_where(
-        lambda: not holds(lambda: _expect_in_step(target, model, message.with_body(b""), chunked)),
+    with block_if(
+        lambda: not is_met(lambda: _expect_in_step(target, model, message.with_body(b""), chunked)),
         "behind the same request without a body the next one is answered wrongly, too",
     ):
         return _expect_in_step(target, model, message, chunked)

@@ -9,22 +9,22 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from conformance.checks.support.schemas import Fault, faults
+from conformance.checks.support.schemas import Fault, find_faults
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
-from conformance.roles.model import Ask, Model
-from conformance.terms.check import Row
-from conformance.terms.extensions import BINARY
-from conformance.terms.fit import JSON
-from conformance.terms.text import safe
+from conformance.expect.unmet import UnmetError
+from conformance.roles.model import Model, RequestBuilder
+from conformance.spec.check import Row
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import JSON
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
-from conformance.wire.finding import shown
-from conformance.wire.request import Message, Output
+from conformance.wire.finding import format_value
+from conformance.wire.request import Message, RequestedOutput
 
-_MULTI_MIXED = (Output("OUT_BYTES", True), Output("OUT_INT64"), Output("OUT_FP32", True))
+_MULTI_MIXED = (RequestedOutput("OUT_BYTES", True), RequestedOutput("OUT_INT64"), RequestedOutput("OUT_FP32", True))
 
 
-def asking(**arguments: Any) -> Ask:
+def make_requester(**arguments: Any) -> RequestBuilder:
     """Return what makes a JSON request with these arguments of `Model.request`."""
     return lambda model: model.request(send="json", **arguments)
 
@@ -34,23 +34,28 @@ def _raw(model: Model) -> Message:
 
 
 ANSWERS: tuple[Row, ...] = (
-    Row("json", (asking(),), role="multi", fit=JSON),
-    Row("json-of-one-output", (asking(outputs=["OUT_BOOL"]),), role="multi"),
-    Row("json-with-id", (asking(request_id="42"),), role="multi"),
-    Row("json-of-a-batch", (asking(),), role="batching"),
-    Row("json-of-rank-3", (asking(),), role="rank3"),
+    Row("json", (make_requester(),), role="multi", fit=JSON),
+    Row("json-of-one-output", (make_requester(outputs=["OUT_BOOL"]),), role="multi"),
+    Row("json-with-id", (make_requester(request_id="42"),), role="multi"),
+    Row("json-of-a-batch", (make_requester(),), role="batching"),
+    Row("json-of-rank-3", (make_requester(),), role="rank3"),
     Row("json-without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
-    Row("binary", (asking(want="binary"),), role="multi", needs=BINARY, fit=JSON),
-    Row("binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
+    Row("binary", (make_requester(want="binary"),), role="multi", needs=BINARY, fit=JSON),
+    Row("binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY),
     Row(
         "binary-without-elements",
         (lambda m: m.request([m.tensor([0, 2])], send="json", want="binary"),),
         role="emit",
         needs=BINARY,
     ),
-    Row("mixed", (asking(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
+    Row("mixed", (make_requester(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
     Row("raw", (_raw,), role="raw_two_outputs", needs=("raw",)),
-    Row("classes", (asking(outputs=[Output("SCORES", classification=2)]),), role="scores", needs=("classification",)),
+    Row(
+        "classes",
+        (make_requester(outputs=[RequestedOutput("SCORES", classification=2)]),),
+        role="scores",
+        needs=("classification",),
+    ),
 )
 
 
@@ -58,8 +63,8 @@ def expect_only(reply: Reply, listed: Sequence[str]) -> None:
     """Expect no outputs but those that the request lists, each once; that they are all there is judged before."""
     found = list(reply.answer.names())
     if sorted(found) != sorted(listed):
-        wanted, actual = (f"outputs {shown(list(names))}" for names in (listed, found))
-        raise Unmet(f"{wanted} and no others", actual, reply, requirement="OIP-OUTPUTS-ONLY")
+        wanted, actual = (f"outputs {format_value(list(names))}" for names in (listed, found))
+        raise UnmetError(f"{wanted} and no others", actual, reply, requirement="OIP-OUTPUTS-ONLY")
 
 
 def expect_no_null(reply: Reply, document: Any) -> None:
@@ -67,12 +72,12 @@ def expect_no_null(reply: Reply, document: Any) -> None:
     for place, item in _described(document):
         for name in _OPTIONAL:
             if name in item and item[name] is None:
-                raise Unmet(f"{place}{name} left out, or with a value", "null", reply, requirement="OIP-NULL")
+                raise UnmetError(f"{place}{name} left out, or with a value", "null", reply, requirement="OIP-NULL")
         parameters = item.get("parameters")
         for name, value in parameters.items() if isinstance(parameters, dict) else ():
             if value is None:
-                where = f"{place}parameters.{safe(name, 60)}"
-                raise Unmet(f"{where} left out, or with a value", "null", reply, requirement="OIP-NULL")
+                where = f"{place}parameters.{escape_text(name, 60)}"
+                raise UnmetError(f"{where} left out, or with a value", "null", reply, requirement="OIP-NULL")
 
 
 # Of answers, of their outputs and of metadata.
@@ -93,14 +98,14 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
     """Expect that an answer's JSON fits its schema wherever that decides the requirement."""
     expect(reply, "OIP-ANSWER").answered()
     document = reply.answer.document
-    if document is None and not reply.answer.of_kind("json-not-object"):
-        raise Unmet(
+    if document is None and not reply.answer.find_by_kind("json-not-object"):
+        raise UnmetError(
             "JSON", "; ".join(finding.described for finding in reply.answer.findings), reply, requirement="OIP-JSON"
         )
-    for fault in faults("response", document if document is not None else []):
+    for fault in find_faults("response", document if document is not None else []):
         if _decides(fault) == requirement:
             expected = f"{fault.place} in the answer to be {fault.expected}"
-            raise Unmet(expected, fault.actual, reply, requirement=requirement)
+            raise UnmetError(expected, fault.actual, reply, requirement=requirement)
 
 
 def _decides(fault: Fault) -> str | None:

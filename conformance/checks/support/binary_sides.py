@@ -8,19 +8,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from conformance.checks.support.own_oracle import is_written_alone
+from conformance.checks.support.deployed_models import is_written_alone
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet, blocked_where, holds
+from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
 from conformance.roles.corner_values import PALINDROMES
 from conformance.roles.model import Model
-from conformance.roles.sample_values import sample_shape
+from conformance.roles.sample_values import make_sample_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 Side = Literal["read", "written", "both", "neither"]
-MAX_ALONE = 8  # outputs that are asked for alone: some models have very many
+MAX_OUTPUTS = 8  # outputs that are asked for alone: some models have very many
 
 # How a request shows one side of binary data alone, both where JSON cannot carry the values, or JSON on both sides.
 SIDES: dict[Side, dict[str, Any]] = {
@@ -71,9 +71,9 @@ def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], sid
     """
     try:
         expect_side(target, model, tensors, side)
-    except Unmet:
+    except UnmetError:
         as_json = target.infer(model.request(tensors, send="json"))
-        if holds(lambda: expect_values(as_json, model, tensors)):
+        if is_met(lambda: expect_values(as_json, model, tensors)):
             raise
         expect_side(target, model, tensors, "both")
 
@@ -87,7 +87,7 @@ def expect_return(target: Target, model: Model, tensors: Sequence[Tensor], writt
     reply = target.infer(model.request(tensors, **SIDES["both"]))
     try:
         expect_values(reply, model, tensors)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         garbled = any(output.array is None for output in reply.answer.outputs)
         if unmet.requirement is None and reply.succeeded and (garbled or _is_written_wrong(target, model, tensors)):
             unmet.requirement = written
@@ -96,13 +96,13 @@ def expect_return(target: Target, model: Model, tensors: Sequence[Tensor], writt
 
 def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     shown = target.infer(model.request(tensors, **SIDES["read"]))
-    if holds(lambda: expect_values(shown, model, tensors, through_json=False)):
+    if is_met(lambda: expect_values(shown, model, tensors, through_json=False)):
         return True
     if not model.role.is_json_capable:
         return False
     carried = [Tensor.of(tensor.name, tensor.datatype, _carried_by_json(tensor)) for tensor in tensors]
     reply = target.infer(model.request(carried, **SIDES["written"]))
-    return reply.succeeded and not holds(lambda: expect_values(reply, model, carried, through_json=True))
+    return reply.succeeded and not is_met(lambda: expect_values(reply, model, carried, through_json=True))
 
 
 def _carried_by_json(tensor: Tensor) -> Any:
@@ -116,17 +116,19 @@ def is_right(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> bool:
     """Say whether `expect_side` is met."""
-    return holds(lambda: expect_side(target, model, tensors, side, outputs))
+    return is_met(lambda: expect_side(target, model, tensors, side, outputs))
 
 
-def expect_beyond(target: Target, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor]) -> None:
+def expect_special_side(
+    target: Target, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor]
+) -> None:
     """Expect as `expect_side`, for tensors that have what a check is about, unlike `plain` ones of the same kind.
 
     Raises:
         Blocked: plain ones are wrong too, so that nothing is known of what the check is about.
     """
     reason = f"{plain[0].datatype} elements without that property are wrong too"
-    with blocked_where(lambda: not is_right(target, model, plain, side), reason):
+    with block_if(lambda: not is_right(target, model, plain, side), reason):
         expect_side(target, model, tensors, side)
 
 
@@ -154,7 +156,7 @@ def expect_together(
     """
     try:
         expect(reply).tensors(outputs)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         parts = inputs if side == "read" else outputs
         if model.is_own_oracle:
             _expect_written_alone(target, model, inputs, outputs if side == "written" else (), unmet)
@@ -164,20 +166,20 @@ def expect_together(
             raise
         if reply.succeeded:
             expect(reply).tensors([output for output in outputs if output.datatype not in wrong])
-        raise Blocked(f"{', '.join(sorted(wrong))} alone is wrong too", unmet) from None
+        raise BlockedError(f"{', '.join(sorted(wrong))} alone is wrong too", unmet) from None
 
 
 def _expect_written_alone(
-    target: Target, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor], unmet: Unmet
+    target: Target, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor], unmet: UnmetError
 ) -> None:
     """Expect each of the first outputs right where it is the only binary one.
 
     Raises:
         Blocked: one is not; `unmet` is the cause.
     """
-    wrong = [tensor.name for tensor in outputs[:MAX_ALONE] if not is_written_alone(target, model, inputs, tensor)]
+    wrong = [tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_written_alone(target, model, inputs, tensor)]
     if wrong:
-        raise Blocked(f"{', '.join(wrong)} as the only binary output is wrong, too", unmet)
+        raise BlockedError(f"{', '.join(wrong)} as the only binary output is wrong, too", unmet)
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
@@ -195,7 +197,7 @@ def carries(target: Target, model: Model, tensors: Sequence[Tensor], side: Side)
     return (
         is_right(target, model, tensors, "both")
         and is_right_alone(target, tensors[0], side)
-        and (weighing is None or is_right(target, weighing, [counted(weighing, (3, 5))], "read"))
+        and (weighing is None or is_right(target, weighing, [make_distinct_tensor(weighing, (3, 5))], "read"))
     )
 
 
@@ -208,7 +210,7 @@ def takes_several(target: Target) -> bool:
     return is_right(target, model, alike, "read")
 
 
-def counted(model: Model, shape: Sequence[int]) -> Tensor:
+def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
     """Return a tensor whose elements are all different, integers the same in either byte order, and no byte a blank."""
     count = prod(shape)
     if model.role.inputs[0].datatype == "BYTES":
@@ -217,10 +219,10 @@ def counted(model: Model, shape: Sequence[int]) -> Tensor:
     return model.tensor([(33 + model.salt % 32 + k) * unit for k in range(count)], shape)
 
 
-def in_one_order(model: Model) -> tuple[Tensor, ...]:
+def make_symmetric_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return inputs that are the same tensors in either order of bytes and of dimensions; FP16 and BF16 are not among them."""
     return tuple(
-        _filled(spec.name, spec.datatype, sample_shape(spec.shape, 2 if model.role.batching else None))
+        _filled(spec.name, spec.datatype, make_sample_shape(spec.shape, 2 if model.role.batching else None))
         for spec in model.role.inputs
     )
 

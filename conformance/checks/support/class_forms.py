@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from math import prod
 
 from conformance.checks.support.binary_sides import is_right, is_right_alone
-from conformance.checks.support.classes import texts
+from conformance.checks.support.classes import read_texts
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
-from conformance.terms.text import element
+from conformance.expect.unmet import UnmetError
+from conformance.spec.text import format_element
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire import strings
@@ -39,26 +39,27 @@ def expect_texts(
 
     `is_near`: their values may differ by as much as a model's own answers do from one request to the next.
     """
-    if is_near and _are_near(found := texts(reply, name), right):
+    if is_near and _are_near(found := read_texts(reply, name), right):
         right = found
     expected = f"{_listed(right)}, as without binary_data"
     if expect(reply).output(name).binary:
         tail = reply.body[reply.answer.json_end :]
         if tail != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
-            actual = f"{len(tail)} bytes that are not these as BYTES elements: {element(tail, 24)}"
-            raise Unmet(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
-    elif texts(reply, name) != list(right):
-        raise Unmet(expected, _listed(texts(reply, name)), reply, requirement=requirement)
+            actual = f"{len(tail)} bytes that are not these as BYTES elements: {format_element(tail, 24)}"
+            raise UnmetError(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
+    elif read_texts(reply, name) != list(right):
+        raise UnmetError(expected, _listed(read_texts(reply, name)), reply, requirement=requirement)
 
 
 def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
     """Say whether texts are the same classes, but for what is left open of a value."""
     pairs = [
-        (class_texts.understand(one), class_texts.understand(other)) for one, other in zip(found, right, strict=False)
+        (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
+        for one, other in zip(found, right, strict=False)
     ]
     return len(found) == len(right) and all(one and other and class_texts.is_same(one, other) for one, other in pairs)
 
 
 def _listed(found: Sequence[str]) -> str:
-    texts = [element(text.encode("utf-8", "surrogateescape")) for text in found[:8]]
+    texts = [format_element(text.encode("utf-8", "surrogateescape")) for text in found[:8]]
     return ", ".join(texts) + (", ..." if len(found) > 8 else "")

@@ -8,41 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.checks.support.classes import Classified, each
+from conformance.checks.support.classes import ClassifiedAnswer, apply_to_items
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.transport.peer import Peer
-from conformance.wire.finding import shown as quoted
+from conformance.wire.finding import format_value as quoted
 from conformance.wire.request import Form
 
-FEW_OUTPUTS = 4  # of a deployed model that are asked for labels
+MAX_OUTPUTS = 4  # of a deployed model that are asked for labels
 
 # --- of a role ------------------------------------------------------------------------------------------------------
 
 
-def expect_labels(case: Classified) -> None:
+def expect_labels(case: ClassifiedAnswer) -> None:
     """Expect the label of its index behind each class that has one."""
     labels = case.labels or ()
 
     def is_labelled(entry: ClassText, scores: Scores) -> bool:
         # Index or value may be wrong, which is for other checks: the label of either will do.
-        right = {_label(labels, entry.index), _label(labels, class_texts.nearest(entry, scores))}
+        right = {_label(labels, entry.index), _label(labels, class_texts.find_nearest(entry, scores))}
         return None in right or entry.label in right
 
-    case.expect_rule(each(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _shown(labels))
+    case.expect_rule(
+        apply_to_items(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _shown(labels)
+    )
 
 
-def expect_no_labels(case: Classified) -> None:
+def expect_no_labels(case: ClassifiedAnswer) -> None:
     """Expect nothing behind the index of each class that has no label."""
     labels = case.labels or ()
 
     def is_bare(entry: ClassText, scores: Scores) -> bool:
-        places = (entry.index, class_texts.nearest(entry, scores))
+        places = (entry.index, class_texts.find_nearest(entry, scores))
         return entry.label is None or any(_label(labels, place) is not None for place in places)
 
-    case.expect_rule(each(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _shown(labels))
+    case.expect_rule(
+        apply_to_items(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _shown(labels)
+    )
 
 
 def _label(labels: Sequence[str], index: int) -> str | None:
@@ -63,10 +67,10 @@ def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:
     Raises:
         NotApplicable: no class has a label, or no index stands at two places.
     """
-    for name in model.find_rankable()[:FEW_OUTPUTS]:
+    for name in model.find_rankable()[:MAX_OUTPUTS]:
         if any(_labels_shown(target, model, name, send, at_places=2).values()):
             return
-    raise NotApplicable(f"no class of {model.name} has a label, as far as several places of its index show")
+    raise NotApplicableError(f"no class of {model.name} has a label, as far as several places of its index show")
 
 
 def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
@@ -75,13 +79,13 @@ def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
     Raises:
         NotApplicable: every class has a label.
     """
-    found = [_labels_shown(target, model, name, send) for name in model.find_rankable()[:FEW_OUTPUTS]]
+    found = [_labels_shown(target, model, name, send) for name in model.find_rankable()[:MAX_OUTPUTS]]
     bare = [labels for labels in found if not all(labels.values())]
     if not bare:
-        raise NotApplicable(f"every class of {model.name} has a label")
+        raise NotApplicableError(f"every class of {model.name} has a label")
     for labels in bare:
         if set(labels.values()) == {""}:  # one of several labels may be the empty text
-            raise Unmet("classes without labels, which end with their index", "a colon behind each index")
+            raise UnmetError("classes without labels, which end with their index", "a colon behind each index")
 
 
 def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_places: int = 1) -> dict[int, str | None]:
@@ -95,20 +99,22 @@ def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_place
     places: dict[int, set[int]] = {}
     for case in _cases(target, model, name, send):
         for listed, scores in case.items():
-            if not class_texts.agree(listed, scores) or len({entry.index for entry in listed}) < len(listed):
-                raise Blocked(f"classes of {name} have wrong indices or values")
+            if not class_texts.has_matching_indices(listed, scores) or len({entry.index for entry in listed}) < len(
+                listed
+            ):
+                raise BlockedError(f"classes of {name} have wrong indices or values")
             for place, entry in enumerate(listed):
                 known = labels.setdefault(entry.index, entry.label)
                 places.setdefault(entry.index, set()).add(place)
                 if known != entry.label:
                     wanted, found = (quoted(label) if label else "none" for label in (known, entry.label))
                     expected, actual = f"label {wanted} of index {entry.index}, as elsewhere", f"label {found}"
-                    raise Unmet(expected, actual, case.reply, requirement="CLS-LABEL")
+                    raise UnmetError(expected, actual, case.reply, requirement="CLS-LABEL")
     return {index: label for index, label in labels.items() if len(places[index]) >= at_places}
 
 
-def _cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[Classified]:
+def _cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
     """Yield answers for several inputs, with all classes and then with one."""
     for tensors in model.draw_several():
         for count in (None, 1):
-            yield Classified.of(target, model, None, count, send=send, name=name, tensors=tensors)
+            yield ClassifiedAnswer.of(target, model, None, count, send=send, name=name, tensors=tensors)

@@ -14,28 +14,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_telling
+from conformance.discovery.deployed_model import has_classes
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.survey.deployed import has_classes
-from conformance.terms.check import Row
-from conformance.terms.fit import SCORED
-from conformance.terms.text import safe, shown_shape
+from conformance.spec.check import Row
+from conformance.spec.fit import SCORED
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.wire import strings
-from conformance.wire.finding import shown as quoted
-from conformance.wire.request import ABSENT, Form, InferRequest, Output
+from conformance.wire.finding import format_value as quoted
+from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Rule = Callable[[Sequence[Item]], bool]
 
 # What every classification rests on; a check that cannot read its classes stops at one of these.
 TAKEN, FORMAT = "CLS-PARAMETER", "CLS-FORMAT"
-ROOM = 70  # characters of classes that a message shows, and one class more
-WRITTEN = "a class written value:index or value:index:label"
+MAX_SHOWN_CHARS = 70  # characters of classes that a message shows, and one class more
+CLASS_FORMAT = "a class written value:index or value:index:label"
 
 
 # Four scores whose order is neither that of the indices nor its reverse.
@@ -51,7 +51,7 @@ SQUARES = (((10, 40), (20, 30)), ((35, 5), (25, 15)))
 ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
 
 
-def both_forms(*cases: Row) -> list[Row]:
+def repeat_in_both_forms(*cases: Row) -> list[Row]:
     """Return each row twice, for gRPC: with inputs in typed and in raw contents, which comes last among the values."""
     named: Mapping[Form, str] = {"json": "typed", "binary": "raw"}
     return [
@@ -64,7 +64,7 @@ OWN = Row("own", fit=SCORED)
 SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 
 
-def scored(model: Model) -> str:
+def find_scored_output(model: Model) -> str:
     """Return the name of the output that is classified: the model's first, or the most telling of a deployed one."""
     return model.find_rankable()[0]
 
@@ -75,12 +75,12 @@ def list_all(model: Model, name: str, *, is_first: bool) -> list[str]:
     return [name, *others] if is_first else [*others, name]
 
 
-def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Form = "json") -> Reply:
+def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: RequestedOutput, send: Form = "json") -> Reply:
     """Ask for outputs with their parameters; see `classified`."""
-    return classified(target, model.request(tensors, send=send, outputs=outputs))
+    return request_classes(target, model.request(tensors, send=send, outputs=outputs))
 
 
-def classified(target: Peer, request: InferRequest) -> Reply:
+def request_classes(target: Peer, request: InferRequest) -> Reply:
     """Send a request for classes; one that is refused is sent without the parameter, too, to see what it is refused for.
 
     Raises:
@@ -89,11 +89,11 @@ def classified(target: Peer, request: InferRequest) -> Reply:
     reply = target.infer(request)
     plain = replace(request, outputs=tuple(replace(output, classification=ABSENT) for output in request.outputs or ()))
     if reply.is_refusal and plain != request and (usual := target.infer(plain)).is_refusal:
-        raise Blocked(f"without classification it is refused, too: {safe(usual.outcome(), 120)}")
+        raise BlockedError(f"without classification it is refused, too: {escape_text(usual.outcome(), 120)}")
     return reply
 
 
-def texts(reply: Reply, name: str) -> list[str]:
+def read_texts(reply: Reply, name: str) -> list[str]:
     """Return the elements of an output as texts, whatever its datatype and shape say.
 
     Raises:
@@ -107,79 +107,83 @@ def texts(reply: Reply, name: str) -> list[str]:
     else:
         found = [text for text in _flat(document["outputs"][output.index].get("data")) if isinstance(text, str)]
     if not found:
-        plain = f"{safe(name, 60)} {safe(output.datatype, 20)} with {shown_shape(output.shape)}, without texts"
-        raise Unmet(f"{name} as classes, which are texts", plain, reply, requirement=TAKEN)
+        plain = f"{escape_text(name, 60)} {escape_text(output.datatype, 20)} with {format_shape(output.shape)}, without texts"
+        raise UnmetError(f"{name} as classes, which are texts", plain, reply, requirement=TAKEN)
     return found
 
 
-def entries(reply: Reply, name: str) -> list[ClassText]:
+def read_classes(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output, also when they are written wrongly.
 
     Raises:
         Unmet: there are none (CLS-PARAMETER), or one cannot be made sense of (CLS-FORMAT).
     """
     found = []
-    for text in texts(reply, name):
-        entry = class_texts.understand(text)
+    for text in read_texts(reply, name):
+        entry = class_texts.parse_leniently(text)
         if entry is None:
-            raise Unmet(WRITTEN, quoted(text), reply, requirement=FORMAT)
+            raise UnmetError(CLASS_FORMAT, quoted(text), reply, requirement=FORMAT)
         found.append(entry)
     return found
 
 
 def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     """Expect each class of an output once, under a shape of as many: more were asked for than there are."""
-    listed = entries(reply, right.name)
+    listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_have_rankings(right) else 1
     batch = items if model.role.batching or (items > 1 and _repeats(listed)) else 1  # an item's indices count within it
     there = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
     if len(listed) != there * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if batch > 1 else "")
-        raise Unmet(expected, f"{classes_of(len(listed))} under {shown_shape(shape)}", reply)
+        expected = f"a refusal, or {describe_count(there)}" + (f" for each of {batch} items" if batch > 1 else "")
+        raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)
     for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
         if _repeats(part):
-            raise Unmet(f"{there} different indices", shown(part), reply)
+            raise UnmetError(f"{there} different indices", describe_classes(part), reply)
 
 
 def _repeats(listed: Sequence[ClassText]) -> bool:
     return len({entry.index for entry in listed}) < len(listed)
 
 
-def classes_of(count: int) -> str:
+def describe_count(count: int) -> str:
     """Return a number of classes in words."""
     return f"{count} class{'' if count == 1 else 'es'}"
 
 
-def shown(listed: Sequence[ClassText], first: int = 0) -> str:
+def describe_classes(listed: Sequence[ClassText], first: int = 0) -> str:
     """Return classes as a message shows them: up to eight of them, from `first` on, on some hundred characters."""
-    texts = [text if len(text) <= 60 else text[:57] + "..." for text in map(spelled, listed[first : first + 8])]
-    room = next((k for k in range(2, len(texts)) if sum(map(len, texts[:k])) > ROOM), len(texts))
+    texts = [text if len(text) <= 60 else text[:57] + "..." for text in map(format_class, listed[first : first + 8])]
+    room = next((k for k in range(2, len(texts)) if sum(map(len, texts[:k])) > MAX_SHOWN_CHARS), len(texts))
     before = f"... from class {first}: " if first else ""
     more = ", ..." if len(listed) > first + room else ""
-    return safe(f"[{before}{', '.join(texts[:room])}{more}]", 500)
+    return escape_text(f"[{before}{', '.join(texts[:room])}{more}]", 500)
 
 
-def spelled(entry: ClassText) -> str:
+def format_class(entry: ClassText) -> str:
     """Return a class as it is written."""
     return f"{entry.value}:{entry.index}" + ("" if entry.label is None else f":{entry.label}")
 
 
-def ranking(scores: Scores, count: int) -> list[ClassText]:
+def rank_classes(scores: Scores, count: int) -> list[ClassText]:
     """Return the right classes, without labels."""
-    values = class_texts.numbers(scores)
-    return [ClassText(str(values[place]), place) for place in class_texts.highest(scores, count)]
+    values = class_texts.to_python_numbers(scores)
+    return [ClassText(str(values[place]), place) for place in class_texts.find_highest(scores, count)]
 
 
-def first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
+def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
     """Return where a list that is too long to be shown should be shown from: one class before the first wrong one."""
     wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
     at = next(wrong, 0)
-    return 0 if at < 2 or (len(right) <= 8 and sum(len(spelled(entry)) for entry in right) <= ROOM) else at - 1
+    return (
+        0
+        if at < 2 or (len(right) <= 8 and sum(len(format_class(entry)) for entry in right) <= MAX_SHOWN_CHARS)
+        else at - 1
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Classified:
+class ClassifiedAnswer:
     """An answer with classes of one output, and the scores that they are of.
 
     Attributes:
@@ -208,7 +212,7 @@ class Classified:
         send: Form = "json",
         name: str | None = None,
         tensors: Sequence[Tensor] | None = None,
-    ) -> Classified:
+    ) -> ClassifiedAnswer:
         """Ask for classes of an output, the first by default; for all classes where no count is given.
 
         `values` are those of the model's first input, `tensors` all inputs; by default they are sample values, or of
@@ -219,17 +223,17 @@ class Classified:
             NotApplicable: there are no elements to classify, or a refusal may be right, because each of them may be
                 the only class of an item.
         """
-        name = name or scored(model)
+        name = name or find_scored_output(model)
         if tensors is None:
             tensors, right = choose_inputs(model, name, values)
         else:
             right = find_output(model, tensors, name)
         if values is None and not has_classes(right):
-            raise NotApplicable(f"{name} of {model.name} has no elements to classify")
+            raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
         count = model.limit_classes(right, count)
-        reply = ask(target, model, tensors, Output(name, classification=count), send=send)
+        reply = ask(target, model, tensors, RequestedOutput(name, classification=count), send=send)
         if reply.is_refusal and count > 1 and len(right.shape) == 1 and model.may_batch(right):
-            raise NotApplicable(f"each element of {name} may be the only class of an item of a batch")
+            raise NotApplicableError(f"each element of {name} may be the only class of an item of a batch")
         return cls(target, model, tuple(tensors), send, name, count, reply, right)
 
     @property
@@ -244,7 +248,7 @@ class Classified:
         Raises:
             Unmet: see `entries`.
         """
-        return entries(self.reply, self.name)
+        return read_classes(self.reply, self.name)
 
     @property
     def labels(self) -> Sequence[str] | None:
@@ -287,7 +291,9 @@ class Classified:
             NotApplicable: they stand in their order.
         """
         if not any(is_telling(row) for row in self.scores.reshape(self.batch, -1)):
-            raise NotApplicable(f"the scores of {self.name} stand in their order: classes would not show a wrong one")
+            raise NotApplicableError(
+                f"the scores of {self.name} stand in their order: classes would not show a wrong one"
+            )
 
     def items(self, scores: Scores | None = None) -> list[Item]:
         """Return classes and scores of each item of the batch; of the whole output for a model that does not batch.
@@ -306,20 +312,20 @@ class Classified:
             return
         own = self._own_scores()
         if own is None or not rule(self.items(own)):
-            pairs = [(part, ranking(row, len(part))) for part, row in self.items()]
-            firsts = [first_wrong(*pair) for pair in pairs]
-            right = " and ".join(shown(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
-            came = " and ".join(shown(part, first) for (part, _), first in zip(pairs, firsts, strict=True))
-            raise Unmet(expected or f"{self.name} as classes {right}", came, self.reply, requirement=requirement)
+            pairs = [(part, rank_classes(row, len(part))) for part, row in self.items()]
+            firsts = [find_first_wrong(*pair) for pair in pairs]
+            right = " and ".join(describe_classes(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
+            came = " and ".join(describe_classes(part, first) for (part, _), first in zip(pairs, firsts, strict=True))
+            raise UnmetError(expected or f"{self.name} as classes {right}", came, self.reply, requirement=requirement)
 
     def _own_scores(self) -> Scores | None:
         """Return the output that the server gives without classification; None unless it has the right form.
 
         Where it is refused as JSON, which has no infinities, it is asked for as binary data.
         """
-        plain = ask(self.target, self.model, self.tensors, Output(self.name), send=self.send)
+        plain = ask(self.target, self.model, self.tensors, RequestedOutput(self.name), send=self.send)
         if plain.is_refusal and not plain.is_over_grpc:
-            plain = ask(self.target, self.model, self.tensors, Output(self.name, True), send=self.send)
+            plain = ask(self.target, self.model, self.tensors, RequestedOutput(self.name, True), send=self.send)
         output = plain.answer.output(self.name)
         array = None if output is None else output.array
         if array is None or (array.shape, array.dtype) != (self.scores.shape, self.scores.dtype):
@@ -327,12 +333,12 @@ class Classified:
         return array
 
 
-def each(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
+def apply_to_items(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
     """Make a rule for items of a rule for one."""
     return lambda items: all(rule(*item) for item in items)
 
 
-def each_row(count: int, rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
+def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
     """Make a rule for outputs of a number of rows, each with as many classes, of a rule for one row."""
 
     def keeps(items: Sequence[Item]) -> bool:
@@ -348,7 +354,7 @@ def _prefixed(data: bytes, *, partly: bool) -> list[str]:
     """Return the BYTES elements of `data`; where not all of it is whole elements, those that are whole, or none."""
     size, end = strings.PREFIX.size, 0
     found = []
-    for start in strings.offsets(data):
+    for start in strings.find_offsets(data):
         end = start + size + int(strings.PREFIX.unpack_from(data, start)[0])
         if end <= len(data):
             found.append(data[start + size : end].decode("utf-8", "surrogateescape"))

@@ -16,62 +16,62 @@ from conformance.clients.answers.script import CallScript, HttpScript, Script, T
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
 from conformance.clients.inference import Inference
-from conformance.expect.unmet import Unmet, about
-from conformance.roles.corner_values import OCTETS, TEXTS
-from conformance.roles.sample_values import sample_tensor
-from conformance.terms import ledger
-from conformance.terms.check import Row
+from conformance.expect.unmet import UnmetError, attribute_to
+from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
+from conformance.roles.sample_values import make_sample_tensor
+from conformance.spec import ledger
+from conformance.spec.check import Row
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 
-def salt_of(name: str) -> int:
+def derive_salt(name: str) -> int:
     """Return the salt of a row's values, 0 .. 255."""
     return crc32(name.encode()) % 256
 
 
-def model_of(name: str) -> str:
+def derive_model_name(name: str) -> str:
     """Return the name of a row's model."""
     return f"model_{crc32(name.encode()):08x}"
 
 
-def tensor(row: str, name: str, datatype: str, shape: Sequence[int]) -> Tensor:
+def make_tensor(row: str, name: str, datatype: str, shape: Sequence[int]) -> Tensor:
     """Return a tensor with the values of a row."""
-    return sample_tensor(name, datatype, shape, salt_of(row + name))
+    return make_sample_tensor(name, datatype, shape, derive_salt(row + name))
 
 
-def asking(row: str, inputs: Iterable[Tensor], *forms: Form, **options: Any) -> Inference:
+def make_inference(row: str, inputs: Iterable[Tensor], *forms: Form, **options: Any) -> Inference:
     """Return the inference of a row; without forms, all inputs are binary."""
-    return Inference(options.pop("model", model_of(row)), tuple(inputs), forms or ("binary",), **options)
+    return Inference(options.pop("model", derive_model_name(row)), tuple(inputs), forms or ("binary",), **options)
 
 
-def small(row: str, form: Form = "binary", **options: Any) -> Inference:
+def make_small_inference(row: str, form: Form = "binary", **options: Any) -> Inference:
     """Return an inference of which nothing but the answer matters: one small input in a form."""
-    return asking(row, [tensor(row, "IN0", "INT32", (2,))], form, **options)
+    return make_inference(row, [make_tensor(row, "IN0", "INT32", (2,))], form, **options)
 
 
-def answering(outputs: Tensors, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL) -> Script:
+def make_script(outputs: Tensors, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL) -> Script:
     """Return a script with these outputs, whatever is asked; honest and plain unless said otherwise."""
     return Script(lambda _: outputs, http, grpc)
 
 
-def small_answer(inference: Inference) -> Script:
+def make_small_script(inference: Inference) -> Script:
     """Return an honest script that gives each output that the inference asks for, or one, as a small INT32 tensor."""
     names = [one.name for one in inference.outputs] if inference.outputs else ["OUT0"]
-    return answering(tuple(tensor(inference.model, name, "INT32", (2,)) for name in names))
+    return make_script(tuple(make_tensor(inference.model, name, "INT32", (2,)) for name in names))
 
 
-def over_grpc(row: Row) -> Row:
+def to_grpc_row(row: Row) -> Row:
     """Return the same row about the same requirements over gRPC, where the forms have other names."""
     name = row.id.replace("binary", "raw").replace("json", "typed")
-    return replace(row, id=name, answers=tuple(twin for name in row.answers if (twin := ledger.over_grpc(name))))
+    return replace(row, id=name, answers=tuple(twin for name in row.answers if (twin := ledger.find_grpc_id(name))))
 
 
-def over_grpc_raw(row: Row) -> Row:
+def to_raw_grpc_row(row: Row) -> Row:
     """Return the same over gRPC with inputs in raw contents, where their form is not what the row is about."""
     inference, *rest = row.values
-    return over_grpc(replace(row, values=(replace(inference, forms=("binary",)), *rest)))
+    return to_grpc_row(replace(row, values=(replace(inference, forms=("binary",)), *rest)))
 
 
 def is_json(inference: Inference) -> bool:
@@ -79,7 +79,7 @@ def is_json(inference: Inference) -> bool:
     return any(one.form == "json" for one in inference.outputs or ())
 
 
-def unread_form(client: Client, inference: Inference) -> str | None:
+def get_unread_requirement(client: Client, inference: Inference) -> str | None:
     """Return what is not met where a caller has an error instead of outputs: a client may read no typed contents."""
     return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
 
@@ -98,21 +98,21 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
     """
     try:
         expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         if unmet.requirement in (None, unread) and script.outputs(inference):
-            plain = plain_twin(inference)
-            with about("CLIENT-READS-VALUES"):
-                expect_outputs(client.anew().infer(plain, answering(script.outputs(inference))), through_json=True)
+            plain = make_control_inference(inference)
+            with attribute_to("CLIENT-READS-VALUES"):
+                expect_outputs(client.anew().infer(plain, make_script(script.outputs(inference))), through_json=True)
         raise
 
 
-def plain_twin(inference: Inference) -> Inference:
+def make_control_inference(inference: Inference) -> Inference:
     """Return the inference with outputs in one form, that of the first, and without codings."""
     outputs = inference.outputs and tuple(replace(one, form=inference.outputs[0].form) for one in inference.outputs)
     return replace(inference, model=f"{inference.model}_plain", outputs=outputs, accepts=None)
 
 
-def plain_form(client: Client) -> Form:
+def choose_plain_form(client: Client) -> Form:
     """Return the form of an input that most clients can send: JSON over HTTP, raw contents over gRPC."""
     return "binary" if client.is_over_grpc else "json"
 
@@ -120,7 +120,7 @@ def plain_form(client: Client) -> Form:
 _WIDE = frozenset(name for name, known in DATATYPES.items() if (known.size or 1) > 1)
 
 
-def owed(inference: Inference) -> tuple[str, ...]:
+def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
     """Return the requirements that are about the tensors of a request, as they are called over HTTP."""
     pairs = [(one.datatype, inference.form_of(place)) for place, one in enumerate(inference.inputs)]
     binary = [datatype for datatype, form in pairs if form == "binary"]
@@ -142,9 +142,9 @@ def owed(inference: Inference) -> tuple[str, ...]:
     return tuple(name for name, is_owed in found.items() if is_owed)
 
 
-def sending_row(name: str, inference: Inference, own: Sequence[str] = (), *, thorough: bool = False) -> Row:
+def make_sending_row(name: str, inference: Inference, own: Sequence[str] = (), *, thorough: bool = False) -> Row:
     """Return a row in which a request is judged by what it owes, and what else the row is about."""
-    requirements = tuple(dict.fromkeys((*own, *owed(inference))))
+    requirements = tuple(dict.fromkeys((*own, *list_owed_requirements(inference))))
     return Row(name, (inference, requirements), answers=requirements, thorough=thorough)
 
 
@@ -160,14 +160,14 @@ STRINGS: Mapping[str, Sequence[bytes]] = {
 }
 # Groups that binary data alone carry, or that need not be seen in JSON once more.
 BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {
-    "octets": tuple(element for group in OCTETS.values() for element in group),
+    "octets": tuple(element for group in BYTE_STRINGS.values() for element in group),
     "like-a-prefix": TEXTS["like-a-prefix"],
     "255-256-long": TEXTS["255-256-long"],
     "65535-65536-long": TEXTS["65535-65536-long"],
 }
 
 
-def strings() -> Iterator[tuple[str, Form, Tensor]]:
+def list_strings() -> Iterator[tuple[str, Form, Tensor]]:
     """Yield the name of a group, a form that carries it, and the tensor of its elements, without a name."""
     for group, elements in (*STRINGS.items(), *BINARY_STRINGS.items()):
         one = Tensor.of("", "BYTES", list(elements))

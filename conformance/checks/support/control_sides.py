@@ -16,25 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.checks.support.changed_tensors import differ, halve_texts
-from conformance.expect.difference import difference
+from conformance.discovery.control_oracle import find_differing_outputs
+from conformance.discovery.deployed_model import describe_nondeterminism
+from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, blocked_where, holds
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.survey.control import differing
-from conformance.survey.deployed import unsteadiness
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.request import Output
+from conformance.wire.request import RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Array = NDArray[Any]
 Turn = Callable[[Array], Array]
 Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
-LARGE = 16_385  # elements of four bytes or more: above 64 KiB
+LARGE_COUNT = 16_385  # elements of four bytes or more: above 64 KiB
 MAX_DRAWS = 8  # of inputs, until one shows what is judged
-FEW = 4  # outputs that are asked for alone: some models have very many
+MAX_OUTPUTS = 4  # outputs that are asked for alone: some models have very many
 ANY_DATATYPE = frozenset(DATATYPES)
 
 
@@ -62,32 +62,32 @@ def expect_read(
     """
     names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
     if not names:
-        raise NotApplicable(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
-    expect_told(model, tensors, misread)
-    with blocked_where(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are wrong, too"):
+        raise NotApplicableError(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
+    expect_distinguished(model, tensors, misread)
+    with block_if(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are wrong, too"):
         _expect_right(target, model, tensors, names)
 
 
-def large_inputs(model: Model) -> Sequence[Tensor]:
+def make_large_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs of a deployed model of more than 64 KiB, where each is a row of elements: items may cost it much.
 
     Raises:
         NotApplicable: it takes none, or has an input of more than one dimension.
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
-        raise NotApplicable(f"{model.name} has an input of more than one dimension")
-    return model.salted(LARGE, model.salt)
+        raise NotApplicableError(f"{model.name} has an input of more than one dimension")
+    return model.salted(LARGE_COUNT, model.salt)
 
 
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether inputs that all travel as binary data are read right; no where the model takes none like them."""
     try:
-        return holds(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
-    except NotApplicable:
+        return is_met(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
+    except NotApplicableError:
         return False
 
 
-def other_inputs(model: Model) -> list[Tensor]:
+def make_other_inputs(model: Model) -> list[Tensor]:
     """Return inputs other than `model.sample()`, of the same shapes; strings are others in length, too."""
     return halve_texts(replace(model, salt=(model.salt + 1) % 256).sample())
 
@@ -111,14 +111,14 @@ def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequ
     return drawn.sample() if length is None else drawn.salted(length, drawn.salt)
 
 
-def expect_told(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
+def expect_distinguished(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
     """Expect that a model tells its inputs from what a server that errs takes them for.
 
     Raises:
         NotApplicable: it answers both alike, so that a right answer would show nothing.
     """
     if not model.tells_apart(tensors, misread):
-        raise NotApplicable(f"{model.name} answers inputs alike that are read right and wrong")
+        raise NotApplicableError(f"{model.name} answers inputs alike that are read right and wrong")
 
 
 def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
@@ -140,12 +140,12 @@ def unless_unsteady(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
     """
     try:
         yield
-    except Unmet as unmet:
+    except UnmetError as unmet:
         names = [right.name for right in rights]
         if unmet.reply is not None and unmet.reply.succeeded:
             again = target.send(unmet.reply.exchange.message, fresh=True)
-            if again.succeeded and (found := differing(unmet.reply, again, names)):
-                raise NotApplicable(unsteadiness(found)) from None
+            if again.succeeded and (found := find_differing_outputs(unmet.reply, again, names)):
+                raise NotApplicableError(describe_nondeterminism(found)) from None
         raise
 
 
@@ -154,7 +154,7 @@ def _is_wrong_anyway(
 ) -> bool:
     """Say whether plain inputs are wrong as well, or those of other names."""
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
-    if others and not holds(lambda: _expect_right(target, model, tensors, others)):
+    if others and not is_met(lambda: _expect_right(target, model, tensors, others)):
         return True
     return plain is not None and is_wrong(lambda: _expect_right(target, model, plain, names))
 
@@ -162,8 +162,8 @@ def _is_wrong_anyway(
 def is_wrong(expectation: Callable[[], object]) -> bool:
     """Say whether an expectation is unmet; one of inputs that the model does not take is not."""
     try:
-        return not holds(expectation)
-    except NotApplicable:
+        return not is_met(expectation)
+    except NotApplicableError:
         return False
 
 
@@ -195,15 +195,15 @@ def expect_written(
         try:
             with unless_unsteady(target, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
-        except Unmet as unmet:
+        except UnmetError as unmet:
             if turn is not None and not _is_turned(right, reply, turn):
-                raise Blocked(f"{right.name} is wrong in another way", unmet) from None
+                raise BlockedError(f"{right.name} is wrong in another way", unmet) from None
             raise
 
 
 def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
     """Ask for one output as binary data, and for no other; the inputs travel as in a plain request."""
-    return target.infer(model.request(tensors, send=model.sends, outputs=[Output(name, True)]))
+    return target.infer(model.request(tensors, send=model.sends, outputs=[RequestedOutput(name, True)]))
 
 
 def _outputs(model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]) -> list[Tensor]:
@@ -211,15 +211,15 @@ def _outputs(model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Col
     rights = model.find_outputs(tensors)
     found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
     if not found:
-        raise NotApplicable(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
+        raise NotApplicableError(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
     told = [right for right in found if turn is None or not np.array_equal(turn(right.array), right.array)]
     if not told:
-        raise NotApplicable(f"the outputs of {model.name} are the same, rightly written or not")
-    return told[:FEW]
+        raise NotApplicableError(f"the outputs of {model.name} are the same, rightly written or not")
+    return told[:MAX_OUTPUTS]
 
 
 def _is_turned(right: Tensor, reply: Reply, turn: Turn) -> bool:
     output = reply.answer.output(right.name) if reply.succeeded else None
     if output is None or output.array is None or output.array.shape != right.shape:
         return False
-    return difference(right, replace(output, array=turn(output.array)), reply.body) is None
+    return find_difference(right, replace(output, array=turn(output.array)), reply.body) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.terms.check import Row
+from conformance.spec.check import Row
 from conformance.wire.datatypes import INTEGERS
 
 # Datatypes whose size is all that is said of them: BOOL, FP16 and BYTES have requirements of their own.
@@ -12,14 +12,14 @@ PLAIN = (*INTEGERS, "FP32", "FP64")
 JSON_CAPABLE = ("BOOL", *PLAIN, "BYTES")
 
 
-def identity(datatype: str) -> str:
+def get_identity_role(datatype: str) -> str:
     """Return the name of the role that returns tensors of a datatype as they are."""
     return f"identity_{datatype.lower()}"
 
 
-def per_datatype(datatypes: Sequence[str]) -> list[Row]:
+def make_datatype_rows(datatypes: Sequence[str]) -> list[Row]:
     """Return a row for each datatype, with its identity role."""
-    return [Row(datatype, role=identity(datatype)) for datatype in datatypes]
+    return [Row(datatype, role=get_identity_role(datatype)) for datatype in datatypes]
 
 
 KIB = 1024

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from conformance.expect.unmet import Unmet
-from conformance.transport.unreachable import TargetLost
+from conformance.expect.unmet import UnmetError
+from conformance.transport.unreachable import TargetLostError
 
 if TYPE_CHECKING:  # hypothesis takes long to import, and a run that does not explore goes without it
     from hypothesis.strategies import SearchStrategy
@@ -45,7 +45,7 @@ def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, sh
 
 def _ours(error: BaseException) -> Iterator[BaseException]:
     """Yield what a check may raise, from inside the groups in which Hypothesis puts it."""
-    if isinstance(error, Unmet | TargetLost):
+    if isinstance(error, UnmetError | TargetLostError):
         yield error
     for inner in getattr(error, "exceptions", ()):
         yield from _ours(inner)

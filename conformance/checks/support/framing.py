@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.expect.expectation import expect
-from conformance.terms.text import safe
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 
 WRONG_LENGTH = (
@@ -52,7 +52,7 @@ def expect_length_fits(reply: Reply, least: int) -> None:
     if _ends_without_length(reply):
         return
     if len(reply.body) < least:  # a length that is too small cuts the body, one that is too large breaks the reading
-        raise expect(reply).unmet(f"Content-Length: {least}", safe(reply.header("Content-Length") or "", 60))
+        raise expect(reply).unmet(f"Content-Length: {least}", escape_text(reply.header("Content-Length") or "", 60))
     expect(reply).answered()
 
 

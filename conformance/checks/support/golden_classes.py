@@ -18,15 +18,15 @@ from conformance.checks.support import classes
 from conformance.checks.support.binary_sides import expect_values, is_right
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet, holds
-from conformance.roles.golden_requests import Case, Class
-from conformance.roles.golden_requests import Output as Expected
+from conformance.expect.unmet import BlockedError, UnmetError, is_met
+from conformance.roles.golden_requests import Case, ExpectedClass
+from conformance.roles.golden_requests import ExpectedOutput as Expected
 from conformance.roles.model import Model
-from conformance.terms.text import safe, shown_shape
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.json_text import parse
-from conformance.wire.request import Form, Output
+from conformance.wire.json_text import parse_json
+from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- a list of classes -----------------------------------------------------------------------------------------------
@@ -40,33 +40,33 @@ def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bo
     right = output.classes or ()
     found = expect(reply, "CLS-PARAMETER").output(output.name)
     shape = "CLS-SHAPE-BATCH" if model.role.batching else "CLS-SHAPE"
-    texts = classes.texts(reply, output.name)
+    texts = classes.read_texts(reply, output.name)
     if found.datatype != "BYTES":
-        raise Unmet("datatype BYTES", f"datatype {safe(found.datatype, 40)}", reply, requirement="CLS-TYPE")
+        raise UnmetError("datatype BYTES", f"datatype {escape_text(found.datatype, 40)}", reply, requirement="CLS-TYPE")
     if len(texts) != len(right):
         _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")
     is_of_one = not model.role.batching and found.shape == (1, *output.shape)  # the prose's batch, where there is none
     if not (is_of_one or found.shape == output.shape) or math.prod(output.shape) != len(texts):
-        _differ(reply, shown_shape(output.shape), shown_shape(found.shape), shape)
+        _differ(reply, format_shape(output.shape), format_shape(found.shape), shape)
     for text, wanted in zip(texts, right, strict=True):
         requirement = _about_class(text, wanted, right)
         if requirement:
             _differ(reply, _spelled(wanted), text, requirement)
     if is_of_one and as_shown:
-        _differ(reply, shown_shape(output.shape), shown_shape(found.shape), "CLS-SHAPE-SHOWN")
+        _differ(reply, format_shape(output.shape), format_shape(found.shape), "CLS-SHAPE-SHOWN")
 
 
 def _differ(reply: Reply, expected: str, actual: str, requirement: str) -> None:
-    raise Unmet(safe(expected, 120), safe(actual, 120), reply, requirement=requirement)
+    raise UnmetError(escape_text(expected, 120), escape_text(actual, 120), reply, requirement=requirement)
 
 
-def _about_class(text: str, wanted: Class, right: Sequence[Class]) -> str | None:
+def _about_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
     """Return the requirement that one class breaks, or None; a right class in another's place breaks the order."""
     try:
         found = class_texts.parse(text)
     except class_texts.ClassTextError:
         return "CLS-FORMAT"
-    value, index = class_texts.same_value(found.value, wanted.value), found.index == wanted.index
+    value, index = class_texts.is_same_value(found.value, wanted.value), found.index == wanted.index
     if not index and any((each.index, float(each.value)) == (found.index, float(found.value)) for each in right):
         return "CLS-HIGHEST"
     if not (value and index):
@@ -76,7 +76,7 @@ def _about_class(text: str, wanted: Class, right: Sequence[Class]) -> str | None
     return "CLS-LABEL" if wanted.label is not None else "CLS-NO-LABEL"
 
 
-def _spelled(right: Class) -> str:
+def _spelled(right: ExpectedClass) -> str:
     return f"{right.value}:{right.index}" + ("" if right.label is None else f":{right.label}")
 
 
@@ -84,7 +84,7 @@ def _spelled(right: Class) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CaseRequest:
     """A case as it can be asked for otherwise.
 
     Attributes:
@@ -116,7 +116,7 @@ class _Asked:
     def expect_classes(self, *outputs: Expected, model: Model | None = None, tensors: Sequence[Tensor] = ()) -> None:
         """Expect the classes of these outputs as JSON, of another model or of other tensors where they are given."""
         model, tensors = model or self.model, tensors or self.tensors
-        wanted = [Output(each.name, classification=each.shape[-1]) for each in outputs]
+        wanted = [RequestedOutput(each.name, classification=each.shape[-1]) for each in outputs]
         reply = self.target.infer(model.request(tensors, send=self.send, outputs=wanted))
         for output in outputs:
             expect_classes(model, reply, output, as_shown=False)
@@ -126,10 +126,10 @@ class _Asked:
         model = self.target.model("identity_bytes" if len(output.shape) == 1 else "rank2_bytes")
         array = np.array([_spelled(each).encode() for each in output.classes or ()], object).reshape(output.shape)
         if model and not is_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
-            raise Unmet("the texts of classes", "others")
+            raise UnmetError("the texts of classes", "others")
 
 
-def blame(target: Target, case: Case, model: Model, unmet: Unmet) -> None:
+def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError) -> None:
     """Name the requirement of a case's classes that are not right.
 
     Raises:
@@ -141,16 +141,16 @@ def blame(target: Target, case: Case, model: Model, unmet: Unmet) -> None:
         return
     answer = unmet.reply.answer if unmet.reply else None
     is_binary = answer is not None and any(each.binary for each in answer.outputs if each.name in names)
-    asked = _Asked(target, case, model, list(inputs(case)), classified, is_binary)
+    asked = _CaseRequest(target, case, model, list(list_inputs(case)), classified, is_binary)
     for what, judge in _simpler(asked):
-        if not holds(judge):
-            raise Blocked(f"{what} wrong, too", unmet)
+        if not is_met(judge):
+            raise BlockedError(f"{what} wrong, too", unmet)
     own, kinds = _added(asked)
     if unmet.requirement in kinds:
         unmet.requirement = own
 
 
-def _simpler(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
+def _simpler(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield what a case is more than: words for it, and what raises `Unmet` where it is wrong."""
     if asked.send == "binary" or asked.is_binary:
         yield "outputs as binary data without classes are", partial(asked.expect_plain, "binary")
@@ -162,7 +162,7 @@ def _simpler(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
     yield from _parts(asked)
 
 
-def _parts(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
+def _parts(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield the classifications of which a case is made."""
     first, tensor = asked.classified[0], asked.tensors[0]
     count = first.shape[-1]
@@ -188,9 +188,9 @@ def _parts(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 # What can be wrong with a list of classes, and with anything about them.
-OF_A_LIST = {"CLS-HIGHEST", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
+LIST_REQUIREMENTS = {"CLS-HIGHEST", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
 _ANY = {
-    *OF_A_LIST,
+    *LIST_REQUIREMENTS,
     "CLS-SHAPE",
     "CLS-SHAPE-BATCH",
     "CLS-PARAMETER",
@@ -201,20 +201,24 @@ _ANY = {
 }
 
 
-def _added(asked: _Asked) -> tuple[str, set[str]]:
+def _added(asked: _CaseRequest) -> tuple[str, set[str]]:
     """Return the requirement that is about what a case adds to simpler ones, and in whose places it stands."""
     if asked.is_binary:
         return "CLS-BINARY", _ANY
-    for own, kinds in (("CLS-FP16", _ANY), ("CLS-COUNT-ABOVE", {*OF_A_LIST, "CLS-SHAPE"}), ("CLS-BATCH", OF_A_LIST)):
+    for own, kinds in (
+        ("CLS-FP16", _ANY),
+        ("CLS-COUNT-ABOVE", {*LIST_REQUIREMENTS, "CLS-SHAPE"}),
+        ("CLS-BATCH", LIST_REQUIREMENTS),
+    ):
         if own in asked.case.requirements:
             return own, kinds
-    return "CLS-PARAMETER", OF_A_LIST if len(asked.classified) > 1 else set()
+    return "CLS-PARAMETER", LIST_REQUIREMENTS if len(asked.classified) > 1 else set()
 
 
-def inputs(case: Case) -> Iterator[Tensor]:
+def list_inputs(case: Case) -> Iterator[Tensor]:
     """Yield the inputs of a case, from its JSON and from what it says of the bytes behind."""
     parts = {part.name: part for part in case.parts}
-    document, _ = parse(case.body[: case.json_length])
+    document, _ = parse_json(case.body[: case.json_length])
     for item in document["inputs"] if isinstance(document, dict) else ():
         part = parts.get(item["name"])
         values = item["data"] if part is None else list(part.values or ())

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.checks.support.classes import scored
+from conformance.checks.support.classes import find_scored_output
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Model
-from conformance.terms.extensions import CLASSES_OVER_GRPC
-from conformance.terms.fit import Fit
+from conformance.spec.extensions import CLASSES_OVER_GRPC
+from conformance.spec.fit import Fit
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.grpc_request import Edit, Pb, infer_message
-from conformance.wire.request import Form, Message, Output
+from conformance.wire.grpc_request import Edit, Pb, make_infer_message
+from conformance.wire.request import Form, Message, RequestedOutput
 
 # Deployed models whose first input is of elements of one size.
 NUMBERS = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
 
 
-def faulty_call(
+def make_faulty_call(
     fault: str,
     requirement: str,
     role: str | None,
@@ -48,9 +48,9 @@ def faulty_call(
     def message(model: Model) -> Message:
         tensors, wanted = None, None
         if classes is not None:
-            name = scored(model)
-            tensors, wanted = choose_inputs(model, name)[0], [Output(name, classification=classes)]
-        made = infer_message(model.request(tensors, send=send, outputs=wanted), edit)
+            name = find_scored_output(model)
+            tensors, wanted = choose_inputs(model, name)[0], [RequestedOutput(name, classification=classes)]
+        made = make_infer_message(model.request(tensors, send=send, outputs=wanted), edit)
         return made.with_body(body(made.body))
 
     return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
@@ -59,7 +59,7 @@ def faulty_call(
 # --- edits: changes of a ModelInferRequest -----------------------------------------------------------------------------
 
 
-def each_of(*edits: Edit) -> Edit:
+def chain_edits(*edits: Edit) -> Edit:
     """Return an edit that makes all of these."""
 
     def edit(request: Pb) -> None:
@@ -107,5 +107,5 @@ def set_typed(field: str, *values: Any) -> Edit:
     return edit
 
 
-def nothing(_: Pb) -> None:
+def change_nothing(_: Pb) -> None:
     """Change nothing."""

@@ -16,21 +16,25 @@ Document = Mapping[str, Any]
 Spell = Callable[[str], str]
 
 
-def plainly(text: str) -> str:
+def write_plain_string(text: str) -> str:
     """Return a JSON string as it is usually written."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def escaped(text: str) -> str:
+def write_escaped_string(text: str) -> str:
     r"""Return a JSON string in which every character is a \u escape, or two of them."""
     octets = text.encode("utf-16-be")
     units = [int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2)]
     return '"' + "".join(f"\\u{unit:04x}" for unit in units) + '"'
 
 
-def first_escaped(text: str) -> str:
+def write_first_escaped(text: str) -> str:
     r"""Return a JSON string of which the first character is a \u escape, with letters in upper case."""
-    return f'"\\u{ord(text[0]):04X}{plainly(text[1:])[1:]}' if text and ord(text[0]) < 0x10000 else plainly(text)
+    return (
+        f'"\\u{ord(text[0]):04X}{write_plain_string(text[1:])[1:]}'
+        if text and ord(text[0]) < 0x10000
+        else write_plain_string(text)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,8 @@ class Style:
 
     order: tuple[str, ...] = ()
     backwards: bool = False
-    name: Spell = plainly
-    text: Spell = plainly
+    name: Spell = write_plain_string
+    text: Spell = write_plain_string
     gap: str = ""
 
     def written(self, value: Any) -> str:
@@ -73,10 +77,10 @@ class Style:
 
 def written(request: InferRequest, style: Style) -> Message:
     """Return a request with its JSON written in a style."""
-    return with_json(request.message(), style.written(request.written()).encode())
+    return replace_json(request.message(), style.written(request.written()).encode())
 
 
-def with_json(message: Message, head: bytes) -> Message:
+def replace_json(message: Message, head: bytes) -> Message:
     """Return a message with another text in place of its JSON; the inference header, if there is one, fits it."""
     by = len(head) - message.json_length
     spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in message.spans)

@@ -5,31 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.schemas import faults
+from conformance.checks.support.schemas import find_faults
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.finding import shown
-from conformance.wire.json_text import parse
+from conformance.wire.finding import format_value
+from conformance.wire.json_text import parse_json
 
 
 def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
     """Return the JSON object of an answer, which fits the schema at least in these members."""
     expect(reply).answered()
     kind = schema.replace("_", " ")
-    document, findings = parse(reply.body)
+    document, findings = parse_json(reply.body)
     if not isinstance(document, dict):
-        raise Unmet(f"a JSON object as {kind}", findings[0].described if findings else shown(document), reply)
-    for fault in faults(schema, document):
+        raise UnmetError(
+            f"a JSON object as {kind}", findings[0].described if findings else format_value(document), reply
+        )
+    for fault in find_faults(schema, document):
         if fault.path[0] in members:
-            raise Unmet(f"{fault.place} in {kind} to be {fault.expected}", fault.actual, reply)
+            raise UnmetError(f"{fault.place} in {kind} to be {fault.expected}", fault.actual, reply)
     return document
 
 
 # Statuses of a path that the server does not know, or not with this method.
-NOT_THERE = (404, 405, 501)
+ABSENT_STATUSES = (404, 405, 501)
 
 
 def expect_health(target: Target, model: Model, of: str) -> Reply:
@@ -38,7 +40,7 @@ def expect_health(target: Target, model: Model, of: str) -> Reply:
     Whether the server is `ready` is its own affair, since another model may not be.
     """
     reply = target.get(f"{model.path}/ready" if of == "model" else f"/v2/health/{of}")
-    if of != "ready" or reply.status is None or reply.status in NOT_THERE:
+    if of != "ready" or reply.status is None or reply.status in ABSENT_STATUSES:
         expect(reply).answered()
     return reply
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet, blocked_where, holds
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.survey.control import as_tensor
-from conformance.terms.extensions import HTTP
+from conformance.spec.extensions import HTTP
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import INTEGERS
@@ -30,7 +30,7 @@ def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[
         Blocked: the answer is in the other form, in which the same tensors are wrong by themselves.
     """
     reply = target.infer(model.request(tensors, send=send))
-    with blocked_where(lambda: _other_form_is_wrong(target, model, tensors, send, reply), _OTHER_FORM):
+    with block_if(lambda: _other_form_is_wrong(target, model, tensors, send, reply), _OTHER_FORM):
         expect_right(reply, model, tensors)
     return reply
 
@@ -64,7 +64,7 @@ def require_reading(
     for tensors in model.draw_several():
         if model.tells_apart(tensors, misread(tensors) if misread else others):
             return tensors
-    raise NotApplicable(f"the answers of {model.name} do not show what was read")
+    raise NotApplicableError(f"the answers of {model.name} do not show what was read")
 
 
 def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
@@ -81,7 +81,7 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
         return reply
     expect(reply).answered()
     other = target.infer(model.request(tensors, send="json" if send == "binary" else "binary"))
-    with blocked_where(lambda: True, "contents of the other form are answered otherwise"):
+    with block_if(lambda: True, "contents of the other form are answered otherwise"):
         expect(reply).tensors(_steady_outputs(model, other), through_json=True)
     return reply
 
@@ -89,7 +89,7 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
 def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether raw contents are right where inputs and their names are in one order: a server may sort them."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
-    return holds(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
+    return is_met(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
 
 
 def _outputs_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -125,10 +125,10 @@ def _other_form_is_wrong(target: GrpcTarget, model: Model, tensors: Sequence[Ten
     if not model.role.is_json_capable or came != {send == "json"}:
         return False
     other: Form = "json" if send == "binary" else "binary"
-    return not holds(lambda: expect_right(target.infer(model.request(tensors, send=other)), model, tensors))
+    return not is_met(lambda: expect_right(target.infer(model.request(tensors, send=other)), model, tensors))
 
 
-def form_of(target: GrpcTarget, model: Model) -> Form:
+def find_answer_form(target: GrpcTarget, model: Model) -> Form:
     """Return the form of contents in which a plain request is answered, typed where both are."""
     typed = model.role.is_json_capable and target.infer(model.request(send="json")).succeeded
     return "json" if typed else "binary"
@@ -141,6 +141,6 @@ def expect_answered_or_block(reply: Reply) -> Reply:
         Blocked: there is none, which is for the checks of what was sent.
     """
     if not reply.succeeded:
-        unmet = Unmet("an answer with the status OK", reply.outcome(), reply)
-        raise Blocked(f"the request is not answered: {reply.outcome()}", unmet)
+        unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)
+        raise BlockedError(f"the request is not answered: {reply.outcome()}", unmet)
     return reply

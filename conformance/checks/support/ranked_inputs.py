@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from conformance.discovery.deployed_model import DeclinedError, has_classes
 from conformance.expect import class_texts
 from conformance.expect.class_texts import Scores
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.survey.deployed import DeclinedError, has_classes
 from conformance.wire.tensor import Tensor
 
 Case = tuple[tuple[Tensor, ...], Tensor]  # inputs, and the output that is classified
@@ -38,7 +38,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
     drawn = [(tensors, find_output(model, tensors, name)) for tensors in model.draw_several()]
     drawn = [_with_items(model, case, items) for case in drawn if has_classes(case[1])]
     if not drawn:
-        raise NotApplicable(f"{name} of {model.name} has no elements to classify")
+        raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
     return max(drawn, key=lambda case: (_is_told(case[1]), not _has_ties(case[1])))
 
 
@@ -71,7 +71,7 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
         right = find_output(model, tensors, name)
         if has_classes(right) and _has_ties(right):
             return tuple(tensors)
-    raise NotApplicable(f"no scores of {model.name} are equal")
+    raise NotApplicableError(f"no scores of {model.name} are equal")
 
 
 def _level(tensor: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def find_negated(model: Model) -> tuple[Tensor, ...]:
     """
     tensors = tuple(_negated(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample())
     if not has_classes(find_output(model, tensors, model.find_rankable()[0])):
-        raise NotApplicable(f"{model.name} has no scores for numbers below 0")
+        raise NotApplicableError(f"{model.name} has no scores for numbers below 0")
     return tensors
 
 
@@ -104,7 +104,7 @@ def find_many(model: Model, count: int) -> tuple[Tensor, ...]:
         NotApplicable: it takes none.
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
-        raise NotApplicable(f"more elements for {model.name} may be more items of a batch")
+        raise NotApplicableError(f"more elements for {model.name} may be more items of a batch")
     return tuple(model.salted(count, model.salt))
 
 
@@ -125,7 +125,7 @@ def _is_told(output: Tensor) -> bool:
 
 def is_telling(scores: Scores) -> bool:
     """Say whether some score is higher than one before it."""
-    values = class_texts.numbers(scores)
+    values = class_texts.to_python_numbers(scores)
     return any(one < other for one, other in pairwise(values))
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
-from conformance.roles.model import Make, Model
-from conformance.terms.check import Row
-from conformance.terms.fit import Fit
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row
+from conformance.spec.fit import Fit
 from conformance.transport.peer import Peer
 from conformance.wire.tensor import Tensor
 
 # Statuses of a server that has too much to do, or takes no large bodies; it keeps requests apart nevertheless.
-DECLINED = (413, 429, 503)
+DECLINED_STATUSES = (413, 429, 503)
 
 # What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
 SUBJECTS: Mapping[str, str] = {
@@ -60,7 +60,7 @@ class Refusal:
     fault: str
     requirement: str
     role: str | None
-    message: Make
+    message: MessageBuilder
     needs: tuple[str, ...] = ()
     unknown: bool = False
     tensors: Callable[[Model], Sequence[Tensor]] | None = None
@@ -100,6 +100,6 @@ def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
         )
 
 
-def refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
+def make_refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return a row for each; of these requirements alone, where some are given."""
     return [refusal.row() for refusal in refusals if not requirements or refusal.requirement in requirements]

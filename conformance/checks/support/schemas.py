@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from conformance.terms import data
-from conformance.wire.finding import shown
+from conformance.spec import data_files
+from conformance.wire.finding import format_value
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -46,10 +46,10 @@ class Fault:
     @property
     def actual(self) -> str:
         """What stands there, as text."""
-        return "nothing" if self.rule == "required" else shown(self.value)
+        return "nothing" if self.rule == "required" else format_value(self.value)
 
 
-def faults(schema: str, document: Any) -> list[Fault]:
+def find_faults(schema: str, document: Any) -> list[Fault]:
     """Return the faults of a document by their places; none where it is valid.
 
     Args:
@@ -69,7 +69,7 @@ def faults(schema: str, document: Any) -> list[Fault]:
 def _validator(schema: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator  # slow to import, and needed by few checks
 
-    return Draft202012Validator(json.loads((data.folder("schemas") / f"{schema}.schema.json").read_bytes()))
+    return Draft202012Validator(json.loads((data_files.find_folder("schemas") / f"{schema}.schema.json").read_bytes()))
 
 
 def _faults(error: ValidationError) -> Iterator[Fault]:

@@ -9,12 +9,12 @@ from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 
 
-def named_version(reply: Reply) -> object:
+def read_named_version(reply: Reply) -> object:
     """Return what an answer has as `model_version`; None where it names none."""
     return (reply.answer.document or {}).get("model_version")
 
 
-def default_version(target: Peer, model: Model, listed: Sequence[str]) -> str:
+def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> str:
     """Return the version that a request without one gets: another may take, and compute, something else.
 
     It is the only one that metadata list, else the one that an answer names; empty where nobody says.
@@ -24,6 +24,6 @@ def default_version(target: Peer, model: Model, listed: Sequence[str]) -> str:
     for request in target.good_requests(model) if listed else ():
         reply = target.send(target.message(request), fresh=True)
         if reply.succeeded:
-            own = named_version(reply)
+            own = read_named_version(reply)
             return own if isinstance(own, str) and own in listed else ""
     return ""

@@ -38,7 +38,7 @@ LARGE, HUGE = 4096, 65536
 _HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp16", "identity_fp64", "cast_int32_fp32")
 
 _SHORT_IN_JSON = ("identity_bool", "identity_uint8")
-_MOST_CLASSES = 257  # that a step asks for; to rank more takes longer than it is worth
+_MAX_CLASSES = 257  # that a step asks for; to rank more takes longer than it is worth
 
 # Of the request, whatever way it takes: axis -> values.
 CONTENTS: Mapping[str, Sequence[str]] = {
@@ -63,7 +63,7 @@ NUMBERS: Mapping[str, Sequence[str]] = {
     "numbers": ("usual", "exponents", "capitals", "long"),
     "nesting": ("flat", "nested"),
 }
-WAYS: Mapping[str, Sequence[str]] = {
+ENCODING: Mapping[str, Sequence[str]] = {
     "path": ("plain", "version"),
     "header_case": ("usual", "lower", "upper"),
     "coding": ("none", "gzip", "gzip-members", "deflate"),
@@ -77,13 +77,22 @@ BEFORE = (
     *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
 )
 _SOMETHING_BEFORE = BEFORE[1:]
-COMPANY: Mapping[str, Sequence[str]] = {"before": BEFORE, "beside": ("nothing", "one", "other-model", "many")}
+CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
+    "before": BEFORE,
+    "beside": ("nothing", "one", "other-model", "many"),
+}
 
 # Kind of request -> its axes. Every kind is an array of its own, since each rests on an extension of its own.
 KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "json": {"role": _JSON_ROLES, **CONTENTS, **WRITING, **NUMBERS, **WAYS, **COMPANY},
-    "binary": {"role": _BINARY_ROLES, **CONTENTS, **FORMS, **WRITING, **WAYS, **COMPANY},
-    "raw": {"role": _RAW_ROLES, "count": CONTENTS["count"], "values": CONTENTS["values"], **WAYS, **COMPANY},
+    "json": {"role": _JSON_ROLES, **CONTENTS, **WRITING, **NUMBERS, **ENCODING, **CONCURRENT_REQUESTS},
+    "binary": {"role": _BINARY_ROLES, **CONTENTS, **FORMS, **WRITING, **ENCODING, **CONCURRENT_REQUESTS},
+    "raw": {
+        "role": _RAW_ROLES,
+        "count": CONTENTS["count"],
+        "values": CONTENTS["values"],
+        **ENCODING,
+        **CONCURRENT_REQUESTS,
+    },
     "classes": {
         "role": _SCORED_ROLES,
         "classes": ("1", "2", "all"),
@@ -92,20 +101,31 @@ KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "send": ("json", "binary"),
         "want": ("nothing", "json", "binary"),
         **WRITING,
-        **WAYS,
-        **COMPANY,
+        **ENCODING,
+        **CONCURRENT_REQUESTS,
     },
 }
 # What every step has beside the axes: its classes where it is of that kind, and which corner value is its first.
-OTHERS: Mapping[str, Sequence[str]] = {"classes": ("none",), "corner": ("0",)}
+CONSTANT_AXES: Mapping[str, Sequence[str]] = {"classes": ("none",), "corner": ("0",)}
 # What a step is where its kind has no such axis.
 NEUTRAL: Step = {
-    axis: values[0] for axis, values in {**CONTENTS, **FORMS, **WRITING, **NUMBERS, **WAYS, **COMPANY, **OTHERS}.items()
+    axis: values[0]
+    for axis, values in {
+        **CONTENTS,
+        **FORMS,
+        **WRITING,
+        **NUMBERS,
+        **ENCODING,
+        **CONCURRENT_REQUESTS,
+        **CONSTANT_AXES,
+    }.items()
 }
 # A step with nothing beside it: who comes first is chance, and may hide what is wrong.
 ALONE: Step = {"beside": NEUTRAL["beside"]}
 # The order in which a step that went wrong is made plain: what is farthest from the tensors first.
-AXES = tuple(dict.fromkeys(("beside", "before", *WAYS, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send")))
+AXES = tuple(
+    dict.fromkeys(("beside", "before", *ENCODING, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send"))
+)
 
 
 class Rules:
@@ -211,7 +231,7 @@ def _is_without_classes(kind: str, step: Step, _: Role | None) -> bool:
     return kind == "classes" and (
         _is(step, count=["0"])
         or _is(step, classes=["2"], count=["1"])
-        or (_count(step) > _MOST_CLASSES and _is(step, classes=["all"]))
+        or (_count(step) > _MAX_CLASSES and _is(step, classes=["all"]))
     )
 
 
@@ -239,5 +259,5 @@ def _is_a_class(kind: str, step: Step, _: Role | None) -> bool:
 _RULES = (_is_of_another_kind, _is_without_classes, _is_a_binary_size, _is_a_raw_batch, _is_slow_json, _is_a_class)
 
 # Those of the roles, by which the arrays of the walk are made.
-OF_ROLES = Rules(load())
-is_excluded, is_invalid = OF_ROLES.is_excluded, OF_ROLES.is_invalid
+ROLE_RULES = Rules(load())
+is_excluded, is_invalid = ROLE_RULES.is_excluded, ROLE_RULES.is_invalid

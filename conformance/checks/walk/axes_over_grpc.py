@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from conformance.checks.walk.axes import (
     ALONE,
     AXES,
-    COMPANY,
+    CONCURRENT_REQUESTS,
     CONTENTS,
     KINDS,
     NEUTRAL,
-    OF_ROLES,
+    ROLE_RULES,
     Rules,
 )
 from conformance.checks.walk.covering import Step
@@ -21,10 +21,10 @@ BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "classes-asked"),
     *("unknown-model", "unknown-output", "wrong-size", "no-contents"),
 )
-_COMPANY: Mapping[str, Sequence[str]] = {
+_CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "path": ("plain", "version"),
     "before": BEFORE,
-    "beside": COMPANY["beside"],
+    "beside": CONCURRENT_REQUESTS["beside"],
 }
 CALLS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "calls": {
@@ -32,18 +32,18 @@ CALLS: Mapping[str, Mapping[str, Sequence[str]]] = {
         **{axis: values for axis, values in CONTENTS.items() if axis != "id"},
         "id": ("none", "ascii", "two-bytes", "four-bytes", "quotes", "long"),
         "send": ("json", "binary"),
-        **_COMPANY,
+        **_CONCURRENT_REQUESTS,
     },
     "classified-calls": {
         **{axis: KINDS["classes"][axis] for axis in ("role", "classes", "count", "values", "id", "send")},
-        **_COMPANY,
+        **_CONCURRENT_REQUESTS,
     },
 }
 # Outputs come in the form that the server chooses.
 PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 
 
-def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = OF_ROLES) -> bool:
+def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = ROLE_RULES) -> bool:
     """Whether two values of two axes never meet in a kind of call."""
     both = {a: v, b: w}
     if both.get("before") == "classes-asked" and kind == "calls":
@@ -53,7 +53,7 @@ def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = O
     return rules.is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)
 
 
-def is_invalid_call(step: Step, rules: Rules = OF_ROLES) -> bool:
+def is_invalid_call(step: Step, rules: Rules = ROLE_RULES) -> bool:
     """Whether values make no call that a server has to answer."""
     return rules.is_invalid(step) or rules.has_no_typed_answer(step)
 

@@ -7,38 +7,38 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
-from conformance.checks.support.versions import default_version
-from conformance.checks.walk import blame_over_grpc, company, own_steps
-from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
+from conformance.checks.support.versions import find_default_version
+from conformance.checks.walk import attribution_over_grpc, concurrent_requests, deployed_steps
 from conformance.checks.walk.axes import is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
 from conformance.checks.walk.covering import Space, Step
-from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
+from conformance.checks.walk.deployed_steps import DeployedSteps
+from conformance.checks.walk.exchanges import BRIEF_STEPS, PARTS, find_other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
-from conformance.checks.walk.own_steps import OwnSteps
-from conformance.checks.walk.requests import Asked, asked_over_grpc
-from conformance.checks.walk.walking import Walk, observed, taken
-from conformance.expect.unmet import NotApplicable
+from conformance.checks.walk.requests import StepRequest, make_call
+from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, interleave_plain_steps, list_single_values
+from conformance.checks.walk.walking import Walk, describe_walk, salt_steps
+from conformance.discovery.deployed_model import DeployedModel
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.survey.deployed import Deployed
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.grpc_answer import response
-from conformance.wire.grpc_request import infer_message
-from conformance.wire.request import InferRequest, Message, Output
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import InferRequest, Message, RequestedOutput
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {"calls": (), "classified-calls": CLASSES_OVER_GRPC}
 _ANSWERS = {"calls": "GRPC-RAW-AS-TYPED", "classified-calls": "CLS-HIGHEST/grpc"}
 # Kind -> the plainest role, and the plainest forms of its tensors.
-LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
+BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
     "calls": ("identity_int32", ({}, {"send": "binary"})),
     "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
 }
 
 
 @cache
-def steps_of(kind: str) -> tuple[Step, ...]:
+def build_steps(kind: str) -> tuple[Step, ...]:
     """Return the steps of a kind of call."""
     space = Space(CALLS[kind], lambda *values: is_excluded_call(kind, *values), is_heavy)
     return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(space.array()[0]))
@@ -50,69 +50,80 @@ def _rows() -> Iterator[Row]:
         for role in axes["role"]:
             for part in PARTS:
                 yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, thorough=True, **common)
-        for number in range(own_steps.PARTS):
+        for number in range(deployed_steps.PARTS):
             yield Row(
-                f"{kind}-{number + 1}", (kind, str(number)), fit=own_steps.FITS[kind], thorough=number > 0, **common
+                f"{kind}-{number + 1}",
+                (kind, str(number)),
+                fit=deployed_steps.FITS[kind],
+                thorough=number > 0,
+                **common,
             )
 
 
 def _single_rows() -> Iterator[Row]:
-    for kind, (role, _) in LEADS.items():
+    for kind, (role, _) in BASELINES.items():
         common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
         for axis in CALLS[kind]:
             if axis not in ("role", *FORM_AXES):
                 for value in dict.fromkeys(step[axis] for step in _single_steps(kind, axis)):
-                    values, fit = (kind, axis, value), own_steps.FITS[kind]
+                    values, fit = (kind, axis, value), deployed_steps.FITS[kind]
                     yield Row("-".join(values), values, role=role, fit=fit, **common)
 
 
 @cache
 def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
     """Return steps with one value of an axis, plain but for that."""
-    role, forms = LEADS[kind]
+    role, forms = BASELINES[kind]
     plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
-    return tuple(single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values)))
+    return tuple(list_single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values)))
 
 
 @check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_single_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
     """A call that is plain but for one thing is answered right, whatever that is."""
-    if isinstance(model, Deployed):
-        own = OwnSteps(kind, model)
-        single, walk = own.single(axis, LEADS[kind][1]), _own_walk(target, own)
+    if isinstance(model, DeployedModel):
+        own = DeployedSteps(kind, model)
+        single, walk = own.single(axis, BASELINES[kind][1]), _own_walk(target, own)
     else:
-        single, walk = _single_steps(kind, axis), Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement)
-    steps = with_plain_ones((step for step in single if step[axis] == value), PLAIN_CALL)
+        single, walk = (
+            _single_steps(kind, axis),
+            Walk(_caller(target, model), SHRINKING, attribution_over_grpc.find_requirement),
+        )
+    steps = interleave_plain_steps((step for step in single if step[axis] == value), PLAIN_CALL)
     if not steps:
-        raise NotApplicable(f"{model.name} has no such call")
-    return observed(len(steps), walk.along(taken(steps, model.salt)))
+        raise NotApplicableError(f"{model.name} has no such call")
+    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt)))
 
 
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_rows())
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
     """Calls of every kind are answered right, one after the other and at once."""
-    if isinstance(model, Deployed):
-        own = OwnSteps(kind, model)
+    if isinstance(model, DeployedModel):
+        own = DeployedSteps(kind, model)
         chosen, walk = own.part(int(part)), _own_walk(target, own, with_lead=True)
     else:
         chosen = _steps_of_row(kind, model.role.name, part)
-        walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement, _lead(target, model, kind))
-    return observed(len(chosen), walk.along(taken(chosen, model.salt)))
+        walk = Walk(
+            _caller(target, model), SHRINKING, attribution_over_grpc.find_requirement, _lead(target, model, kind)
+        )
+    return describe_walk(len(chosen), walk.along(salt_steps(chosen, model.salt)))
 
 
 def _steps_of_row(kind: str, role: str, part: str) -> tuple[Step, ...]:
-    steps = steps_of(kind)
-    brief = len(steps) // BRIEF
+    steps = build_steps(kind)
+    brief = len(steps) // BRIEF_STEPS
     return tuple(step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role)
 
 
-def _own_walk(target: GrpcTarget, own: OwnSteps, *, with_lead: bool = False) -> Walk:
+def _own_walk(target: GrpcTarget, own: DeployedSteps, *, with_lead: bool = False) -> Walk:
     """Return a walk with a deployed model, which leads itself."""
-    caller, forms = _caller(target, own.model), LEADS[own.kind][1]
-    lead = Lead(caller, lambda axis: own.single(axis, forms), PLAIN_CALL, _once(target)) if with_lead else None
-    return Walk(caller, own.shrinking(SHRINKING), blame_over_grpc.requirement, lead)
+    caller, forms = _caller(target, own.model), BASELINES[own.kind][1]
+    lead = (
+        BaselineWalker(caller, lambda axis: own.single(axis, forms), PLAIN_CALL, _once(target)) if with_lead else None
+    )
+    return Walk(caller, own.shrinking(SHRINKING), attribution_over_grpc.find_requirement, lead)
 
 
 def _once(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
@@ -120,16 +131,16 @@ def _once(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
     return lambda name, ask: target.over_http.once(f"{name} over gRPC", ask)
 
 
-def _lead(target: GrpcTarget, model: Model, kind: str) -> Lead | None:
-    plainest = target.model(LEADS[kind][0], model.salt)
+def _lead(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:
+    plainest = target.model(BASELINES[kind][0], model.salt)
     if plainest is None:
         return None
     caller = _caller(target, plainest)
-    return Lead(caller, lambda axis: _single_steps(kind, axis), PLAIN_CALL, _once(target))
+    return BaselineWalker(caller, lambda axis: _single_steps(kind, axis), PLAIN_CALL, _once(target))
 
 
 def _caller(target: GrpcTarget, model: Model) -> Caller:
-    return Caller(target, model, other_model(target.over_http, model), cache(partial(_version, target, model)))
+    return Caller(target, model, find_other_model(target.over_http, model), cache(partial(_version, target, model)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +160,11 @@ class Caller:
             Unmet: an answer is wrong.
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
-        main = asked_over_grpc(step, model, salt)
+        main = make_call(step, model, salt)
         if earlier := _before(step, main):
             self.answers.add(hash(self.target.send(earlier, fresh=anew).body))
             anew = False
-        everything = [main, *company.beside(step, model, self.other, salt, asked_over_grpc)]
+        everything = [main, *concurrent_requests.make_concurrent_requests(step, model, self.other, salt, make_call)]
         messages = [one.message for one in everything]
         alone = len(messages) == 1
         replies = [self.target.send(messages[0], fresh=anew)] if alone else self.target.send_together(messages)
@@ -169,13 +180,13 @@ class Caller:
 # --- the call before ------------------------------------------------------------------------------------------------
 
 
-def _before(step: Step, main: Asked) -> Message | None:
+def _before(step: Step, main: StepRequest) -> Message | None:
     """Return the call before a step's, or None."""
     kind = step["before"]
     if kind in ("near", "larger", "smaller"):
-        return company.like(step, main, kind, asked_over_grpc)
+        return concurrent_requests.make_similar_request(step, main, kind, make_call)
     make = _OTHERS.get(kind)
-    return make(company.good(main)) if make else None
+    return make(concurrent_requests.make_good_request(main)) if make else None
 
 
 def _edited(**fields: str) -> Callable[[InferRequest], Message]:
@@ -183,20 +194,20 @@ def _edited(**fields: str) -> Callable[[InferRequest], Message]:
         for name, value in fields.items():
             setattr(message, name, value)
 
-    return lambda request: infer_message(request, edit)
+    return lambda request: make_infer_message(request, edit)
 
 
 def _other_form(request: InferRequest) -> Message:
-    return infer_message(replace(request, inputs=tuple(replace(item, binary=True) for item in request.inputs)))
+    return make_infer_message(replace(request, inputs=tuple(replace(item, binary=True) for item in request.inputs)))
 
 
 def _listing(**output: Any) -> Callable[[InferRequest], Message]:
-    return lambda request: infer_message(replace(request, outputs=(Output(**output),), id=EARLIER_IDS[1]))
+    return lambda request: make_infer_message(replace(request, outputs=(RequestedOutput(**output),), id=EARLIER_IDS[1]))
 
 
 def _classified(request: InferRequest) -> Message:
     wanted = tuple(replace(output, classification=1) for output in (request.outputs or ())[:1])
-    return infer_message(replace(request, outputs=wanted))
+    return make_infer_message(replace(request, outputs=wanted))
 
 
 def _without_contents(request: InferRequest) -> Message:
@@ -204,7 +215,7 @@ def _without_contents(request: InferRequest) -> Message:
         message.inputs[0].ClearField("contents")
         del message.raw_input_contents[:]
 
-    return infer_message(replace(request, id=EARLIER_IDS[1]), empty)
+    return make_infer_message(replace(request, id=EARLIER_IDS[1]), empty)
 
 
 def _wrong_size(request: InferRequest) -> Message:
@@ -212,7 +223,7 @@ def _wrong_size(request: InferRequest) -> Message:
         message.raw_input_contents[0] += b"\x00\x00\x00"
 
     inputs = tuple(replace(item, binary=True) for item in request.inputs)
-    return infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), lengthen)
+    return make_infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), lengthen)
 
 
 _OTHERS: Mapping[str, Callable[[InferRequest], Message]] = {
@@ -231,5 +242,5 @@ def _version(target: GrpcTarget, model: Model) -> str:
     if model.version:
         return model.version
     reply = target.call("ModelMetadata", name=model.name)
-    message = response(reply.body, "ModelMetadata") if reply.succeeded else None
-    return default_version(target, model, list(message.versions)) if message is not None else ""
+    message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
+    return find_default_version(target, model, list(message.versions)) if message is not None else ""

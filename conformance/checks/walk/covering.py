@@ -16,7 +16,7 @@ from random import Random
 
 Step = Mapping[str, str]
 # Whether two values, each given as axis and value, never meet.
-Excluded = Callable[[str, str, str, str], bool]
+IsExcluded = Callable[[str, str, str, str], bool]
 
 _TRIES = 3  # steps of which the one with the most new pairs is taken
 _LAST_TRIES = 60  # before two values count as such that no step has both
@@ -41,7 +41,7 @@ class Space:
     """
 
     def __init__(
-        self, axes: Mapping[str, Sequence[str]], excluded: Excluded, heavy: Callable[[str, str], bool]
+        self, axes: Mapping[str, Sequence[str]], excluded: IsExcluded, heavy: Callable[[str, str], bool]
     ) -> None:
         """Put a space together.
 

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 from conformance.checks.support.exploring import explore
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
 from conformance.checks.walk.covering import Step
-from conformance.checks.walk.exchanges import ANSWERS, NEEDS, walk_over_http
-from conformance.checks.walk.walking import taken
+from conformance.checks.walk.exchanges import ANSWERS, NEEDS, make_http_walk
+from conformance.checks.walk.walking import salt_steps
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.transport.target import Target
 
 if TYPE_CHECKING:  # see `exploring`
     from hypothesis.strategies import SearchStrategy
 
-MOST_STEPS = 4  # one after the other; arrays have longer sequences
+MAX_STEPS = 4  # one after the other; arrays have longer sequences
 
 
-def drawn_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
+def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
     """Return short sequences of steps of a kind with one role; they shrink to neutral values and to one step."""
     from hypothesis import strategies as st
 
     axes = {axis: values for axis, values in KINDS[kind].items() if axis != "role"}
     drawn = st.fixed_dictionaries({axis: st.sampled_from(list(values)) for axis, values in axes.items()})
-    return st.lists(drawn.map(lambda values: _made_valid(kind, role, values)), min_size=1, max_size=MOST_STEPS)
+    return st.lists(drawn.map(lambda values: _made_valid(kind, role, values)), min_size=1, max_size=MAX_STEPS)
 
 
 def _made_valid(kind: str, role: str, values: Step) -> Step:
@@ -61,5 +61,5 @@ def _rows() -> Sequence[Row]:
 @rows(*_rows())
 def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
     """Any request of any kind is answered right, whatever was asked before."""
-    walk = walk_over_http(target, model, kind)
-    explore(drawn_steps(kind, role), lambda steps: walk.along(taken(steps, model.salt)), shrinks=False)
+    walk = make_http_walk(target, model, kind)
+    explore(draw_steps(kind, role), lambda steps: walk.along(salt_steps(steps, model.salt)), shrinks=False)

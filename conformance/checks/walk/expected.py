@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.framing import expect_framed
-from conformance.checks.walk.requests import Asked
+from conformance.checks.walk.requests import StepRequest
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
-from conformance.expect.difference import difference
+from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
-from conformance.terms.text import safe, shown_shape
+from conformance.expect.unmet import UnmetError
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
-from conformance.wire.finding import shown
-from conformance.wire.request import ABSENT, Output
+from conformance.wire.finding import format_value
+from conformance.wire.request import ABSENT, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # Those of requests before: an id that nobody sent may come back, but not one that somebody else did.
 EARLIER_IDS = ("the-one-before", "refused-before")
 
 
-def expect_own(reply: Reply, asked: Asked, answers: set[int]) -> None:
+def expect_own(reply: Reply, asked: StepRequest, answers: set[int]) -> None:
     """Expect the right answer to a request; a wrong one that another request was answered with is that one's.
 
     Args:
@@ -37,14 +37,14 @@ def expect_own(reply: Reply, asked: Asked, answers: set[int]) -> None:
     """
     try:
         expect_right(reply, asked)
-    except Unmet as unmet:
+    except UnmetError as unmet:
         if reply.succeeded and hash(reply.body) in answers and any(tensor.elements for tensor in asked.expected):
             unmet.requirement = "OIP-ISOLATION"
         raise
     answers.add(hash(reply.body))
 
 
-def expect_right(reply: Reply, asked: Asked) -> None:
+def expect_right(reply: Reply, asked: StepRequest) -> None:
     """Expect the right answer to a request.
 
     Raises:
@@ -65,13 +65,13 @@ def expect_right(reply: Reply, asked: Asked) -> None:
             _expect_tensor(reply, asked, tensor)
 
 
-def _expect_outputs(reply: Reply, asked: Asked) -> None:
+def _expect_outputs(reply: Reply, asked: StepRequest) -> None:
     """Expect the outputs that were asked for; that no others come is advice, which other checks give."""
     for name in asked.forms:
         expect(reply).output(name)
 
 
-def _expect_forms(reply: Reply, asked: Asked) -> None:
+def _expect_forms(reply: Reply, asked: StepRequest) -> None:
     wanted = {name: form for name, form in asked.forms.items() if form}
     expect(reply, _of_forms(asked)).forms(wanted)
     for name, form in wanted.items():
@@ -79,10 +79,10 @@ def _expect_forms(reply: Reply, asked: Asked) -> None:
         if form == "json" and output is not None and output.findings:
             finding = output.findings[0]
             if finding.kind in ("data-missing", "data-and-size"):
-                raise Unmet(finding.expected, finding.actual, reply, requirement="BIN-DATA-WITHOUT-SIZE")
+                raise UnmetError(finding.expected, finding.actual, reply, requirement="BIN-DATA-WITHOUT-SIZE")
 
 
-def _of_forms(asked: Asked) -> str:
+def _of_forms(asked: StepRequest) -> str:
     """Return the requirement that says in which form the outputs come."""
     request = asked.request
     if asked.is_raw:
@@ -102,41 +102,45 @@ def _of_forms(asked: Asked) -> str:
     return "BIN-OUTPUT-TRUE" if flags == {True} else "BIN-OUTPUT-FALSE"
 
 
-def _expect_id(reply: Reply, asked: Asked) -> None:
+def _expect_id(reply: Reply, asked: StepRequest) -> None:
     sent = None if asked.is_raw else asked.request.id
     found = (reply.answer.document or {}).get("id")
     if sent is None and found in EARLIER_IDS:
-        raise Unmet("no id, or one of its own", f"id {shown(found)}", reply, requirement="OIP-ISOLATION")
+        raise UnmetError("no id, or one of its own", f"id {format_value(found)}", reply, requirement="OIP-ISOLATION")
     if sent is not None and found != sent:
-        raise Unmet(f"id {shown(sent)}", f"id {shown(found)}" if found else "no id", reply, requirement="OIP-ID")
+        raise UnmetError(
+            f"id {format_value(sent)}", f"id {format_value(found)}" if found else "no id", reply, requirement="OIP-ID"
+        )
 
 
-def _expect_tensor(reply: Reply, asked: Asked, tensor: Tensor) -> None:
+def _expect_tensor(reply: Reply, asked: StepRequest, tensor: Tensor) -> None:
     by_json = any(not item.binary for item in asked.request.inputs)
     through_json = False if reply.is_over_grpc else True if by_json and not asked.is_raw else None
-    found = difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
+    found = find_difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
     if found:
-        other = attribution.of_output(reply, tensor.name)
-        raise Unmet(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
+        other = attribution.attribute_unreadable_output(reply, tensor.name)
+        raise UnmetError(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
 
 
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
-def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) -> None:
+def _expect_classes(reply: Reply, asked: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
     """Expect an output as classes: BYTES of the right shape, each item of a batch ranked for itself."""
     output, batching = expect(reply).output(scores.name), asked.model.role.batching
     count = int(wanted.classification)
     if output.datatype != "BYTES":
         named = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
-        raise Unmet(f"{scores.name} BYTES", f"datatype {safe(output.datatype, 20)}", reply, requirement=named)
+        raise UnmetError(
+            f"{scores.name} BYTES", f"datatype {escape_text(output.datatype, 20)}", reply, requirement=named
+        )
     readings = _readings(scores, count, batching=batching)
     if output.shape is None or output.shape not in readings:
         named, shape = "CLS-SHAPE-BATCH" if batching else "CLS-SHAPE", next(iter(readings))
-        raise Unmet(f"shape {list(shape)}", shown_shape(output.shape), reply, requirement=named)
+        raise UnmetError(f"shape {list(shape)}", format_shape(output.shape), reply, requirement=named)
     items, count = readings[output.shape]
     if output.array is None:
-        raise Unmet("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
+        raise UnmetError("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
     texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
     labels = asked.model.labels_of(scores.name)
     rows = list(scores.array.reshape(items, -1))
@@ -169,17 +173,17 @@ def _expect_ranking(
     try:
         listed = [class_texts.parse(text) for text in texts]
     except class_texts.ClassTextError as error:
-        raise Unmet("value:index or value:index:label", str(error), reply, requirement="CLS-FORMAT") from None
+        raise UnmetError("value:index or value:index:label", str(error), reply, requirement="CLS-FORMAT") from None
     for entry in listed:
         label = _label(labels, entry)
         if entry.label != label:
             named = "CLS-NO-LABEL" if label is None else "CLS-LABEL"
-            actual = "no label" if entry.label is None else shown(entry.label)
-            raise Unmet(f"label {shown(label)} at index {entry.index}", actual, reply, requirement=named)
-    ranked = class_texts.agree(listed, scores) and class_texts.ties_in_order(listed, scores)
+            actual = "no label" if entry.label is None else format_value(entry.label)
+            raise UnmetError(f"label {format_value(label)} at index {entry.index}", actual, reply, requirement=named)
+    ranked = class_texts.has_matching_indices(listed, scores) and class_texts.is_ordered_without_repeats(listed, scores)
     if not ranked:
         named = _of_ranking(listed, scores, others)
-        raise Unmet(_right(scores, len(listed)), _shown(listed), reply, requirement=named)
+        raise UnmetError(_right(scores, len(listed)), _shown(listed), reply, requirement=named)
 
 
 def _label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
@@ -191,19 +195,19 @@ def _label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
 
 def _of_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Scores]) -> str:
     """Return which requirement classes break that are not the right ones."""
-    if any(class_texts.agree(listed, other) for other in others):
+    if any(class_texts.has_matching_indices(listed, other) for other in others):
         return "CLS-BATCH"
-    if class_texts.values_are_highest(listed, scores):
+    if class_texts.has_highest_values(listed, scores):
         return "CLS-INDEX"
-    if class_texts.are_highest(class_texts.by_index(listed, scores), scores):
+    if class_texts.are_highest(class_texts.find_scores_by_index(listed, scores), scores):
         return "CLS-VALUE"
     return "CLS-HIGHEST"
 
 
 def _right(scores: Scores, count: int) -> str:
-    values = class_texts.numbers(scores)
-    return f"classes {', '.join(f'{values[at]}:{at}' for at in class_texts.highest(scores, min(count, 4)))}"
+    values = class_texts.to_python_numbers(scores)
+    return f"classes {', '.join(f'{values[at]}:{at}' for at in class_texts.find_highest(scores, min(count, 4)))}"
 
 
 def _shown(listed: Sequence[ClassText]) -> str:
-    return safe(", ".join(f"{entry.value}:{entry.index}" for entry in listed[:4]), 200)
+    return escape_text(", ".join(f"{entry.value}:{entry.index}" for entry in listed[:4]), 200)

@@ -16,7 +16,7 @@ _BLANKS: Mapping[str, tuple[str, str]] = {"none": (",", ":"), "blanks": (" , ", 
 _IN_LONG_DATA = 512  # elements from which on data are written by the library alone
 
 
-def written(document: Mapping[str, Any], step: Step) -> bytes:
+def write_json(document: Mapping[str, Any], step: Step) -> bytes:
     """Return the JSON text of a document as the step's axes of writing say."""
     return _text(_in_order(_with_unknown(document, step["unknown"]), step["members"]), step).encode()
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conformance.checks.walk.covering import Step
-from conformance.checks.walk.json_writing import written
-from conformance.checks.walk.tensors import tensors_of
+from conformance.checks.walk.json_writing import write_json
+from conformance.checks.walk.tensors import make_tensors
 from conformance.roles.model import Model
-from conformance.wire.grpc_request import infer_message
-from conformance.wire.request import ABSENT, InferRequest, Message, Output, frame_text
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import ABSENT, InferRequest, Message, RequestedOutput, frame_text
 from conformance.wire.tensor import Tensor
 
 IDS: Mapping[str, str] = {
@@ -26,7 +26,7 @@ IDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StepRequest:
     """A request, and what is right for it.
 
     Attributes:
@@ -47,23 +47,23 @@ class Asked:
     is_raw: bool = False
 
 
-def asked(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> Asked:
+def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
     """Return the request of a step, with other tensors for each salt; or with these."""
-    given = tuple(tensors_of(step, model, salt) if tensors is None else tensors)
+    given = tuple(make_tensors(step, model, salt) if tensors is None else tensors)
     request, expected = _request(step, model, given, salt), _expected(model, given)
     if step["send"] == "raw":
         message = _spelled(model.raw(bytes(given[0].to_bytes())), step)
         forms = {tensor.name: "binary" for tensor in expected}
-        return Asked(model, message, request, given, expected, forms, is_raw=True)
-    return Asked(model, _message(request, step), request, given, expected, _forms(request, model))
+        return StepRequest(model, message, request, given, expected, forms, is_raw=True)
+    return StepRequest(model, _message(request, step), request, given, expected, _forms(request, model))
 
 
-def asked_over_grpc(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> Asked:
+def make_call(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
     """Return the same as a call; the form of its answer is the server's to choose."""
-    given = tuple(tensors_of(step, model, salt, over_grpc=True) if tensors is None else tensors)
+    given = tuple(make_tensors(step, model, salt, over_grpc=True) if tensors is None else tensors)
     request = _request(step, model, given, salt)
     forms = dict.fromkeys(_forms(request, model), "")
-    return Asked(model, infer_message(request), request, given, _expected(model, given), forms)
+    return StepRequest(model, make_infer_message(request), request, given, _expected(model, given), forms)
 
 
 def _expected(model: Model, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -94,7 +94,7 @@ def _for_all(step: Step) -> object:
     return {"all-binary": True, "json-of-all-binary": True, "no-binary": False}.get(step["want"], ABSENT)
 
 
-def _outputs(step: Step, model: Model) -> list[Output] | None:
+def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
     """Return the outputs that a step lists, or None where it lists none."""
     names = [spec.name for spec in model.role.outputs]
     listed = {"reversed": names[::-1], "last-alone": names[-1:], "last-first": [*names[-1:], *names[:-1]]}
@@ -105,22 +105,22 @@ def _outputs(step: Step, model: Model) -> list[Output] | None:
     if want in ("nothing", "all-binary", "no-binary", "raw"):
         # What is listed without `binary_data` under `binary_data_output` has two readings, which `overrides` is for.
         is_listed = step["outputs"] != "unlisted" and want != "all-binary"
-        return [Output(name) for name in chosen] if is_listed else None
+        return [RequestedOutput(name) for name in chosen] if is_listed else None
     flags = {"json": (False,), "json-of-all-binary": (False,), "binary": (True,), "mixed": (True, False)}[want]
-    return [Output(name, flags[place % len(flags)]) for place, name in enumerate(chosen)]
+    return [RequestedOutput(name, flags[place % len(flags)]) for place, name in enumerate(chosen)]
 
 
-def _classified(step: Step, model: Model, name: str, place: int) -> Output:
+def _classified(step: Step, model: Model, name: str, place: int) -> RequestedOutput:
     """Return an output as classes; of several outputs the second is left as it is."""
     binary = {"json": False, "binary": True}.get(step["want"], ABSENT)
     if place:
-        return Output(name, binary)
-    return Output(name, binary, class_count(step, model))
+        return RequestedOutput(name, binary)
+    return RequestedOutput(name, binary, count_classes(step, model))
 
 
-def class_count(step: Step, model: Model) -> int:
+def count_classes(step: Step, model: Model) -> int:
     """Return how many classes a step asks for."""
-    there = model.count_classes(tensors_of(step, model, 0))
+    there = model.count_classes(make_tensors(step, model, 0))
     return there if step["classes"] == "all" else min(int(step["classes"]), there)
 
 
@@ -132,7 +132,7 @@ def _forms(request: InferRequest, model: Model) -> dict[str, str]:
     return {output.name: _form(output, by_default) for output in request.outputs}
 
 
-def _form(output: Output, by_default: str) -> str:
+def _form(output: RequestedOutput, by_default: str) -> str:
     if output.binary_data is not ABSENT:
         return "binary" if output.binary_data else "json"
     return "" if by_default == "binary" else "json"
@@ -144,7 +144,7 @@ def _form(output: Output, by_default: str) -> str:
 def _message(request: InferRequest, step: Step) -> Message:
     """Return the message of a request, its JSON written as the step says."""
     tensors = [item.tensor for item in request.inputs if item.binary]
-    return _spelled(frame_text(request.path, written(request.written(), step), tensors, request.names), step)
+    return _spelled(frame_text(request.path, write_json(request.written(), step), tensors, request.names), step)
 
 
 def _spelled(message: Message, step: Step) -> Message:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from conformance.checks.walk import company, ways
+from conformance.checks.walk import concurrent_requests, encoding
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import expect_own
-from conformance.checks.walk.requests import Asked, asked
-from conformance.expect.content_coding import uncoded
-from conformance.expect.unmet import Unmet
+from conformance.checks.walk.requests import StepRequest, make_request
+from conformance.expect.content_coding import decode_reply
+from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -40,22 +40,26 @@ class Sender:
             Unmet: an answer is wrong. That to the request before is nobody's business here, as long as there is one.
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
-        main = asked(step, model, salt)
-        if earlier := company.before(step, main):
-            reply = self.target.send_in(*earlier, fresh=anew)
+        main = make_request(step, model, salt)
+        if earlier := concurrent_requests.make_preceding_request(step, main):
+            reply = self.target.send_with(*earlier, fresh=anew)
             if reply.status is None:
-                raise Unmet("an answer to the request before, or a refusal with a 4xx status", reply.outcome(), reply)
+                raise UnmetError(
+                    "an answer to the request before, or a refusal with a 4xx status", reply.outcome(), reply
+                )
             self.answers.add(hash(reply.body))
             anew = False
-        beside = company.beside(step, model, self.other, salt)
+        beside = concurrent_requests.make_concurrent_requests(step, model, self.other, salt)
         if not beside:
-            message = ways.coded(main.message, step)
+            message = encoding.encode_message(main.message, step)
             fresh = anew or step["connection"] == "fresh"
-            self._expect(self.target.send_in(ways.manner(message, step), message, fresh=fresh), main)
+            self._expect(self.target.send_with(encoding.choose_send_options(message, step), message, fresh=fresh), main)
             return
         everything = [main, *beside]
-        messages = [ways.coded(one.message, step) for one in everything]
-        replies = self.target.send_together_in([ways.manner(message, step) for message in messages], messages)
+        messages = [encoding.encode_message(one.message, step) for one in everything]
+        replies = self.target.send_together_with(
+            [encoding.choose_send_options(message, step) for message in messages], messages
+        )
         for reply, one in zip(replies, everything, strict=True):
             self._expect(reply, one)
 
@@ -64,11 +68,11 @@ class Sender:
         plain = self.target.message(self.target.good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
-    def _expect(self, reply: Reply, request: Asked) -> None:
+    def _expect(self, reply: Reply, request: StepRequest) -> None:
         """Expect the right answer, in whatever coding it came; one that cannot be undone is judged elsewhere."""
         try:
-            plain = uncoded(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
-        except Unmet as unmet:
+            plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
+        except UnmetError as unmet:
             unmet.requirement = "HTTP-CODING-O"
             raise
         if plain is not None:

@@ -12,21 +12,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.checks.walk.covering import Step
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import UnmetError
 from conformance.transport.exchange import FailureKind
 
 # A step, and the salt of its tensors.
-Taken = tuple[Step, int]
+SaltedStep = tuple[Step, int]
 # Takes steps from a fresh connection on; returns what is unmet at the last one, or None.
-Trial = Callable[[Sequence[Taken]], Unmet | None]
+Trial = Callable[[Sequence[SaltedStep]], UnmetError | None]
 
-MOST_TRIALS = 150
-MOST_WAITS = 8  # trials of one sequence that may end with no answer in time: each takes the whole timeout
-EVEN = 38  # between the salts of two trials: odd numbers stay odd, where a server loses the last bit of them
+MAX_TRIALS = 150
+MAX_WAITS = 8  # trials of one sequence that may end with no answer in time: each takes the whole timeout
+SALT_INCREMENT = 38  # between the salts of two trials: odd numbers stay odd, where a server loses the last bit of them
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk:
+class MinimalFailure:
     """What is left of a sequence.
 
     Attributes:
@@ -36,9 +36,9 @@ class Shrunk:
         is_lasting: whether it went wrong again at all.
     """
 
-    earlier: tuple[Taken, ...]
+    earlier: tuple[SaltedStep, ...]
     step: Step
-    unmet: Unmet
+    unmet: UnmetError
     is_lasting: bool = True
 
 
@@ -63,7 +63,7 @@ class Axes:
     is_invalid: Callable[[Step], bool]
 
 
-def shrunk(sequence: Sequence[Taken], unmet: Unmet, trial: Trial, axes: Axes) -> Shrunk:
+def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes: Axes) -> MinimalFailure:
     """Return the plainest sequence that goes wrong at its end.
 
     Args:
@@ -83,11 +83,11 @@ def shrunk(sequence: Sequence[Taken], unmet: Unmet, trial: Trial, axes: Axes) ->
     else:
         earlier = []
     if found is None:
-        return Shrunk((), step, unmet, is_lasting=False)
-    plain = _Plain(step, found)
+        return MinimalFailure((), step, unmet, is_lasting=False)
+    plain = _PlainestStep(step, found)
     for make in (_neutral, _in_plain_forms, _neutral, _smaller):
         make(plain, axes, lambda candidate: tries([*earlier, (candidate, salt)]))
-    return Shrunk(tuple(earlier), plain.step, plain.unmet)
+    return MinimalFailure(tuple(earlier), plain.step, plain.unmet)
 
 
 class _Tries:
@@ -98,25 +98,25 @@ class _Tries:
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
-        self._left = MOST_TRIALS
-        self._waits = MOST_WAITS
+        self._left = MAX_TRIALS
+        self._waits = MAX_WAITS
 
-    def __call__(self, sequence: Sequence[Taken]) -> Unmet | None:
+    def __call__(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
         """Return what is unmet at the last step; nothing where there were trials, or waits, enough."""
         self._left -= 1
         if self._left < 0 or self._waits == 0:
             return None
-        unmet = self._trial([(step, (salt + EVEN * self._left) % 256) for step, salt in sequence])
+        unmet = self._trial([(step, (salt + SALT_INCREMENT * self._left) % 256) for step, salt in sequence])
         self._waits -= _is_wait(unmet)
         return unmet
 
 
-def _is_wait(unmet: Unmet | None) -> bool:
+def _is_wait(unmet: UnmetError | None) -> bool:
     failure = unmet.reply.exchange.failure if unmet is not None and unmet.reply is not None else None
     return failure is not None and failure.kind is FailureKind.TIMEOUT
 
 
-def _needed(earlier: Sequence[Taken], last: Taken, tries: _Tries) -> list[Taken]:
+def _needed(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _Tries) -> list[SaltedStep]:
     """Return the earlier steps that are needed: the shortest end of them that will do, without those that are not."""
     length = next((size for size in (1, 2, 4, 8) if size < len(earlier) and tries([*earlier[-size:], last])), None)
     kept = list(earlier[-length:] if length else earlier)
@@ -128,13 +128,13 @@ def _needed(earlier: Sequence[Taken], last: Taken, tries: _Tries) -> list[Taken]
 
 
 @dataclass(slots=True)
-class _Plain:
+class _PlainestStep:
     """The plainest step so far that goes wrong, and what is unmet at it."""
 
     step: Step
-    unmet: Unmet
+    unmet: UnmetError
 
-    def becomes(self, candidate: Step, axes: Axes, trial: Callable[[Step], Unmet | None]) -> bool:
+    def becomes(self, candidate: Step, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> bool:
         """Take a plainer step in its place if that goes wrong, too."""
         if candidate == self.step or axes.is_invalid(candidate):
             return False
@@ -145,7 +145,7 @@ class _Plain:
         return True
 
 
-def _neutral(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:
+def _neutral(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Set each axis to its neutral value; once more as long as that makes others possible."""
     before: Step = {}
     while before != plain.step:
@@ -154,14 +154,14 @@ def _neutral(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -
             plain.becomes({**plain.step, axis: axes.neutral[axis]}, axes, trial)
 
 
-def _in_plain_forms(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:
+def _in_plain_forms(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Give the step the plainest forms."""
     for form in axes.forms:
         if form.items() <= plain.step.items() or plain.becomes({**plain.step, **form}, axes, trial):
             return
 
 
-def _smaller(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:
+def _smaller(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Give axes whose neutral value will not do the smallest value that does."""
     for axis, values in axes.smaller.items():
         if plain.step[axis] in values:

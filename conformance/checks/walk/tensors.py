@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.walk.covering import Step
-from conformance.roles.compute import objects
-from conformance.roles.corner_values import INTEGER_CORNERS, OCTETS, TEXTS, bits_of, from_bits
+from conformance.roles.compute import to_object_array
+from conformance.roles.corner_values import BYTE_STRINGS, INTEGER_CORNERS, TEXTS, from_bits, get_bit_groups
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
-from conformance.roles.sample_values import sample_shape
+from conformance.roles.sample_values import make_sample_shape
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
@@ -29,10 +29,10 @@ _JSON_FLOATS: Mapping[str, Sequence[float]] = {
     "FP32": (1e-20, -1e20, 0.5, 123456.75, 16777216.0, -0.0078125),
     "FP64": (1e-20, -1e200, 1e-300, 0.1, 9007199254740992.0, 123456.75),
 }
-_LONGEST = 300  # bytes of a BYTES element
+_MAX_ELEMENT_BYTES = 300  # bytes of a BYTES element
 
 
-def tensors_of(step: Step, model: Model, salt: int, *, over_grpc: bool = False) -> tuple[Tensor, ...]:
+def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False) -> tuple[Tensor, ...]:
     """Return the inputs of a step, in declared order; `salt` makes them differ from those of every step near it."""
     in_json = step["classes"] != "none" if over_grpc else is_in_json(step)
     return tuple(
@@ -53,7 +53,7 @@ def is_in_json(step: Step) -> bool:
     return by_json or step["classes"] != "none"
 
 
-def near(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def change_last_element(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Return the same tensors but for the last element of the last one that has any."""
     changed = list(tensors)
     for place in reversed(range(len(changed))):
@@ -85,7 +85,7 @@ def _shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int,
         return model.own_shape(place, is_raw=step["send"] == "raw")
     count = _count_at(step, place, len(model.role.inputs))
     if model.role.batching:
-        return sample_shape(spec.shape, max(1, min(count, MAX_ITEMS)))
+        return make_sample_shape(spec.shape, max(1, min(count, MAX_ITEMS)))
     return model.shape_of_count(place, count)
 
 
@@ -118,7 +118,7 @@ def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *,
 def _ones(datatype: str, *, in_json: bool) -> Array:
     """Return the element whose bits are all ones, or what is next to it where JSON has no such thing."""
     if datatype == "BYTES":
-        return objects([b"\x7f\x7f\x7f\x7f" if in_json else b"\xff\xff\xff\xff"])
+        return to_object_array([b"\x7f\x7f\x7f\x7f" if in_json else b"\xff\xff\xff\xff"])
     if datatype == "BOOL":
         return np.array([True])
     dtype = DATATYPES[datatype].dtype
@@ -132,11 +132,13 @@ def _special(datatype: str, *, in_json: bool) -> Array:
     if datatype == "BOOL":
         return np.array([True, False, True])
     if datatype == "BYTES":
-        groups = TEXTS if in_json else {**TEXTS, **OCTETS}
-        return objects([element for group in groups.values() for element in group if len(element) <= _LONGEST])
+        groups = TEXTS if in_json else {**TEXTS, **BYTE_STRINGS}
+        return to_object_array(
+            [element for group in groups.values() for element in group if len(element) <= _MAX_ELEMENT_BYTES]
+        )
     if datatype in INTEGER_CORNERS:
         listed = [value for group in INTEGER_CORNERS[datatype].values() for value in group]
         return np.array(listed, DATATYPES[datatype].dtype)
     if in_json:
         return np.array(_JSON_FLOATS[datatype], DATATYPES[datatype].dtype)
-    return from_bits("", datatype, [bits for group in bits_of(datatype).values() for bits in group]).array
+    return from_bits("", datatype, [bits for group in get_bit_groups(datatype).values() for bits in group]).array

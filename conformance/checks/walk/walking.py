@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from conformance.checks.walk import blame
-from conformance.checks.walk.alone import FORM_AXES, Lead, Walker
-from conformance.checks.walk.axes import ALONE, AXES, COUNTS, NEUTRAL, OF_ROLES
+from conformance.checks.walk import attribution
+from conformance.checks.walk.axes import ALONE, AXES, COUNTS, NEUTRAL, ROLE_RULES
 from conformance.checks.walk.covering import Step
-from conformance.checks.walk.shrinking import Axes, Shrunk, Taken, shrunk
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.checks.walk.shrinking import Axes, MinimalFailure, SaltedStep, shrink
+from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, Walker
+from conformance.discovery.deployed_model import DeclinedError
+from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.roles import Role
-from conformance.survey.deployed import DeclinedError
 
 SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
@@ -26,14 +26,14 @@ SHRINKING = Axes(
         {"send": "json", "want": "nothing"},
         {"send": "binary", "want": "nothing"},
     ),
-    is_invalid=OF_ROLES.is_invalid,
+    is_invalid=ROLE_RULES.is_invalid,
 )
 
 # Axes whose values may leave a connection without another answer, which takes the whole timeout to find out each time:
 # they are asked about before the first step.
-ASKED_FIRST = ("framing",)
+TESTED_FIRST = ("framing",)
 
-Blamed = Callable[[Shrunk, Role], str | None]
+FindRequirement = Callable[[MinimalFailure, Role], str | None]
 
 
 class Walk:
@@ -47,8 +47,8 @@ class Walk:
         self,
         walker: Walker,
         axes: Axes = SHRINKING,
-        blamed: Blamed = blame.requirement,
-        lead: Lead | None = None,
+        blamed: FindRequirement = attribution.find_requirement,
+        lead: BaselineWalker | None = None,
     ) -> None:
         """Put a walk together.
 
@@ -65,7 +65,7 @@ class Walk:
         self._role = walker.model.role
         self._avoided: dict[str, set[str]] = {}
 
-    def along(self, sequence: Sequence[Taken]) -> int:
+    def along(self, sequence: Sequence[SaltedStep]) -> int:
         """Take steps one after the other on one connection; return how many were declined, or are a matter of other rows.
 
         Raises:
@@ -73,9 +73,9 @@ class Walk:
             NotApplicable: no step could be taken: the model takes no such inputs.
         """
         passed_over = declined = 0
-        before: list[Taken] = []
+        before: list[SaltedStep] = []
         for step, _ in sequence:
-            self._avoid_known(step, ASKED_FIRST)
+            self._avoid_known(step, TESTED_FIRST)
         for step, salt in sequence:
             before.append((self._without_avoided(step), salt))
             try:
@@ -83,30 +83,30 @@ class Walk:
             except DeclinedError:
                 before.pop()
                 declined += 1
-            except Unmet as unmet:
+            except UnmetError as unmet:
                 left = self._unmet_without_known(before, unmet)
                 if left is not None:
-                    found = shrunk(before, left, self._trial, self._axes)
+                    found = shrink(before, left, self._trial, self._axes)
                     if not (self._is_own_affair(found, salt) or self._is_said_elsewhere(found, salt)):
                         raise self._named(found) from None
                 passed_over += 1
         if declined and declined == len(sequence):
-            raise NotApplicable(f"{self._walker.model.name} takes none of the inputs")
+            raise NotApplicableError(f"{self._walker.model.name} takes none of the inputs")
         return passed_over + declined
 
-    def _unmet_without_known(self, sequence: list[Taken], unmet: Unmet) -> Unmet | None:
+    def _unmet_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
         """Take the last step once more without the values that go wrong alone; return what is unmet then, or None.
 
         The step before it goes without them, too, and is taken first: some leave the connection unusable.
         """
         ending = sequence[-2:]
         for step, _ in ending:
-            self._avoid_known(step, blame.remaining(step))
+            self._avoid_known(step, attribution.find_remaining_axes(step))
         plainer = [(self._without_avoided(step), salt) for step, salt in ending]
         if plainer == ending:
             return unmet
         sequence[-2:] = plainer
-        return _taken(self._walker, plainer)
+        return _take_all(self._walker, plainer)
 
     def _avoid_known(self, step: Step, axes: Iterable[str]) -> None:
         """Avoid from now on those of a step's values on some axes that go wrong alone."""
@@ -120,26 +120,30 @@ class Walk:
         candidate = {**step, **plain}
         return step if self._axes.is_invalid(candidate) else candidate
 
-    def _is_own_affair(self, found: Shrunk, salt: int) -> bool:
+    def _is_own_affair(self, found: MinimalFailure, salt: int) -> bool:
         """Whether a server may refuse what is left of a step, by the documents or for a limit of its own."""
-        return blame.is_declined(found, self._role) or (blame.is_like_a_limit(found) and self._is_limit(found, salt))
+        return attribution.is_declined(found, self._role) or (
+            attribution.is_possible_limit(found) and self._is_limit(found, salt)
+        )
 
-    def _is_said_elsewhere(self, found: Shrunk, salt: int) -> bool:
+    def _is_said_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
         """Whether what is left is one value of one axis, which goes wrong with the plainest role, too."""
-        left = {axis: value for axis, value in blame.remaining(found.step).items() if axis not in FORM_AXES}
+        left = {
+            axis: value for axis, value in attribution.find_remaining_axes(found.step).items() if axis not in FORM_AXES
+        }
         if self._lead is None or found.earlier or not found.is_lasting or len(left) != 1:
             return False
         step = {**found.step, "role": self._lead.walker.model.role.name}
-        if self._axes.is_invalid(step) or _taken(self._lead.walker, [(step, salt)]) is None:
+        if self._axes.is_invalid(step) or _take_all(self._lead.walker, [(step, salt)]) is None:
             return False
         for axis, value in left.items():
             self._avoided.setdefault(axis, set()).add(value)
         return True
 
-    def _trial(self, sequence: Sequence[Taken]) -> Unmet | None:
-        return _taken(self._walker, sequence)
+    def _trial(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
+        return _take_all(self._walker, sequence)
 
-    def _is_limit(self, found: Shrunk, salt: int) -> bool:
+    def _is_limit(self, found: MinimalFailure, salt: int) -> bool:
         """Whether what is larger than a refused request is refused, too; what has no elements has no limit to keep."""
         count = found.step["count"]
         if count in ("own", "0"):
@@ -149,13 +153,13 @@ class Walk:
         unmets = [self._trial([(step, salt)]) for step in candidates]
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in unmets)
 
-    def _named(self, found: Shrunk) -> Unmet:
+    def _named(self, found: MinimalFailure) -> UnmetError:
         """Return what is unmet under the name of the requirement, and what it takes for it to be."""
         unmet, needed = found.unmet, _special(found.step)
         where = f", where the request has {needed}" if needed else ""
         after = _after(found.earlier) if found.earlier else ""
         seldom = "" if found.is_lasting else ", once"
-        return Unmet(
+        return UnmetError(
             f"{unmet.expected}{where}{after}",
             f"{unmet.actual}{seldom}",
             unmet.reply,
@@ -167,22 +171,24 @@ class Walk:
 
 def _special(step: Step) -> str:
     """Return what is not plain about a step, in words."""
-    return ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in blame.remaining(step).items())
+    return ", ".join(
+        f"{axis.replace('_', ' ')} {value}" for axis, value in attribution.find_remaining_axes(step).items()
+    )
 
 
-def _after(earlier: Sequence[Taken]) -> str:
+def _after(earlier: Sequence[SaltedStep]) -> str:
     if len(earlier) > 1:
         return f", after {len(earlier)} others on the connection"
     special = _special(earlier[0][0])
     return f", after one on the connection that has {special}" if special else ", after a plain one on the connection"
 
 
-def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
+def _take_all(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
     """Take steps from a fresh connection on; return what is unmet at the last one, or None.
 
     A plain request goes first, on a connection of its own: what an earlier trial left behind is then not there.
     """
-    unmet: Unmet | None = None
+    unmet: UnmetError | None = None
     washed = walker.wash()
     for k, (step, salt) in enumerate(sequence):
         unmet = None
@@ -190,17 +196,17 @@ def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
             walker.take(step, salt, anew=k == 0)
         except DeclinedError:
             continue
-        except Unmet as found:
+        except UnmetError as found:
             unmet = found
             unmet.since = washed + 1
     return unmet
 
 
-def taken(steps: Sequence[Step], salt: int) -> list[Taken]:
+def salt_steps(steps: Sequence[Step], salt: int) -> list[SaltedStep]:
     """Return steps with salts, so that no two near each other send the same tensors."""
     return [(step, (salt + 7 * k) % 256) for k, step in enumerate(steps)]
 
 
-def observed(steps: int, passed_over: int) -> str:
+def describe_walk(steps: int, passed_over: int) -> str:
     """Return what is said of a walk that went right."""
     return f"{steps} steps" + (f", {passed_over} of them declined, or a matter of other rows" if passed_over else "")

@@ -10,7 +10,7 @@ from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import Ending, HttpAnswer, HttpScript, Tensors
 from conformance.clients.inference import Inference
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import Form
 
 _HEAD_ENDS: Final = b"\r\n\r\n"
@@ -55,13 +55,13 @@ PLACES: Final[Mapping[str, Callable[[bytes], int]]] = {
 }
 
 
-def broken_off(
+def make_broken_off_script(
     place: Callable[[bytes], int], ending: Ending, form: Form | None = None, delivery: Delivery | None = None
 ) -> HttpScript:
     """Return a script of honest answers that end at a place."""
     style = Style(form=form, delivery=delivery or Delivery())
 
-    def answer(received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
+    def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         whole = style(received, inference, tensors)
         octets = b"".join(whole.pieces)
         end = place(octets)

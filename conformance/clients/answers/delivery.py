@@ -53,10 +53,10 @@ class Delivery:
         chunk = 0 if version == "HTTP/1.0" else self.chunk
         framing = ("Transfer-Encoding", "chunked") if chunk else ("Content-Length", str(len(coded)))
         all_headers = (*headers, *codings, framing, *self.more)
-        framed = chunked(coded, chunk, self.extension, self.trailers) if chunk else coded
+        framed = encode_chunks(coded, chunk, self.extension, self.trailers) if chunk else coded
         octets = self.head(status, all_headers) + framed
         whole = HttpAnswer((octets,), status, all_headers, coded, self.ending)
-        return replace(whole, pieces=pieces(octets), pause=0.002) if self.dribbled else whole
+        return replace(whole, pieces=split_pieces(octets), pause=0.002) if self.dribbled else whole
 
     def head(self, status: int, headers: Headers) -> bytes:
         """Return status line and headers."""
@@ -64,7 +64,7 @@ class Delivery:
         return "\r\n".join([f"HTTP/1.1 {status} -", *lines, "", ""]).encode("latin-1")
 
 
-def chunked(body: bytes, size: int, extension: str = "", trailers: Headers = ()) -> bytes:
+def encode_chunks(body: bytes, size: int, extension: str = "", trailers: Headers = ()) -> bytes:
     """Return a body in chunks of a size, the last of which may be shorter, and the one of no bytes that ends them."""
     parts = [body[start : start + size] for start in range(0, len(body), size)]
     chunks = [f"{len(part):x}{extension}\r\n".encode() + part + b"\r\n" for part in parts]
@@ -72,7 +72,7 @@ def chunked(body: bytes, size: int, extension: str = "", trailers: Headers = ())
     return b"".join(chunks) + f"0\r\n{behind}\r\n".encode()
 
 
-def pieces(octets: bytes) -> tuple[bytes, ...]:
+def split_pieces(octets: bytes) -> tuple[bytes, ...]:
     """Return bytes in pieces: single bytes of what ends them, and longer ones before that."""
     step = max(_STEP, len(octets) // _PIECES)
     edges: Sequence[int] = sorted({*range(0, len(octets), step), *range(max(0, len(octets) - 5), len(octets) + 1)})

@@ -11,7 +11,7 @@ from typing import Any
 from conformance.wire.tensor import Tensor
 
 
-def binary_of(one: Tensor) -> bytes:
+def encode_binary(one: Tensor) -> bytes:
     """Return the binary form of a tensor."""
     flat = one.array.reshape(-1)
     if one.datatype == "BYTES":
@@ -19,7 +19,7 @@ def binary_of(one: Tensor) -> bytes:
     return bytes(flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
-def elements_of(one: Tensor, *, nested: bool = False) -> list[Any]:
+def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
     """Return the elements as values of JSON, flat or nested as the shape is; rank 0 is a list of one.
 
     Raises:

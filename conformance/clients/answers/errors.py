@@ -10,7 +10,7 @@ from typing import Final
 from conformance.clients.answers.delivery import PLAIN
 from conformance.clients.answers.script import CallAnswer, HttpAnswer, Script, Tensors
 from conformance.clients.inference import Inference
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 
 MESSAGE: Final = "request 4711 refused: too few lamps"
 JSON: Final = "application/json"
@@ -32,16 +32,16 @@ class ErrorAnswer:
     body: bytes
     content_type: str = JSON
 
-    def http(self, received: Received, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+    def http(self, received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
         """Return the answer over HTTP."""
         headers = (("Content-Type", self.content_type),) if self.body else ()
         return PLAIN.answer(self.status, headers, self.body, version=received.version)
 
-    def grpc(self, _received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+    def grpc(self, _received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
         """Return the answer over gRPC."""
         return CallAnswer(code=self.code, details=self.message)
 
-    def told_by(self, *, over_grpc: bool) -> tuple[str, ...]:
+    def list_expected_texts(self, *, over_grpc: bool) -> tuple[str, ...]:
         """Return the texts of which a caller has to be told one: the message, or the status where there is none.
 
         A text that is no error object of the protocol is no message that a client has to know.

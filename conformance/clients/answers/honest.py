@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from conformance.clients.answers.delivery import PLAIN, Delivery
-from conformance.clients.answers.encoding import binary_of, elements_of
+from conformance.clients.answers.encoding import encode_binary, encode_elements
 from conformance.clients.answers.json_writing import COMPACT, JsonWriting
 from conformance.clients.answers.script import VERSION, HttpAnswer, Tensors
 from conformance.clients.inference import Inference
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
@@ -42,24 +42,24 @@ class Style:
     nested: bool = False
     header: HeaderUse = "usual"
 
-    def __call__(self, received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
+    def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Return the answer: a script over HTTP."""
         parts = self.parts(received, inference, tensors)
-        headers = framing_headers(parts, self.header)
+        headers = make_framing_headers(parts, self.header)
         return self.delivery.answer(200, headers, parts.json + parts.binary, version=received.version)
 
-    def parts(self, received: Received, inference: Inference, tensors: Tensors) -> Parts:
+    def parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
         """Return the JSON and the binary data of the answer."""
         listed = self.order(tensors)
-        forms = {one.name: self.form or asked_form(one.name, received, inference) for one in listed}
-        outputs = [entry_of(one, forms[one.name], nested=self.nested) for one in listed]
-        document = self.edit(document_of(inference, outputs))
-        blobs = tuple(binary_of(one) for one in listed if forms[one.name] == "binary")
-        return Parts(self.writing.written(document), blobs, document)
+        forms = {one.name: self.form or find_requested_form(one.name, received, inference) for one in listed}
+        outputs = [make_output_entry(one, forms[one.name], nested=self.nested) for one in listed]
+        document = self.edit(make_document(inference, outputs))
+        blobs = tuple(encode_binary(one) for one in listed if forms[one.name] == "binary")
+        return AnswerParts(self.writing.written(document), blobs, document)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class AnswerParts:
     """An answer before it is framed: its JSON, and the binary data behind it, one for each output that has any."""
 
     json: bytes
@@ -72,37 +72,37 @@ class Parts:
         return b"".join(self.blobs)
 
 
-def entry_of(one: Tensor, form: Form, *, nested: bool = False) -> Document:
+def make_output_entry(one: Tensor, form: Form, *, nested: bool = False) -> Document:
     """Return the JSON of one output."""
     entry: Document = {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
     if form == "binary":
-        return {**entry, "parameters": {"binary_data_size": len(binary_of(one))}}
-    return {**entry, "data": elements_of(one, nested=nested)}
+        return {**entry, "parameters": {"binary_data_size": len(encode_binary(one))}}
+    return {**entry, "data": encode_elements(one, nested=nested)}
 
 
-def document_of(inference: Inference, outputs: list[Document]) -> Document:
+def make_document(inference: Inference, outputs: list[Document]) -> Document:
     """Return the JSON of an answer with these outputs."""
     named = {"model_name": inference.model, "model_version": inference.version or VERSION}
     return {**named, **({} if inference.id is None else {"id": inference.id}), "outputs": outputs}
 
 
-def framing_headers(parts: Parts, use: HeaderUse = "usual") -> tuple[tuple[str, str], ...]:
+def make_framing_headers(parts: AnswerParts, use: HeaderUse = "usual") -> tuple[tuple[str, str], ...]:
     """Return content type and inference header, which an answer of JSON alone may have as well."""
     kind = ("Content-Type", OCTET_STREAM if parts.blobs else JSON)
     has_header = use == "always" or (use == "usual" and bool(parts.blobs))
     return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if has_header else (kind,)
 
 
-def asked_form(name: str, received: Received, inference: Inference) -> Form:
+def find_requested_form(name: str, received: ClientRequest, inference: Inference) -> Form:
     """Return the form in which an output is asked for; where the caller left that open, by the client's request."""
     if inference.is_raw:
         return "binary"
     asked = next((one for one in inference.outputs or () if one.name == name), None)
     form = (asked and asked.form) or inference.all_outputs
-    return form or ("binary" if _is_asked_as_binary(name, received) else "json")
+    return form or ("binary" if _is_binary_requested(name, received) else "json")
 
 
-def _is_asked_as_binary(name: str, received: Received) -> bool:
+def _is_binary_requested(name: str, received: ClientRequest) -> bool:
     """Say whether the request asks for binary data: of this output, or of all of them."""
     head = received.header(INFERENCE_HEADER) or ""
     length = int(head) if head.isascii() and head.isdigit() else len(received.body)

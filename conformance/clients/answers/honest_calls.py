@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from conformance.clients.answers import message_fields as fields
-from conformance.clients.answers.encoding import binary_of
+from conformance.clients.answers.encoding import encode_binary
 from conformance.clients.answers.script import VERSION, CallAnswer, Tensors
 from conformance.clients.inference import Inference
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
 
 # Fields of a ModelInferResponse.
@@ -31,7 +31,7 @@ VARINTS: Final[Mapping[str, int]] = {
 FIXED: Final[Mapping[str, int]] = {"FP32": 6, "FP64": 7}
 BYTES_CONTENTS: Final = 8
 # Fields that no version of the protocol has: one of text, which readers pass over.
-UNKNOWN: Final = fields.text(1999, "of a later version")
+UNKNOWN: Final = fields.encode_text(1999, "of a later version")
 Integers = Callable[[int, list[int]], bytes]
 
 
@@ -49,15 +49,15 @@ class CallStyle:
 
     form: Literal["raw", "typed"] = "raw"
     order: Callable[[Tensors], Tensors] = tuple
-    integers: Integers = fields.packed
+    integers: Integers = fields.encode_packed
     more: bytes = b""
     raw_first: bool = False
 
-    def __call__(self, _received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+    def __call__(self, _received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         """Return the answer: a script over gRPC."""
         listed = self.order(tensors)
         if self.is_raw(listed):
-            raw = [binary_of(one) for one in listed]
+            raw = [encode_binary(one) for one in listed]
             return CallAnswer(self.message(inference, [self.entry(one) for one in listed], raw))
         return CallAnswer(self.message(inference, [self.entry(one, self.contents(one)) for one in listed], []))
 
@@ -67,28 +67,30 @@ class CallStyle:
 
     def message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
         """Return the message of an answer with these outputs."""
-        outputs = b"".join(fields.delimited(OUTPUTS, entry) for entry in entries)
-        contents = b"".join(fields.delimited(RAW_CONTENTS, octets) for octets in raw)
-        named = fields.text(MODEL_NAME, inference.model) + fields.text(MODEL_VERSION, inference.version or VERSION)
+        outputs = b"".join(fields.encode_delimited(OUTPUTS, entry) for entry in entries)
+        contents = b"".join(fields.encode_delimited(RAW_CONTENTS, octets) for octets in raw)
+        named = fields.encode_text(MODEL_NAME, inference.model) + fields.encode_text(
+            MODEL_VERSION, inference.version or VERSION
+        )
         both = contents + outputs if self.raw_first else outputs + contents
-        return named + fields.text(ID, inference.id or "") + self.more + both
+        return named + fields.encode_text(ID, inference.id or "") + self.more + both
 
     def entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
         """Return one output with its typed contents, where it has any; `shape`: another one than its own."""
-        named = fields.text(NAME, one.name) + fields.text(DATATYPE, one.datatype)
+        named = fields.encode_text(NAME, one.name) + fields.encode_text(DATATYPE, one.datatype)
         dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
         return named + dimensions + self.more + contents
 
     def contents(self, one: Tensor) -> bytes:
         """Return the typed contents of an output."""
-        return fields.delimited(CONTENTS, self._elements(one))
+        return fields.encode_delimited(CONTENTS, self._elements(one))
 
     def _elements(self, one: Tensor) -> bytes:
         flat = one.array.reshape(-1)
         if one.datatype == "BYTES":
-            return b"".join(fields.delimited(BYTES_CONTENTS, element) for element in flat.tolist())
+            return b"".join(fields.encode_delimited(BYTES_CONTENTS, element) for element in flat.tolist())
         if one.datatype in FIXED:
-            return fields.delimited(FIXED[one.datatype], binary_of(one))
+            return fields.encode_delimited(FIXED[one.datatype], encode_binary(one))
         return self.integers(VARINTS[one.datatype], list(map(int, flat.tolist())))
 
 

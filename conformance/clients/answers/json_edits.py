@@ -7,7 +7,7 @@ from typing import Any, Final
 from conformance.clients.answers.honest import Document
 
 # Members of a server's own, of every kind that JSON has.
-OWN: Final[Document] = {
+OWN_MEMBERS: Final[Document] = {
     "x_timing": {"queue_us": 12, "compute_us": [3, 4.5], "cached": False},
     "x_note": "binary_data_size",
     "x_nothing": None,
@@ -21,7 +21,7 @@ OWN_PARAMETERS: Final[Document] = {
 }
 
 
-def members_reversed(document: Document) -> Document:
+def reverse_members(document: Document) -> Document:
     """Return the JSON with the members of every object in the opposite order: parameters first, the name last."""
     reversed_document: Document = _reversed(document)
     return reversed_document
@@ -33,13 +33,13 @@ def _reversed(value: Any) -> Any:
     return [_reversed(member) for member in value] if isinstance(value, list) else value
 
 
-def unknown_members(document: Document) -> Document:
+def add_unknown_members(document: Document) -> Document:
     """Return the JSON with members of the server's own: of the answer, of each output."""
-    outputs = [{**OWN, **entry, "x_rank": len(entry["shape"])} for entry in document["outputs"]]
-    return {**OWN, **document, "outputs": outputs}
+    outputs = [{**OWN_MEMBERS, **entry, "x_rank": len(entry["shape"])} for entry in document["outputs"]]
+    return {**OWN_MEMBERS, **document, "outputs": outputs}
 
 
-def own_parameters(document: Document) -> Document:
+def add_own_parameters(document: Document) -> Document:
     """Return the JSON with parameters of the server's own: of the answer, of each output."""
     outputs = [
         {**entry, "parameters": {**OWN_PARAMETERS, **entry.get("parameters", {})}} for entry in document["outputs"]
@@ -47,12 +47,12 @@ def own_parameters(document: Document) -> Document:
     return {**document, "parameters": OWN_PARAMETERS, "outputs": outputs}
 
 
-def outputs_first(document: Document) -> Document:
+def put_outputs_first(document: Document) -> Document:
     """Return the JSON with the outputs in front of what else there is."""
     return {"outputs": document["outputs"], **document}
 
 
-def size_last(document: Document) -> Document:
+def put_size_last(document: Document) -> Document:
     """Return the JSON with parameters of the server's own in front of the size, which is the very last member."""
     outputs = [_size_last(entry) for entry in document["outputs"]]
     rest = {name: member for name, member in document.items() if name != "outputs"}

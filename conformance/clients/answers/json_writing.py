@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 
-def plain_text(text: str) -> str:
+def write_plain_text(text: str) -> str:
     """Write a string with the escapes that it cannot go without."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def ascii_text(text: str) -> str:
+def write_ascii_text(text: str) -> str:
     r"""Write a string in ASCII: whatever else is in it becomes `\uXXXX`, beyond U+FFFF as two surrogates."""
     return json.dumps(text)
 
 
-def escaped_text(text: str) -> str:
+def write_escaped_text(text: str) -> str:
     r"""Write every character of a string as `\uXXXX`."""
     units = text.encode("utf-16-be", "surrogatepass")
     return '"' + "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2)) + '"'
 
 
-def exponent(number: float) -> str:
+def write_exponent(number: float) -> str:
     """Write a floating-point number with an exponent, exactly."""
     return format(number, ".17E")
 
@@ -40,8 +40,8 @@ class JsonWriting:
     """
 
     gap: str = ""
-    name: Callable[[str], str] = plain_text
-    text: Callable[[str], str] = plain_text
+    name: Callable[[str], str] = write_plain_text
+    text: Callable[[str], str] = write_plain_text
     number: Callable[[float], str] = repr
     around: str = ""
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from conformance.clients.inference import Inference
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
@@ -73,8 +73,8 @@ class CallAnswer:
         return not (self.is_silent or self.is_closed)
 
 
-HttpScript = Callable[[Received, Inference, Tensors], HttpAnswer]
-CallScript = Callable[[Received, Inference, Tensors], CallAnswer]
+HttpScript = Callable[[ClientRequest, Inference, Tensors], HttpAnswer]
+CallScript = Callable[[ClientRequest, Inference, Tensors], CallAnswer]
 
 
 @dataclass(frozen=True, slots=True)

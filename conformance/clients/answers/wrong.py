@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from conformance.clients.answers.delivery import PLAIN, Delivery
-from conformance.clients.answers.honest import Document, Parts, Style, framing_headers
+from conformance.clients.answers.honest import AnswerParts, Document, Style, make_framing_headers
 from conformance.clients.answers.script import HttpAnswer, HttpScript, Tensors
 from conformance.clients.inference import Inference
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form
 
-Spoiled = Callable[[Parts], Parts]
+SpoilParts = Callable[[AnswerParts], AnswerParts]
 SIZE: Final = "binary_data_size"
 
 
@@ -156,7 +156,7 @@ FRAMES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 
 # --- the inference header ---------------------------------------------------------------------------------------------
 
-HEADERS: Final[Mapping[str, Callable[[Parts], str]]] = {
+HEADERS: Final[Mapping[str, Callable[[AnswerParts], str]]] = {
     "header-past-the-end": lambda parts: str(len(parts.json) + len(parts.binary) + 1),
     "header-inside-the-json": lambda parts: str(len(parts.json) - 9),
     "header-inside-the-binary-data": lambda parts: str(len(parts.json) + 3),
@@ -177,7 +177,7 @@ BODIES: Final[Mapping[str, bytes]] = {
 }
 
 
-def of_json(edit: Callable[[Document], None], form: Form) -> HttpScript:
+def make_json_script(edit: Callable[[Document], None], form: Form) -> HttpScript:
     """Return a script of answers whose JSON is edited."""
 
     def edited(document: Document) -> Document:
@@ -188,10 +188,10 @@ def of_json(edit: Callable[[Document], None], form: Form) -> HttpScript:
     return Style(form=form, edit=edited)
 
 
-def of_frame(spoil: Callable[[bytes], bytes]) -> HttpScript:
+def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
     """Return a script of answers in which the binary data of the BYTES output are spoiled."""
 
-    def answer(received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
+    def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         place = [one.datatype for one in tensors].index("BYTES")
         honest = Style(form="binary").parts(received, inference, tensors)
         blobs = tuple(spoil(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
@@ -202,10 +202,10 @@ def of_frame(spoil: Callable[[bytes], bytes]) -> HttpScript:
     return answer
 
 
-def of_header(value: Callable[[Parts], str]) -> HttpScript:
+def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
     """Return a script of answers with another value of the inference header."""
 
-    def answer(received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
+    def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = Style(form="binary").parts(received, inference, tensors)
         headers = (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, value(parts)))
         return PLAIN.answer(200, headers, parts.json + parts.binary)
@@ -213,27 +213,27 @@ def of_header(value: Callable[[Parts], str]) -> HttpScript:
     return answer
 
 
-def of_body(body: bytes) -> HttpScript:
+def make_body_script(body: bytes) -> HttpScript:
     """Return a script of answers with status 200 and this body."""
 
-    def answer(_received: Received, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+    def answer(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
         return PLAIN.answer(200, (("Content-Type", "application/json"),), body)
 
     return answer
 
 
-def _framed(parts: Parts, received: Received) -> HttpAnswer:
-    return PLAIN.answer(200, framing_headers(parts), parts.json + parts.binary, version=received.version)
+def _framed(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
+    return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, version=received.version)
 
 
 WRONG_BINARY: Final[Mapping[str, HttpScript]] = {
-    **{name: of_header(value) for name, value in HEADERS.items()},
-    **{name: of_json(edit, "binary") for name, edit in JSON_OF_BINARY.items()},
-    **{name: of_frame(spoil) for name, spoil in FRAMES.items()},
+    **{name: make_header_script(value) for name, value in HEADERS.items()},
+    **{name: make_json_script(edit, "binary") for name, edit in JSON_OF_BINARY.items()},
+    **{name: make_frame_script(spoil) for name, spoil in FRAMES.items()},
 }
 WRONG_JSON: Final[Mapping[str, HttpScript]] = {
-    **{name: of_json(edit, "json") for name, edit in JSON_OF_DATA.items()},
-    **{name: of_body(body) for name, body in BODIES.items()},
+    **{name: make_json_script(edit, "json") for name, edit in JSON_OF_DATA.items()},
+    **{name: make_body_script(body) for name, body in BODIES.items()},
 }
 # A coding that is announced and not applied.
 FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(announces="gzip"))

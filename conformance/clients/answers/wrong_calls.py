@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from conformance.clients.answers import message_fields as fields
-from conformance.clients.answers.encoding import binary_of
+from conformance.clients.answers.encoding import encode_binary
 from conformance.clients.answers.honest_calls import CONTENTS, CallStyle
 from conformance.clients.answers.script import CallAnswer, CallScript, Tensors
 from conformance.clients.answers.wrong import prefix_huge, prefix_past_the_end, prefix_short
 from conformance.clients.inference import Inference
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 
 RAW: Final = CallStyle()
 TYPED: Final = CallStyle(form="typed")
@@ -54,69 +54,69 @@ RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
 }
 
 
-def of_raw(spoil: Callable[[Raw], Raw]) -> CallScript:
+def make_raw_script(spoil: Callable[[Raw], Raw]) -> CallScript:
     """Return a script of answers whose raw contents are spoiled."""
 
-    def answer(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+    def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         entries = [RAW.entry(one) for one in tensors]
-        return CallAnswer(RAW.message(inference, entries, spoil([binary_of(one) for one in tensors])))
+        return CallAnswer(RAW.message(inference, entries, spoil([encode_binary(one) for one in tensors])))
 
     return answer
 
 
-def of_shape(change: int, style: CallStyle) -> CallScript:
+def make_shape_script(change: int, style: CallStyle) -> CallScript:
     """Return a script of answers in which the first shape has more or fewer places than there are elements."""
 
-    def answer(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+    def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         is_raw = style.is_raw(tensors)
         shapes = [(*tensors[0].shape[:-1], tensors[0].shape[-1] + change), *(one.shape for one in tensors[1:])]
         pairs = zip(tensors, shapes, strict=True)
         entries = [style.entry(one, b"" if is_raw else style.contents(one), shape) for one, shape in pairs]
-        return CallAnswer(style.message(inference, entries, [binary_of(one) for one in tensors] if is_raw else []))
+        return CallAnswer(style.message(inference, entries, [encode_binary(one) for one in tensors] if is_raw else []))
 
     return answer
 
 
-def field_of_another_datatype(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+def field_of_another_datatype(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """Typed contents of INT32 stand in the field of FP32."""
-    wrong = fields.delimited(CONTENTS, fields.delimited(6, binary_of(tensors[0])))
+    wrong = fields.encode_delimited(CONTENTS, fields.encode_delimited(6, encode_binary(tensors[0])))
     entries = [TYPED.entry(tensors[0], wrong), *(TYPED.entry(one, TYPED.contents(one)) for one in tensors[1:])]
     return CallAnswer(TYPED.message(inference, entries, []))
 
 
-def garbage(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The bytes are no message."""
     return CallAnswer(b"\xff\xff\xff\xffgarbage")
 
 
-def cut_off(received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+def cut_off(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The message is cut off inside its last entry."""
     return CallAnswer(RAW(received, inference, tensors).message[:-3])
 
 
 WRONG_CALLS: Final[Mapping[str, CallScript]] = {
-    **{name: of_raw(spoil) for name, spoil in RAW_ENTRIES.items()},
-    "shape-too-large": of_shape(1, RAW),
-    "shape-too-small": of_shape(-1, RAW),
-    "typed-shape-too-large": of_shape(1, TYPED),
-    "typed-shape-too-small": of_shape(-1, TYPED),
+    **{name: make_raw_script(spoil) for name, spoil in RAW_ENTRIES.items()},
+    "shape-too-large": make_shape_script(1, RAW),
+    "shape-too-small": make_shape_script(-1, RAW),
+    "typed-shape-too-large": make_shape_script(1, TYPED),
+    "typed-shape-too-small": make_shape_script(-1, TYPED),
     "typed-field-of-another-datatype": field_of_another_datatype,
     "garbage": garbage,
     "cut-off": cut_off,
 }
 
 
-def silent(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def silent(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """Nothing comes."""
     return CallAnswer(is_silent=True)
 
 
-def cancelled(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def cancelled(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The server cancels the call."""
     return CallAnswer(is_cancelled=True)
 
 
-def closed(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def closed(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The connection is closed."""
     return CallAnswer(is_closed=True)
 

@@ -7,28 +7,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from conformance.clients.client import Seen
-from conformance.clients.expectations.sending import expect_heard
-from conformance.clients.inference import Class, GivenOutput
-from conformance.expect.class_texts import ClassText, parse, same_value
-from conformance.expect.difference import difference
-from conformance.expect.unmet import Unmet
-from conformance.terms.text import safe
+from conformance.clients.client import Observation
+from conformance.clients.expectations.sending import expect_request
+from conformance.clients.inference import Class, ClientOutput
+from conformance.expect.class_texts import ClassText, is_same_value, parse
+from conformance.expect.difference import find_difference
+from conformance.expect.unmet import UnmetError
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.wire.outputs import Output
-from conformance.wire.tensor import Tensor, first_difference
+from conformance.wire.tensor import Tensor, find_first_difference
 
 OWN: Final = "CLIENT-READS-OWN"
-TELLING: Final = 4  # bytes of a tensor that no other one has by chance
+MIN_TELLING_BYTES: Final = 4  # bytes of a tensor that no other one has by chance
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
-def reply_of(seen: Seen) -> Reply | None:
+def find_last_reply(seen: Observation) -> Reply | None:
     """Return the last request of an inference with its answer, where there is one."""
     return Reply(seen.heard[-1].exchange()) if seen.heard else None
 
 
-def expect_outputs(seen: Seen, *, through_json: bool = False, unread: str | None = None) -> None:
+def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str | None = None) -> None:
     """Expect that the caller is given the outputs of the answer, which is honest.
 
     Args:
@@ -44,19 +44,19 @@ def expect_outputs(seen: Seen, *, through_json: bool = False, unread: str | None
         _expect_tensor(seen, expected, through_json=through_json)
 
 
-def expect_success(seen: Seen, requirement: str | None = None) -> None:
+def expect_success(seen: Observation, requirement: str | None = None) -> None:
     """Expect that the caller has no error, since the answer is honest; else the requirement is not met.
 
     Raises:
         Unmet: nothing was sent, or the caller has an error.
     """
-    expect_heard(seen)
+    expect_request(seen)
     if seen.result.error is not None:
-        said = f"an error: {safe(seen.result.error)}"
-        raise Unmet("the outputs of the answer", said, reply_of(seen), requirement=requirement)
+        said = f"an error: {escape_text(seen.result.error)}"
+        raise UnmetError("the outputs of the answer", said, find_last_reply(seen), requirement=requirement)
 
 
-def expect_classes(seen: Seen, texts: Sequence[str], *, unread: str | None = None) -> None:
+def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | None = None) -> None:
     """Expect that the caller is given these classes of the first output, divided or as BYTES elements.
 
     Args:
@@ -75,10 +75,10 @@ def expect_classes(seen: Seen, texts: Sequence[str], *, unread: str | None = Non
         return
     classes = list(map(parse, texts))
     if len(given.classes) != len(classes):
-        raise Unmet(f"{len(classes)} classes", f"{len(given.classes)}", reply_of(seen))
+        raise UnmetError(f"{len(classes)} classes", f"{len(given.classes)}", find_last_reply(seen))
     for place, (expected_class, one) in enumerate(zip(classes, given.classes, strict=True)):
         if not is_class(one, expected_class):
-            raise Unmet(f"class {place} with {_shown(expected_class)}", _shown(one), reply_of(seen))
+            raise UnmetError(f"class {place} with {_shown(expected_class)}", _shown(one), find_last_reply(seen))
 
 
 def is_class(given: Class, expected: ClassText) -> bool:
@@ -86,16 +86,16 @@ def is_class(given: Class, expected: ClassText) -> bool:
     value = expected.value
     score = int(value) if _INTEGER.fullmatch(value) else float(value)
     same_place = given.index == expected.index and (given.label or "") == (expected.label or "")
-    return same_place and same_value(given.value, score)
+    return same_place and is_same_value(given.value, score)
 
 
 def _shown(one: Class | ClassText) -> str:
-    label = "no label" if one.label is None else f"label {safe(one.label)!r}"
-    return f"value {safe(one.value)}, index {one.index}, {label}"
+    label = "no label" if one.label is None else f"label {escape_text(one.label)!r}"
+    return f"value {escape_text(one.value)}, index {one.index}, {label}"
 
 
 @contextmanager
-def laid_to(requirement: str) -> Iterator[None]:
+def attribute_values_to(requirement: str) -> Iterator[None]:
     """Judge what is inside by one requirement, unless the caller was given tensors of another answer.
 
     Raises:
@@ -103,50 +103,52 @@ def laid_to(requirement: str) -> Iterator[None]:
     """
     try:
         yield
-    except Unmet as unmet:
+    except UnmetError as unmet:
         if unmet.requirement != OWN:
             unmet.requirement = requirement
         raise
 
 
-def is_of_another(seen: Seen) -> bool:
+def has_foreign_tensor(seen: Observation) -> bool:
     """Whether the caller was given a tensor of another answer, which is too long to be like its own by chance."""
     given = [one.tensor for one in seen.result.outputs or () if one.tensor is not None]
     return any(_is_same(one, other) for one in given for other in seen.others if _is_telling(other, seen))
 
 
-def _is_telling(other: Tensor, seen: Seen) -> bool:
-    return other.size >= TELLING and not any(_is_same(other, own) for own in seen.outputs)
+def _is_telling(other: Tensor, seen: Observation) -> bool:
+    return other.size >= MIN_TELLING_BYTES and not any(_is_same(other, own) for own in seen.outputs)
 
 
 def _is_same(one: Tensor, other: Tensor) -> bool:
     if (one.datatype, one.shape) != (other.datatype, other.shape):
         return False
-    return first_difference(one.array, other.array, one.datatype) is None
+    return find_first_difference(one.array, other.array, one.datatype) is None
 
 
-def _expect_tensor(seen: Seen, expected: Tensor, *, through_json: bool) -> None:
+def _expect_tensor(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
     """Expect one output; a tensor of another answer in its place is that client's not keeping answers apart."""
     try:
         _expect_same(seen, expected, through_json=through_json)
-    except Unmet as unmet:
-        if is_of_another(seen):
+    except UnmetError as unmet:
+        if has_foreign_tensor(seen):
             unmet.requirement = OWN
             unmet.actual += ", which is of another answer"
         raise
 
 
-def _expect_same(seen: Seen, expected: Tensor, *, through_json: bool) -> None:
+def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
     given = seen.result.output(expected.name)
     found = None if given is None else _output(given)
     if given is not None and given.trouble:
         wanted = f"{expected.name} {expected.datatype} {list(expected.shape)}"
-        raise Unmet(wanted, f"bytes that do not fit: {safe(given.trouble)}", reply_of(seen), tensor=expected)
-    if unlike := difference(expected, found, b"", through_json=through_json):
-        raise Unmet(unlike.expected, unlike.actual, reply_of(seen), tensor=expected)
+        raise UnmetError(
+            wanted, f"bytes that do not fit: {escape_text(given.trouble)}", find_last_reply(seen), tensor=expected
+        )
+    if unlike := find_difference(expected, found, b"", through_json=through_json):
+        raise UnmetError(unlike.expected, unlike.actual, find_last_reply(seen), tensor=expected)
 
 
-def _output(given: GivenOutput) -> Output:
+def _output(given: ClientOutput) -> Output:
     """Return what the caller was given as an output of an answer, to be compared with one."""
     one = given.tensor
     if one is None:

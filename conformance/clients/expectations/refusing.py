@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.clients.client import Seen
-from conformance.clients.expectations.reading import reply_of
-from conformance.clients.expectations.sending import expect_heard
-from conformance.clients.inference import GivenOutput, Result
-from conformance.expect.unmet import Unmet
-from conformance.terms.text import elements, safe
+from conformance.clients.client import Observation
+from conformance.clients.expectations.reading import find_last_reply
+from conformance.clients.expectations.sending import expect_request
+from conformance.clients.inference import ClientOutput, Result
+from conformance.expect.unmet import UnmetError
+from conformance.spec.text import escape_text, format_elements
 
 # Seconds that a client has beside those that its caller gave, before it counts as late: a machine may be busy.
 GRACE: Final = 2.0
 
 
-def expect_error(seen: Seen, why: str) -> None:
+def expect_error(seen: Observation, why: str) -> None:
     """Expect that the caller has an error and no tensors.
 
     Args:
@@ -25,34 +25,36 @@ def expect_error(seen: Seen, why: str) -> None:
     Raises:
         Unmet: nothing was sent, or the caller has outputs.
     """
-    expect_heard(seen)
+    expect_request(seen)
     if seen.result.error is None:
-        raise Unmet(f"an error, since {why}", f"outputs: {shown(seen.result)}", reply_of(seen))
+        raise UnmetError(f"an error, since {why}", f"outputs: {describe_outputs(seen.result)}", find_last_reply(seen))
 
 
-def expect_absent(seen: Seen, name: str) -> None:
+def expect_absent(seen: Observation, name: str) -> None:
     """Expect that the caller has an error, or no output of this name, which the answer does not have.
 
     Raises:
         Unmet: nothing was sent, or the caller has an output of this name.
     """
-    expect_heard(seen)
+    expect_request(seen)
     given = seen.result.output(name)
     if given is not None:
-        raise Unmet(f"no output {name}, since the answer has none", _shown_output(given), reply_of(seen))
+        raise UnmetError(f"no output {name}, since the answer has none", _shown_output(given), find_last_reply(seen))
 
 
-def expect_in_time(seen: Seen) -> None:
+def expect_in_time(seen: Observation) -> None:
     """Expect that the caller got what it got within the time that it gave.
 
     Raises:
         Unmet: it came later.
     """
     if seen.result.elapsed > seen.timeout + GRACE:
-        raise Unmet(f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", reply_of(seen))
+        raise UnmetError(
+            f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", find_last_reply(seen)
+        )
 
 
-def expect_text(seen: Seen, *texts: str) -> None:
+def expect_text(seen: Observation, *texts: str) -> None:
     """Expect that the error holds one of these texts of the server's, or is told apart by it.
 
     Raises:
@@ -60,19 +62,19 @@ def expect_text(seen: Seen, *texts: str) -> None:
     """
     said = f"{seen.result.error or ''} {seen.result.status}"
     if not any(text in said for text in texts):
-        wanted = " or ".join(f"{safe(text)!r}" for text in texts)
-        raise Unmet(f"an error that holds {wanted}", safe(said.strip()) or "none", reply_of(seen))
+        wanted = " or ".join(f"{escape_text(text)!r}" for text in texts)
+        raise UnmetError(f"an error that holds {wanted}", escape_text(said.strip()) or "none", find_last_reply(seen))
 
 
-def shown(result: Result) -> str:
+def describe_outputs(result: Result) -> str:
     """Return the outputs that a caller was given, in a few words."""
     return "; ".join(map(_shown_output, result.outputs or ())) or "none at all"
 
 
-def _shown_output(given: GivenOutput) -> str:
+def _shown_output(given: ClientOutput) -> str:
     if given.classes is not None:
-        return f"{safe(given.name, 40)} in {len(given.classes)} classes"
+        return f"{escape_text(given.name, 40)} in {len(given.classes)} classes"
     if given.tensor is None:
-        return f"{safe(given.name, 40)} with bytes that do not fit"
+        return f"{escape_text(given.name, 40)} with bytes that do not fit"
     one = given.tensor
-    return f"{safe(given.name, 40)} {one.datatype} {list(one.shape)} = {elements(one.array)}"
+    return f"{escape_text(given.name, 40)} {one.datatype} {list(one.shape)} = {format_elements(one.array)}"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from conformance.clients.client import Seen
-from conformance.clients.meant import differences
-from conformance.clients.miss import Miss
-from conformance.clients.peer import Heard
-from conformance.clients.rules import judged
-from conformance.expect.unmet import Unmet
-from conformance.terms import ledger
-from conformance.terms.ledger import Level
-from conformance.terms.text import safe
+from conformance.clients.client import Observation
+from conformance.clients.intent import find_differences
+from conformance.clients.peer import ReceivedRequest
+from conformance.clients.rules import judge_request
+from conformance.clients.violation import Violation
+from conformance.expect.unmet import UnmetError
+from conformance.spec import ledger
+from conformance.spec.ledger import Level
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 
 VALUES = "CLIENT-SENDS-VALUES"
 
 
-def expect_heard(seen: Seen, unheard: str = VALUES) -> None:
+def expect_request(seen: Observation, unheard: str = VALUES) -> None:
     """Expect that an inference request came at all.
 
     Args:
@@ -30,15 +30,17 @@ def expect_heard(seen: Seen, unheard: str = VALUES) -> None:
             one came that is not whole, so that nothing is known of how the client reads an answer.
     """
     if not seen.heard:
-        said = f"an error: {safe(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
-        raise Unmet("an inference request", f"none came; the client gives its caller {said}", requirement=unheard)
+        said = (
+            f"an error: {escape_text(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
+        )
+        raise UnmetError("an inference request", f"none came; the client gives its caller {said}", requirement=unheard)
     broken = next((one for one in seen.heard if one.received.trouble), None)
     if broken is not None:
-        trouble = safe(broken.received.trouble)
-        raise Unmet("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
+        trouble = escape_text(broken.received.trouble)
+        raise UnmetError("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
 
 
-def expect_sent(seen: Seen, own: Collection[str] = (), unheard: str = VALUES) -> None:
+def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VALUES) -> None:
     """Expect that each request keeps the rules and says what the caller meant.
 
     What is not met of the requirements that a row is about comes first, and of these what the documents demand; then
@@ -52,19 +54,19 @@ def expect_sent(seen: Seen, own: Collection[str] = (), unheard: str = VALUES) ->
     Raises:
         Unmet: a request misses a requirement, or none came.
     """
-    expect_heard(seen, unheard)
+    expect_request(seen, unheard)
     for heard in seen.heard:
-        misses = (*judged(heard.received).misses, *differences(heard.received, seen.inference))
+        misses = (*judge_request(heard.received).misses, *find_differences(heard.received, seen.inference))
         if first := _first(misses, own):
             raise _unmet(first, heard)
 
 
-def _first(misses: Sequence[Miss], own: Collection[str]) -> Miss | None:
-    of_row = [miss for miss in misses if ledger.requirement(miss.requirement).name in own]
-    demanded = [miss for miss in misses if ledger.requirement(miss.requirement).level is Level.MUST]
+def _first(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
+    of_row = [miss for miss in misses if ledger.get_requirement(miss.requirement).name in own]
+    demanded = [miss for miss in misses if ledger.get_requirement(miss.requirement).level is Level.MUST]
     return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
 
 
-def _unmet(miss: Miss, heard: Heard) -> Unmet:
+def _unmet(miss: Violation, heard: ReceivedRequest) -> UnmetError:
     reply = Reply(heard.exchange())
-    return Unmet(miss.expected, miss.actual, reply, requirement=miss.requirement, offset=miss.offset)
+    return UnmetError(miss.expected, miss.actual, reply, requirement=miss.requirement, offset=miss.offset)

@@ -12,13 +12,13 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import DecodeError
 
 from conformance.clients.answers.script import CallAnswer
-from conformance.clients.peer import described
-from conformance.clients.peer.heard import Heard
-from conformance.clients.peer.http_peer import SILENCE
+from conformance.clients.peer import peer_metadata
+from conformance.clients.peer.http_peer import MAX_SILENCE_S
+from conformance.clients.peer.received_request import ReceivedRequest
 from conformance.clients.peer.relay import Relay
-from conformance.clients.peer.scene import Stage
-from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, stubs
-from conformance.wire.received import Received
+from conformance.clients.peer.scenario import PeerScript
+from conformance.wire.client_request import ClientRequest
+from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, load_stubs
 
 THREADS: Final = 48  # more than there are calls at once
 INFER: Final = f"/{SERVICE}/ModelInfer"
@@ -34,7 +34,7 @@ Method = Callable[[bytes, Context], bytes]
 class GrpcPeer:
     """A peer on a free port of 127.0.0.1."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: PeerScript) -> None:
         self._stage = stage
         self._closing = Event()
         self._pool = ThreadPoolExecutor(THREADS)
@@ -64,14 +64,14 @@ class GrpcPeer:
         named: dict[str, Callable[[Any], Any]] = {
             "ServerLive": lambda _: {"live": True},
             "ServerReady": lambda _: {"ready": True},
-            "ServerMetadata": lambda _: described.SERVER,
+            "ServerMetadata": lambda _: peer_metadata.SERVER,
             "ModelReady": lambda request: {"ready": self._stage.inference_of(request.name) is not None},
-            "ModelMetadata": lambda request: self._of_model(request.name, described.metadata),
+            "ModelMetadata": lambda request: self._of_model(request.name, peer_metadata.make_model_metadata),
             "ModelConfig": lambda request: self._of_model(
-                request.name, lambda *asked: {"config": described.configuration(*asked)}
+                request.name, lambda *asked: {"config": peer_metadata.make_model_config(*asked)}
             ),
             "ModelStatistics": lambda request: self._of_model(
-                request.name, lambda one, _: described.statistics(one, self._stage.count_of(one.model))
+                request.name, lambda one, _: peer_metadata.make_model_statistics(one, self._stage.count_of(one.model))
             ),
         }
         return {INFER: self._infer, **{f"/{SERVICE}/{name}": _says(name, say) for name, say in named.items()}}
@@ -82,7 +82,7 @@ class GrpcPeer:
 
     def _infer(self, body: bytes, context: Context) -> bytes:
         metadata = tuple((key, str(value)) for key, value in context.invocation_metadata())
-        received = Received(GRPC_METHOD, INFER, metadata, body)
+        received = ClientRequest(GRPC_METHOD, INFER, metadata, body)
         model = _model_of(body)
         scene = self._stage.scene_of(model)
         if scene is None:
@@ -92,7 +92,7 @@ class GrpcPeer:
         answer = scene.answer(received, place)
         if not isinstance(answer, CallAnswer):
             raise TypeError("an answer over HTTP to a call")
-        scene.keep(place, Heard(received, answer, self.address))
+        scene.keep(place, ReceivedRequest(received, answer, self.address))
         return self._given(answer, context)
 
     def _given(self, answer: CallAnswer, context: Context) -> bytes:
@@ -110,7 +110,7 @@ class GrpcPeer:
         """Wait until the call ends on the client's side, or nobody can be waiting any more."""
         ended = Event()
         context.add_callback(ended.set)
-        for _ in range(int(SILENCE * 20)):
+        for _ in range(int(MAX_SILENCE_S * 20)):
             if ended.wait(0.05) or self._closing.is_set():
                 return
 
@@ -131,10 +131,10 @@ def _says(name: str, say: Callable[[Any], dict[str, Any] | None]) -> Method:
     """Return a method that answers with a message of the same fields as a JSON object."""
 
     def method(body: bytes, context: Context) -> bytes:
-        document = say(getattr(stubs(), f"{name}Request").FromString(body))
+        document = say(getattr(load_stubs(), f"{name}Request").FromString(body))
         if document is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "there is no such model")
-        octets: bytes = ParseDict(document, getattr(stubs(), f"{name}Response")()).SerializeToString()
+        octets: bytes = ParseDict(document, getattr(load_stubs(), f"{name}Response")()).SerializeToString()
         return octets
 
     return method
@@ -143,7 +143,7 @@ def _says(name: str, say: Callable[[Any], dict[str, Any] | None]) -> Method:
 def _model_of(body: bytes) -> str | None:
     """Return the name of the model that a call asks, None where it cannot be read."""
     try:
-        name: str = stubs().ModelInferRequest.FromString(body).model_name
+        name: str = load_stubs().ModelInferRequest.FromString(body).model_name
     except DecodeError:
         return None
     return name

@@ -14,14 +14,14 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from conformance.clients.answers.script import Ending, HttpAnswer
-from conformance.clients.peer import described
-from conformance.clients.peer.heard import Heard
-from conformance.clients.peer.http_reading import RequestReader, is_kept
-from conformance.clients.peer.scene import ScriptFault, Stage
-from conformance.wire.received import Received
+from conformance.clients.peer import peer_metadata
+from conformance.clients.peer.received_request import ReceivedRequest
+from conformance.clients.peer.request_reader import RequestReader, is_kept_alive
+from conformance.clients.peer.scenario import PeerScript, ScriptFault
+from conformance.wire.client_request import ClientRequest
 
-IDLE: Final = 30.0  # seconds that a connection waits for a request
-SILENCE: Final = 5.0  # seconds that the peer is silent before it closes: more than any caller waits
+MAX_IDLE_S: Final = 30.0  # seconds that a connection waits for a request
+MAX_SILENCE_S: Final = 5.0  # seconds that the peer is silent before it closes: more than any caller waits
 _MODEL: Final = re.compile(r"/?v2/models/([^/]+)(?:/versions/[^/]+)?(?:/([a-z]+))?/?$")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connection
 
@@ -29,7 +29,7 @@ _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connectio
 class HttpPeer:
     """A peer on a free port of 127.0.0.1."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: PeerScript) -> None:
         self._stage = stage
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._connections: set[socket.socket] = set()
@@ -59,7 +59,7 @@ class HttpPeer:
             while True:
                 connection, _ = self._listener.accept()
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.settimeout(IDLE)
+                connection.settimeout(MAX_IDLE_S)
                 thread = threading.Thread(target=self._serve, args=(connection,))
                 with self._lock:
                     self._connections.add(connection)
@@ -82,23 +82,29 @@ class HttpPeer:
 
     # --- what is answered ---
 
-    def _answer(self, received: Received) -> HttpAnswer:
+    def _answer(self, received: ClientRequest) -> HttpAnswer:
         found = _MODEL.search(received.path.partition("?")[0])
         model = unquote(found[1]) if found else None
         if received.is_inference or not received.path:
             return self._inferred(received, model)
         document = self._document(received.path, model, (found and found[2]) or "")
-        return plain(404, {"error": "there is no such thing here"}) if document is None else plain(200, document)
+        return (
+            make_json_answer(404, {"error": "there is no such thing here"})
+            if document is None
+            else make_json_answer(200, document)
+        )
 
-    def _inferred(self, received: Received, model: str | None) -> HttpAnswer:
+    def _inferred(self, received: ClientRequest, model: str | None) -> HttpAnswer:
         scene = self._stage.scene_of(model)
         if scene is None:
-            return plain(404, {"error": "nothing is asked of this peer"})
+            return make_json_answer(404, {"error": "nothing is asked of this peer"})
         place = scene.place_of(model)
-        answer = plain(400, {"error": received.trouble}) if received.trouble else scene.answer(received, place)
+        answer = (
+            make_json_answer(400, {"error": received.trouble}) if received.trouble else scene.answer(received, place)
+        )
         if not isinstance(answer, HttpAnswer):
             raise TypeError("an answer over gRPC to a request over HTTP")
-        scene.keep(place, Heard(received, answer, self.address))
+        scene.keep(place, ReceivedRequest(received, answer, self.address))
         return answer
 
     def _document(self, path: str, model: str | None, what: str) -> dict[str, Any] | None:
@@ -111,24 +117,24 @@ class HttpPeer:
         inference, script = asked
         match what:
             case "":
-                return described.metadata(inference, script)
+                return peer_metadata.make_model_metadata(inference, script)
             case "config":
-                return described.configuration(inference, script)
+                return peer_metadata.make_model_config(inference, script)
             case "stats":
-                return described.statistics(inference, self._stage.count_of(model))
+                return peer_metadata.make_model_statistics(inference, self._stage.count_of(model))
             case "ready":
                 return {"name": inference.model, "ready": True}
         return None
 
 
 _OF_SERVER: Final[Mapping[str, dict[str, Any]]] = {
-    "v2": described.SERVER,
+    "v2": peer_metadata.SERVER,
     "v2/health/live": {"live": True},
     "v2/health/ready": {"ready": True},
 }
 
 
-def plain(status: int, document: dict[str, Any]) -> HttpAnswer:
+def make_json_answer(status: int, document: dict[str, Any]) -> HttpAnswer:
     """Return an answer of JSON alone, in the plainest form."""
     body = json.dumps(document).encode()
     headers = (("Content-Type", "application/json"), ("Content-Length", str(len(body))))
@@ -143,13 +149,13 @@ def _write(connection: socket.socket, answer: HttpAnswer) -> None:
         connection.sendall(piece)
 
 
-def _goes_on(connection: socket.socket, received: Received, answer: HttpAnswer) -> bool:
+def _goes_on(connection: socket.socket, received: ClientRequest, answer: HttpAnswer) -> bool:
     """Say whether the connection is there for another request; do with it what the answer says otherwise."""
     if answer.ending is Ending.SILENT:
-        connection.settimeout(SILENCE)
+        connection.settimeout(MAX_SILENCE_S)
         connection.recv(1)  # until the client closes, or nobody can be waiting any more
         return False
     if answer.ending is Ending.RESET:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         return False
-    return answer.ending is Ending.KEEP and is_kept(received)
+    return answer.ending is Ending.KEEP and is_kept_alive(received)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference
 from conformance.clients.peer.http_peer import HttpPeer
-from conformance.clients.peer.scene import Scene, Stage
-from conformance.expect.unmet import NotApplicable
-from conformance.terms.extensions import HTTP
+from conformance.clients.peer.scenario import PeerScript, Scenario
+from conformance.expect.unmet import NotApplicableError
+from conformance.spec.extensions import HTTP
 from conformance.transport.grpc_packages import has_grpc
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Peer:
     """
 
     def __init__(self) -> None:
-        self._stage = Stage()
+        self._stage = PeerScript()
         self._http: HttpPeer | None = None
         self._grpc: GrpcPeer | None = None
         self._disturbed: set[str] = set()
@@ -80,13 +80,13 @@ class Peer:
         """
         address = self.http_address if transport == HTTP else self.grpc_address
         if address is None:
-            raise NotApplicable("the packages that gRPC needs are not installed")
+            raise NotApplicableError("the packages that gRPC needs are not installed")
         return address
 
     def outputs(self) -> Tensors:
         """Return the tensors of the answers that were played last."""
         return self._stage.outputs()
 
-    def play(self, inferences: Sequence[Inference], script: Script) -> Scene:
+    def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
         """Answer these inferences by a script from now on; the scene keeps what was heard of them."""
         return self._stage.play(inferences, script)

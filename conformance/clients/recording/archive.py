@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance import __version__
-from conformance.clients.recording.exchanges import answered, exchange_of
-from conformance.clients.recording.recorded import Recorded
-from conformance.terms import files
+from conformance.clients.recording.exchanges import read_recorded_answer, to_exchange
+from conformance.clients.recording.records import RecordedExchange
+from conformance.spec import files
 from conformance.transport import har, har_file, settings
 from conformance.transport.call import Call
 from conformance.transport.har import NAME, HarError
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
-from conformance.transport.journal import PRESET
+from conformance.transport.journal import XZ_PRESET
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.grpc_request import GRPC_METHOD
-from conformance.wire.received import Received
 from conformance.wire.request import Message
 
 _SCOPE: Final = "watched"
@@ -45,10 +45,10 @@ class Archive:
     grpc: str
     is_strict: bool
     stopped: str
-    requests: tuple[tuple[str, Recorded], ...]
+    requests: tuple[tuple[str, RecordedExchange], ...]
 
 
-class Writer:
+class ArchiveWriter:
     """Writes a recording into a folder, which is made if need be.
 
     Args:
@@ -62,20 +62,22 @@ class Writer:
 
     def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._settings = settings.make(url, grpc=grpc or None)
-        self._file = lzma.open(folder / NAME, "wt", preset=PRESET, encoding="ascii")  # noqa: SIM115  # until `close`
+        self._settings = settings.make_settings(url, grpc=grpc or None)
+        self._file = lzma.open(folder / NAME, "wt", preset=XZ_PRESET, encoding="ascii")  # noqa: SIM115  # until `close`
         self._bodies = BodyWriter()
         creator = {"name": "oip-conformance", "version": __version__}
         log = {"version": "1.2", "creator": creator, "_target": url, "_grpc": grpc, "_watched": True}
-        self._file.write(har.head({**log, "_strict": is_strict}))
+        self._file.write(har.format_head({**log, "_strict": is_strict}))
         self._separator = ""
 
-    def write(self, recorded: Recorded, client: str) -> None:
+    def write(self, recorded: RecordedExchange, client: str) -> None:
         """Write a request and its answer down."""
         received = recorded.received
         message = Message(received.path, received.headers, received.body, received.method)
-        exchange = exchange_of(recorded, self._settings.where(message), message)
-        (entry,) = har.entries(Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings, self._bodies)
+        exchange = to_exchange(recorded, self._settings.where(message), message)
+        (entry,) = har.make_entries(
+            Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings, self._bodies
+        )
         seen = {
             "path": received.path,
             "version": received.version,
@@ -93,7 +95,7 @@ class Writer:
         self._file.close()
 
 
-def is_of_clients(path: Path) -> bool:
+def is_client_recording(path: Path) -> bool:
     """Say whether a file is a recording of clients, by its first line."""
     if not path.is_file():  # to open a pipe would take for ever
         return False
@@ -125,13 +127,13 @@ def load(path: Path) -> Archive:
         raise HarError(f"{path} is no recording of clients: {type(error).__name__}: {error}") from error
 
 
-def _read(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, Recorded]:
-    exchange, seen = har.exchange_of(entry, bodies), entry["_received"]
+def _read(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, RecordedExchange]:
+    exchange, seen = har.parse_exchange(entry, bodies), entry["_received"]
     if isinstance(exchange.body, Excerpt):
         exchange = replace(exchange, body=b"")
     message = exchange.message
     is_whole = seen["whole"] is True and not isinstance(message.body, Excerpt)
-    received = Received(
+    received = ClientRequest(
         GRPC_METHOD if "_grpc" in entry else message.method,
         str(seen["path"]),
         message.headers,
@@ -141,5 +143,5 @@ def _read(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, Recorded]:
         str(seen["trouble"]),
     )
     number, started = int(entry["_call"]), str(entry["startedDateTime"])
-    recorded = Recorded(number, received, is_whole, answered(exchange), exchange.elapsed, started)
+    recorded = RecordedExchange(number, received, is_whole, read_recorded_answer(exchange), exchange.elapsed, started)
     return str(entry["_client"]), recorded

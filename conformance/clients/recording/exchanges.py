@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.clients.recording.recorded import Answered, Recorded
+from conformance.clients.recording.records import RecordedAnswer, RecordedExchange
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.wire.request import Message
 
-_NOT_YET: Final = Answered(trouble="no answer came")
+_NOT_YET: Final = RecordedAnswer(trouble="no answer came")
 
 
-def exchange_of(recorded: Recorded, url: str, message: Message | None = None) -> Exchange:
+def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = None) -> Exchange:
     """Return the exchange of a request and its answer.
 
     Args:
@@ -38,7 +38,7 @@ def exchange_of(recorded: Recorded, url: str, message: Message | None = None) ->
     )
 
 
-def _note(recorded: Recorded) -> str:
+def _note(recorded: RecordedExchange) -> str:
     """Return what a request's head and body do not show."""
     received = recorded.received
     version = received.version if not received.is_over_grpc and received.version != "HTTP/1.1" else ""
@@ -47,9 +47,9 @@ def _note(recorded: Recorded) -> str:
     return ", ".join(part for part in (version, chunks, too_long, received.trouble) if part)
 
 
-def answered(exchange: Exchange) -> Answered:
+def read_recorded_answer(exchange: Exchange) -> RecordedAnswer:
     """Return the answer of an exchange as it was recorded."""
-    return Answered(
+    return RecordedAnswer(
         exchange.status,
         exchange.headers,
         exchange.body,

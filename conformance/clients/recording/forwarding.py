@@ -16,13 +16,13 @@ from typing import Final
 from conformance.clients.recording.tap import Tap
 from conformance.clients.recording.upstream import Upstream
 
-CONNECT_LIMIT: Final = 10.0  # seconds until a connection to the server counts as impossible
-LAST_WORDS: Final = 5.0  # seconds for what a client sends to a server that is not there
-CLOSE_LIMIT: Final = 2.0
+MAX_CONNECT_S: Final = 10.0  # seconds until a connection to the server counts as impossible
+MAX_UNSERVED_S: Final = 5.0  # seconds for what a client sends to a server that is not there
+MAX_CLOSE_S: Final = 2.0
 _PIECE: Final = 64 * 1024
 _RESET: Final = struct.pack("ii", 1, 0)
 
-TLS_LINGER: Final = 30.0  # seconds for an answer to a client that has closed its half, which TLS cannot pass on
+MAX_TLS_LINGER_S: Final = 30.0  # seconds for an answer to a client that has closed its half, which TLS cannot pass on
 
 
 class Connection:
@@ -99,7 +99,7 @@ class Connection:
     async def _listen_alone(self, reader: StreamReader) -> None:
         """Read what a client sends to a server that is not there: it is judged for that, too."""
         try:
-            async with asyncio.timeout(LAST_WORDS):
+            async with asyncio.timeout(MAX_UNSERVED_S):
                 while piece := await reader.read(_PIECE):
                     self._read_along(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
                     if await self._heard():
@@ -113,17 +113,17 @@ def _pass_end_on(writer: StreamWriter) -> None:
     if writer.can_write_eof():
         writer.write_eof()
     else:
-        asyncio.get_running_loop().call_later(TLS_LINGER, writer.transport.abort)
+        asyncio.get_running_loop().call_later(MAX_TLS_LINGER_S, writer.transport.abort)
 
 
 async def _connected(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | str:
     """Return a connection to the server, or why there is none."""
     name = upstream.host if upstream.tls else None
     try:
-        async with asyncio.timeout(CONNECT_LIMIT):
+        async with asyncio.timeout(MAX_CONNECT_S):
             return await asyncio.open_connection(upstream.host, upstream.port, ssl=upstream.tls, server_hostname=name)
     except TimeoutError:
-        return f"{upstream.url} cannot be reached: no connection within {CONNECT_LIMIT:g} s"
+        return f"{upstream.url} cannot be reached: no connection within {MAX_CONNECT_S:g} s"
     except OSError as error:
         return f"{upstream.url} cannot be reached: {error.strerror or error}"
 
@@ -139,7 +139,7 @@ def _reset(writer: StreamWriter) -> None:
 async def _closed(writer: StreamWriter) -> None:
     writer.close()
     try:
-        async with asyncio.timeout(CLOSE_LIMIT):
+        async with asyncio.timeout(MAX_CLOSE_S):
             await writer.wait_closed()
     except (OSError, TimeoutError):
         writer.transport.abort()

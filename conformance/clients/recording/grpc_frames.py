@@ -16,8 +16,8 @@ from hyperframe.frame import ContinuationFrame, DataFrame, Frame, HeadersFrame, 
 Headers = tuple[tuple[str, str], ...]
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD: Final = 9  # bytes in front of a frame
-_LARGEST_TABLE: Final = 1 << 24  # bytes; whatever the other side allows is decoded
-_LONGEST_HEADERS: Final = 1 << 20
+_MAX_TABLE_BYTES: Final = 1 << 24  # bytes; whatever the other side allows is decoded
+_MAX_HEADERS_BYTES: Final = 1 << 20
 
 
 class NotHttp2Error(ValueError):
@@ -50,8 +50,8 @@ class FrameReader:
     def __init__(self, *, is_of_client: bool) -> None:
         self._buffer = bytearray()
         self._needs_preface = is_of_client
-        self._decoder = Decoder(_LONGEST_HEADERS)
-        self._decoder.max_allowed_table_size = _LARGEST_TABLE
+        self._decoder = Decoder(_MAX_HEADERS_BYTES)
+        self._decoder.max_allowed_table_size = _MAX_TABLE_BYTES
         self._block = bytearray()  # of headers that go on in the next frame
         self._ends_stream = False
 
@@ -101,7 +101,7 @@ class FrameReader:
         if isinstance(frame, HeadersFrame):
             self._ends_stream = "END_STREAM" in frame.flags
         self._block += frame.data
-        if len(self._block) > _LONGEST_HEADERS:
+        if len(self._block) > _MAX_HEADERS_BYTES:
             raise NotHttp2Error("a connection of gRPC cannot be read: headers without end")
         if "END_HEADERS" in frame.flags:
             pairs = self._decoder.decode(bytes(self._block), raw=True)

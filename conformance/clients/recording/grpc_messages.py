@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from conformance.clients.recording.kept import Body, Store
+from conformance.clients.recording.body_store import Body, Store
 
 PREFIX: Final = 5
 _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
-class Messages:
+class MessageSplitter:
     """Takes the data of one direction of a stream."""
 
     def __init__(self, store: Store) -> None:
@@ -53,7 +53,7 @@ class Messages:
             self._body = None
 
 
-def decompressed(data: bytes, coding: str, longest: int) -> bytes | None:
+def decompress_message(data: bytes, coding: str, longest: int) -> bytes | None:
     """Return a message in its plain form; None for a coding that is not known, or what is longer than that."""
     if coding not in _WINDOWS:
         return None

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
+from conformance.clients.recording.body_store import Body
 from conformance.clients.recording.grpc_frames import Event, FrameReader, Headers, NotHttp2Error
-from conformance.clients.recording.grpc_messages import Messages, decompressed
-from conformance.clients.recording.kept import Body
-from conformance.clients.recording.recorded import Answered
-from conformance.clients.recording.recorder import Asked, Recorder
-from conformance.transport.grpc_ending import CODES, RESETS
+from conformance.clients.recording.grpc_messages import MessageSplitter, decompress_message
+from conformance.clients.recording.recorder import PendingRequest, Recorder
+from conformance.clients.recording.records import RecordedAnswer
+from conformance.transport.grpc_ending import CODES, RESET_NAMES
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.grpc_request import GRPC_METHOD
-from conformance.wire.received import Received
 
-MOST_STREAMS: Final = 10_000  # that are open on one connection at a time
-MOST_KEPT: Final = 1000  # messages of one call
+MAX_STREAMS: Final = 10_000  # that are open on one connection at a time
+MAX_MESSAGES: Final = 1000  # messages of one call
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class _Call:
     """
 
     headers: Headers
-    requests: Messages
-    answers: Messages
-    asked: list[Asked] = field(default_factory=list)
+    requests: MessageSplitter
+    answers: MessageSplitter
+    asked: list[PendingRequest] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     answered: Headers = ()
     trouble: str | None = None
@@ -81,31 +81,31 @@ class GrpcTap:
 
     def _take_sent(self, event: Event) -> None:
         if event.headers is not None and event.stream not in self._calls:
-            if len(self._calls) >= MOST_STREAMS:
+            if len(self._calls) >= MAX_STREAMS:
                 raise NotHttp2Error("a connection of gRPC has more open calls than are read")
             store = self._recorder.store
-            self._calls[event.stream] = _Call(event.headers, Messages(store), Messages(store))
+            self._calls[event.stream] = _Call(event.headers, MessageSplitter(store), MessageSplitter(store))
         call = self._calls.get(event.stream)
         if call is None:
             return
         for is_compressed, body in call.requests.feed(event.data):
-            if len(call.asked) < MOST_KEPT:
+            if len(call.asked) < MAX_MESSAGES:
                 self._ask(call, body, is_compressed=is_compressed)
             else:
                 body.release()
         call.is_said = call.is_said or event.has_ended
         if event.reset is not None and call.trouble is None:
-            self._end(call, f"the client gave the call up: {RESETS.get(event.reset, event.reset)}")
+            self._end(call, f"the client gave the call up: {RESET_NAMES.get(event.reset, event.reset)}")
         self._forget(event.stream, call)
 
     def _ask(self, call: _Call, body: Body, *, is_compressed: bool) -> None:
         is_whole, data = body.is_whole, body.release()
         if is_whole and is_compressed:
             coding = _value(call.headers, "grpc-encoding") or ""
-            plain = decompressed(data, coding, self._recorder.store.longest)
+            plain = decompress_message(data, coding, self._recorder.store.longest)
             is_whole, data = plain is not None, plain or b""
         metadata = tuple(pair for pair in call.headers if not pair[0].startswith(":"))
-        received = Received(GRPC_METHOD, _value(call.headers, ":path") or "", metadata, data, "HTTP/2")
+        received = ClientRequest(GRPC_METHOD, _value(call.headers, ":path") or "", metadata, data, "HTTP/2")
         asked = self._recorder.asked(received, is_whole=is_whole)
         call.asked.append(asked)
         if call.trouble is not None:
@@ -121,12 +121,12 @@ class GrpcTap:
             data = body.release()
             if is_compressed:
                 coding = _value(call.answered, "grpc-encoding") or ""
-                data = decompressed(data, coding, self._recorder.store.longest) or b""
-            if len(call.bodies) < MOST_KEPT:
+                data = decompress_message(data, coding, self._recorder.store.longest) or b""
+            if len(call.bodies) < MAX_MESSAGES:
                 call.bodies.append(data)
         call.answered += tuple(pair for pair in event.headers or () if pair != (":status", "200"))
         if event.has_ended and call.trouble is None:
-            self._end(call, "" if event.reset is None else f"reset: {RESETS.get(event.reset, event.reset)}")
+            self._end(call, "" if event.reset is None else f"reset: {RESET_NAMES.get(event.reset, event.reset)}")
         self._forget(event.stream, call)
 
     def _end(self, call: _Call, trouble: str) -> None:
@@ -148,13 +148,13 @@ def _release(call: _Call) -> None:
     call.answers.close()
 
 
-def _answered(headers: Headers, body: bytes, trouble: str) -> Answered:
+def _answered(headers: Headers, body: bytes, trouble: str) -> RecordedAnswer:
     number = _value(headers, "grpc-status")
     if number is None or not number.isdecimal() or int(number) >= len(CODES):
-        return Answered(None, headers, body, "HTTP/2", trouble=trouble or "the call ended without a status")
+        return RecordedAnswer(None, headers, body, "HTTP/2", trouble=trouble or "the call ended without a status")
     code, status = CODES[int(number)]
     details = unquote(_value(headers, "grpc-message") or "", errors="replace")
-    return Answered(status, headers, body, "HTTP/2", code, details)
+    return RecordedAnswer(status, headers, body, "HTTP/2", code, details)
 
 
 def _value(headers: Headers, name: str) -> str | None:

@@ -7,13 +7,13 @@ import re
 from collections import deque
 from typing import Final
 
-from conformance.clients.recording.http_reading import Read, answer_reader, request_reader
-from conformance.clients.recording.recorded import Answered
-from conformance.clients.recording.recorder import Asked, Recorder
-from conformance.wire.received import Received
+from conformance.clients.recording.message_reader import HttpMessage, make_answer_reader, make_request_reader
+from conformance.clients.recording.recorder import PendingRequest, Recorder
+from conformance.clients.recording.records import RecordedAnswer
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import INFERENCE_HEADER
 
-LONGEST_REST: Final = 32  # bytes of what goes on behind a body: the head of another request may follow there
+MAX_REST_BYTES: Final = 32  # bytes of what goes on behind a body: the head of another request may follow there
 _NO_ANSWER: Final = "the connection ended without an answer"
 _BEGINS_LIKE_A_REQUEST: Final = re.compile(rb"[A-Z]{1,12}(?: |\Z)")
 
@@ -23,11 +23,11 @@ class HttpTap:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._requests = request_reader(recorder.store)
-        self._answers = answer_reader(recorder.store, self._next_method)
-        self._waiting: deque[Asked] = deque()
-        self._early: deque[Answered] = deque()  # answers to requests that have not come whole
-        self._last: Received | None = None
+        self._requests = make_request_reader(recorder.store)
+        self._answers = make_answer_reader(recorder.store, self._next_method)
+        self._waiting: deque[PendingRequest] = deque()
+        self._early: deque[RecordedAnswer] = deque()  # answers to requests that have not come whole
+        self._last: ClientRequest | None = None
 
     def sent(self, data: bytes) -> None:
         """Take bytes of the client."""
@@ -51,11 +51,11 @@ class HttpTap:
         elif begun := self._requests.begun:
             self._take_rest(begun)
         while self._waiting:
-            self._recorder.answered(self._waiting.popleft(), Answered(trouble=_NO_ANSWER))
+            self._recorder.answered(self._waiting.popleft(), RecordedAnswer(trouble=_NO_ANSWER))
 
     # --- requests ---
 
-    def _take_request(self, read: Read) -> None:
+    def _take_request(self, read: HttpMessage) -> None:
         is_whole, body = read.body.is_whole, read.body.release()
         if read.trouble and not read.method:
             self._take_rest(body)
@@ -64,7 +64,7 @@ class HttpTap:
         else:
             self._record(_received(read, body, _trouble(read)), is_whole=is_whole)
 
-    def _record(self, received: Received, *, is_whole: bool = True) -> None:
+    def _record(self, received: ClientRequest, *, is_whole: bool = True) -> None:
         self._last = received
         asked = self._recorder.asked(received, is_whole=is_whole)
         if self._early:
@@ -72,13 +72,13 @@ class HttpTap:
         else:
             self._waiting.append(asked)
 
-    def _take_open(self, read: Read) -> None:
+    def _take_open(self, read: HttpMessage) -> None:
         """Take a request whose body has not ended. It may have been given up, which is no fault of its framing."""
         body = read.body.release()
         missing = "but for its last chunk" if read.is_chunked else "and a larger Content-Length"
         trouble = f"a body of {len(body)} bytes, whole, {missing}"
         received = _received(read, body, trouble)
-        if is_whole_by_its_own_account(received):
+        if has_declared_bytes(received):
             self._record(received)
         else:
             self._recorder.unread("a request was given up before it was whole")
@@ -90,8 +90,8 @@ class HttpTap:
             self._recorder.unread("what came is no request of HTTP/1")
             return
         trouble = f"a body that goes on behind its Content-Length of {len(last.body)}"
-        shown = rest[:LONGEST_REST]
-        self._record(Received(last.method, last.path, last.headers, shown, last.version, trouble=trouble))
+        shown = rest[:MAX_REST_BYTES]
+        self._record(ClientRequest(last.method, last.path, last.headers, shown, last.version, trouble=trouble))
 
     # --- answers ---
 
@@ -101,14 +101,14 @@ class HttpTap:
             return self._waiting[0].recorded.received.method
         return self._requests.current.method if self._requests.current else "GET"
 
-    def _take_answer(self, answer: Answered) -> None:
+    def _take_answer(self, answer: RecordedAnswer) -> None:
         if self._waiting:
             self._recorder.answered(self._waiting.popleft(), answer)
         elif self._requests.current is not None:
             self._early.append(answer)
 
 
-def is_whole_by_its_own_account(received: Received) -> bool:
+def has_declared_bytes(received: ClientRequest) -> bool:
     """Say whether a body has all that its JSON says it has, whatever its framing says."""
     header = received.header(INFERENCE_HEADER)
     try:
@@ -120,16 +120,16 @@ def is_whole_by_its_own_account(received: Received) -> bool:
         return False
 
 
-def _received(read: Read, body: bytes, trouble: str) -> Received:
-    return Received(read.method, read.path, read.headers, body, read.version, bool(read.is_chunked), trouble)
+def _received(read: HttpMessage, body: bytes, trouble: str) -> ClientRequest:
+    return ClientRequest(read.method, read.path, read.headers, body, read.version, bool(read.is_chunked), trouble)
 
 
-def _trouble(read: Read) -> str:
+def _trouble(read: HttpMessage) -> str:
     """Return why a request is none of HTTP; empty where it is."""
     part = "head" if read.is_chunked is None else "chunks"
     return f"{part}: {read.trouble}" if read.trouble else ""
 
 
-def _answered(read: Read) -> Answered:
+def _answered(read: HttpMessage) -> RecordedAnswer:
     body = read.body.release()
-    return Answered(read.status, read.headers, body, read.version, trouble=read.trouble)
+    return RecordedAnswer(read.status, read.headers, body, read.version, trouble=read.trouble)

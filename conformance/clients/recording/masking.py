@@ -11,26 +11,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from conformance.clients.recording.recorded import Answered
+from conformance.clients.recording.records import RecordedAnswer
 from conformance.transport import credentials
-from conformance.wire.received import Received
+from conformance.wire.client_request import ClientRequest
 
 HIDDEN: Final = "..."
 # From this length on a secret is taken out of the rest of a request, too: what is shorter may be part of its JSON.
-LONG: Final = 16
+MIN_SECRET_CHARS: Final = 16
 _USER: Final = re.compile(r"\A([a-z]+://)[^/@?#]*@", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
-def secrets_of(received: Received) -> tuple[str, ...]:
+def find_secrets(received: ClientRequest) -> tuple[str, ...]:
     """Return the credentials that a request carries, the longest first."""
     in_url = [(match[2], match[3]) for match in _PARAMETER.finditer(received.path)]
-    return credentials.of([*received.headers, *in_url])
+    return credentials.find_secrets([*received.headers, *in_url])
 
 
-def masked(received: Received) -> Received:
+def mask_request(received: ClientRequest) -> ClientRequest:
     """Return a request without its credentials."""
-    long = [secret for secret in secrets_of(received) if len(secret) >= LONG and not secret.isdecimal()]
+    long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
     path = _PARAMETER.sub(_hidden_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
     return replace(
         received,
@@ -40,7 +40,7 @@ def masked(received: Received) -> Received:
     )
 
 
-def masked_answer(answer: Answered, secrets: tuple[str, ...]) -> Answered:
+def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAnswer:
     """Return an answer without its cookies, and without credentials of the request that it repeats."""
     return replace(
         answer,

@@ -13,14 +13,14 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
+from conformance.clients.recording.body_store import Store
 from conformance.clients.recording.forwarding import Connection
-from conformance.clients.recording.kept import Store
-from conformance.clients.recording.recorded import Listener, Recorded
 from conformance.clients.recording.recorder import Recorder
+from conformance.clients.recording.records import Listener, RecordedExchange
 from conformance.clients.recording.tap import Tap
 from conformance.clients.recording.upstream import Upstream
 
-STOP_LIMIT: Final = 3.0  # seconds that open connections have at the end
+MAX_STOP_S: Final = 3.0  # seconds that open connections have at the end
 _BACKLOG: Final = 512
 
 
@@ -115,7 +115,7 @@ class Proxy:
         assert task is not None  # noqa: S101 - for the type checker
         assert self._listener is not None  # noqa: S101 - likewise: nobody is served before
         self._open.add(task)
-        told = _Told(self._listener, self._judge, self._keep_fault)
+        told = _ListenerQueue(self._listener, self._judge, self._keep_fault)
         recorder = Recorder(told, self._store, self._numbers)
         try:
             await Connection(route.tap(recorder), told.wait, told.unread).forward(reader, writer, route.upstream)
@@ -133,10 +133,10 @@ class Proxy:
         for task in self._open:
             task.cancel()
         if self._open:
-            await asyncio.wait(self._open, timeout=STOP_LIMIT)
+            await asyncio.wait(self._open, timeout=MAX_STOP_S)
 
 
-class _Told:
+class _ListenerQueue:
     """Hands what one connection has to tell over to the thread of the listener, in its order."""
 
     def __init__(self, listener: Listener, judge: ThreadPoolExecutor, failed: Callable[[BaseException], None]) -> None:
@@ -146,12 +146,12 @@ class _Told:
         self._pending: list[Future[None]] = []
         self._count = 0
 
-    def asked(self, recorded: Recorded) -> None:
+    def asked(self, recorded: RecordedExchange) -> None:
         """Take a request."""
         self._count += 1
         self._pending.append(self._judge.submit(self._listener.asked, recorded))
 
-    def answered(self, recorded: Recorded) -> None:
+    def answered(self, recorded: RecordedExchange) -> None:
         """Take its answer."""
         self._pending.append(self._judge.submit(self._listener.answered, recorded))
 

@@ -6,16 +6,16 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from conformance.clients.recording.kept import Store
-from conformance.clients.recording.masking import masked, masked_answer, secrets_of
-from conformance.clients.recording.recorded import Answered, Listener, Recorded
-from conformance.wire.received import Received
+from conformance.clients.recording.body_store import Store
+from conformance.clients.recording.masking import find_secrets, mask_answer, mask_request
+from conformance.clients.recording.records import Listener, RecordedAnswer, RecordedExchange
+from conformance.wire.client_request import ClientRequest
 
 
-class Asked:
+class PendingRequest:
     """A request that waits for its answer."""
 
-    def __init__(self, recorded: Recorded, secrets: tuple[str, ...]) -> None:
+    def __init__(self, recorded: RecordedExchange, secrets: tuple[str, ...]) -> None:
         self.recorded = recorded
         self.secrets = secrets
         self.at = time.monotonic()
@@ -36,16 +36,16 @@ class Recorder:
         self._listener = listener
         self._numbers = numbers
 
-    def asked(self, received: Received, *, is_whole: bool = True) -> Asked:
+    def asked(self, received: ClientRequest, *, is_whole: bool = True) -> PendingRequest:
         """Record a request and tell of it; it waits for its answer."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        recorded = Recorded(next(self._numbers), masked(received), is_whole, started=started)
+        recorded = RecordedExchange(next(self._numbers), mask_request(received), is_whole, started=started)
         self._listener.asked(recorded)
-        return Asked(recorded, secrets_of(received))
+        return PendingRequest(recorded, find_secrets(received))
 
-    def answered(self, asked: Asked, answer: Answered) -> None:
+    def answered(self, asked: PendingRequest, answer: RecordedAnswer) -> None:
         """Record the answer of a request, or that none came, and tell of it."""
-        asked.recorded.answer = masked_answer(answer, asked.secrets)
+        asked.recorded.answer = mask_answer(answer, asked.secrets)
         asked.recorded.elapsed = time.monotonic() - asked.at
         self._listener.answered(asked.recorded)
 

@@ -29,7 +29,7 @@ class Upstream:
     url: str = ""
 
 
-def over_http(settings: Settings) -> Upstream:
+def read_http_upstream(settings: Settings) -> Upstream:
     """Return where a server listens for HTTP.
 
     Raises:
@@ -40,7 +40,7 @@ def over_http(settings: Settings) -> Upstream:
     return Upstream(parts.hostname or "", parts.port or PORTS[parts.scheme], parts.path, tls, settings.url)
 
 
-def over_grpc(settings: Settings) -> Upstream:
+def read_grpc_upstream(settings: Settings) -> Upstream:
     """Return where a server listens for gRPC.
 
     Raises:

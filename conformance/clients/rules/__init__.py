@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.clients.miss import Judged, Miss
-from conformance.clients.rules.judging import judged
+from conformance.clients.rules.judging import judge_request
+from conformance.clients.violation import RuleResults, Violation
 
-__all__ = ["Judged", "Miss", "judged"]
+__all__ = ["RuleResults", "Violation", "judge_request"]

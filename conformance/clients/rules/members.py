@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from conformance.clients.rules.rule import Fault, Faults, faulty
-from conformance.wire.finding import shown
-from conformance.wire.taken_apart_request import TakenApart
+from conformance.clients.rules.rule import Fault, Faults, to_fault
+from conformance.wire.finding import format_value
+from conformance.wire.parsed_request import ParsedRequest
 
 # Findings about what `inputs` and its elements are. A name is judged here, since an empty one is a string.
 _MEMBERS: Final = frozenset(
     {"inputs-missing", "inputs-invalid", "input-invalid", "datatype-unknown", "shape-no-integers"}
 )
-_LARGEST_DIMENSION: Final = 2**64 - 1
+_MAX_DIMENSION: Final = 2**64 - 1
 
 # Where each parameter of the extensions stands.
 _BINARY: Final[Mapping[str, str]] = {
@@ -27,13 +27,13 @@ _OUTPUT: Final = "a requested output"
 _CLASSES: Final[Mapping[str, str]] = {CLASSIFICATION: _OUTPUT}
 
 
-def members(request: TakenApart) -> Faults:
+def judge_members(request: ParsedRequest) -> Faults:
     """Inputs, requested outputs and the id are what the protocol says."""
     return None if request.document is None else _members(request, request.document)
 
 
-def _members(request: TakenApart, document: Mapping[str, Any]) -> Iterator[Fault]:
-    yield from (faulty(finding) for finding in request.findings if finding.kind in _MEMBERS)
+def _members(request: ParsedRequest, document: Mapping[str, Any]) -> Iterator[Fault]:
+    yield from (to_fault(finding) for finding in request.findings if finding.kind in _MEMBERS)
     for index, item in request.items().items():
         yield from _string(f"inputs[{index}].name", item.get("name"))
         shape = item.get("shape")
@@ -41,12 +41,12 @@ def _members(request: TakenApart, document: Mapping[str, Any]) -> Iterator[Fault
             yield Fault("an array of unsigned integers", f"inputs[{index}].shape: {_shown(shape)}")
     outputs = document.get("outputs")
     if outputs is not None and not isinstance(outputs, list):
-        yield Fault("an array", f"outputs: {shown(outputs)}")
+        yield Fault("an array", f"outputs: {format_value(outputs)}")
     for index, item in enumerate(outputs if isinstance(outputs, list) else ()):
         if isinstance(item, dict):
             yield from _string(f"outputs[{index}].name", item.get("name"))
         else:
-            yield Fault("an object", f"outputs[{index}]: {shown(item)}")
+            yield Fault("an object", f"outputs[{index}]: {format_value(item)}")
     if document.get("id") is not None:
         yield from _string("id", document["id"])
 
@@ -57,12 +57,12 @@ def _string(field: str, value: Any) -> Iterator[Fault]:
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else shown(value)
+    return "nothing" if value is None else format_value(value)
 
 
 def _is_shape(value: Any) -> bool:
     """Whether these are dimensions. 3.0 is the integer 3 to JSON, which knows one kind of number."""
-    return isinstance(value, list) and all(_is_integer(size) and 0 <= size <= _LARGEST_DIMENSION for size in value)
+    return isinstance(value, list) and all(_is_integer(size) and 0 <= size <= _MAX_DIMENSION for size in value)
 
 
 def _is_integer(value: Any) -> bool:
@@ -72,15 +72,15 @@ def _is_integer(value: Any) -> bool:
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 
-def parameters(request: TakenApart) -> Faults:
+def judge_parameters(request: ParsedRequest) -> Faults:
     """The parameters of the binary tensor data extension are of their types where they have a meaning."""
     if request.document is None:
         return None
-    found = [faulty(finding) for finding in request.findings if finding.kind in _OF_SIZES]
+    found = [to_fault(finding) for finding in request.findings if finding.kind in _OF_SIZES]
     found += _not_objects(request.document)
     named = list(_named(request.document, _BINARY))
     found += [
-        Fault("a boolean", f"{field}.{name}: {shown(value)}")
+        Fault("a boolean", f"{field}.{name}: {format_value(value)}")
         for owner, field, name, value in named
         if owner == _BINARY[name] and name in _BOOLEANS and not isinstance(value, bool)
     ]
@@ -90,7 +90,7 @@ def parameters(request: TakenApart) -> Faults:
 _OF_SIZES: Final = frozenset({"size-missing", "size-not-integer"})
 
 
-def places(request: TakenApart) -> Faults:
+def judge_parameter_places(request: ParsedRequest) -> Faults:
     """The parameters of the binary tensor data extension stand nowhere but in their places."""
     return None if request.document is None else _misplaced(_named(request.document, _BINARY), _BINARY)
 
@@ -109,23 +109,23 @@ def _not_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
     for _, field, value in _owners(document):
         given = value.get("parameters")
         if given is not None and not isinstance(given, dict):
-            yield Fault("an object", f"{field}parameters: {shown(given)}")
+            yield Fault("an object", f"{field}parameters: {format_value(given)}")
 
 
-def classification(request: TakenApart) -> Faults:
+def judge_classification(request: ParsedRequest) -> Faults:
     """`classification`, in the parameters of a requested output, is a count of classes."""
     if request.document is None:
         return None
     counts = [(field, value) for owner, field, _, value in _named(request.document, _CLASSES) if owner == _OUTPUT]
     found = [
-        Fault("a number of classes", f"{field}.{CLASSIFICATION}: {shown(value)}")
+        Fault("a number of classes", f"{field}.{CLASSIFICATION}: {format_value(value)}")
         for field, value in counts
         if not is_count(value)
     ]
     return found if counts else None
 
 
-def place_of_classification(request: TakenApart) -> Faults:
+def judge_classification_place(request: ParsedRequest) -> Faults:
     """A count of classes stands nowhere but in the parameters of a requested output."""
     if request.document is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from conformance.clients.miss import Judged, Miss
+from conformance.clients.violation import RuleResults, Violation
 from conformance.wire.finding import Finding
 
 
@@ -40,10 +40,10 @@ class Rule(Generic[Request]):
     faults: Callable[[Request], Faults]
 
 
-def judged_by(rules: Sequence[Rule[Request]], request: Request) -> Judged:
+def apply_rules(rules: Sequence[Rule[Request]], request: Request) -> RuleResults:
     """Return what a request meets and misses by these rules; the first fault stands for all of one requirement."""
     met: list[str] = []
-    misses: list[Miss] = []
+    misses: list[Violation] = []
     for rule in rules:
         faults = rule.faults(request)
         if faults is None:
@@ -52,23 +52,23 @@ def judged_by(rules: Sequence[Rule[Request]], request: Request) -> Judged:
         if fault is None:
             met.append(rule.requirement)
         else:
-            misses.append(Miss(rule.requirement, *fault))
-    return Judged(tuple(met), tuple(misses))
+            misses.append(Violation(rule.requirement, *fault))
+    return RuleResults(tuple(met), tuple(misses))
 
 
-def of_kinds(*kinds: str, where: Callable[[Request], bool]) -> Callable[[Request], Faults]:
+def judge_kinds(*kinds: str, where: Callable[[Request], bool]) -> Callable[[Request], Faults]:
     """Return a function that blames the findings of these kinds, `where` the request says something about them.
 
     A finding of one of the kinds is blamed wherever it is.
     """
 
     def faults(request: Request) -> Faults:
-        found = [faulty(finding) for finding in request.findings if finding.kind in kinds]
+        found = [to_fault(finding) for finding in request.findings if finding.kind in kinds]
         return found if found or where(request) else None
 
     return faults
 
 
-def faulty(finding: Finding) -> Fault:
+def to_fault(finding: Finding) -> Fault:
     """Return a finding as a fault, with the field that it is about in front of what stands there."""
     return Fault(finding.expected, f"{finding.field}: {finding.actual}", finding.offset)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from conformance.clients.rules.rule import Fault, Faults, faulty
-from conformance.wire.finding import shown
+from conformance.clients.rules.rule import Fault, Faults, to_fault
+from conformance.wire.finding import format_value
 from conformance.wire.json_data import flatten
 from conformance.wire.outputs import Output
+from conformance.wire.parsed_request import ParsedRequest
 from conformance.wire.request import INFERENCE_HEADER
-from conformance.wire.taken_apart_request import TakenApart
 
 NOT_IN_JSON: Final = frozenset({"FP16", "BF16"})
 _DATA: Final = frozenset({"data-missing", "data-count"})
@@ -20,61 +20,61 @@ _ELEMENTS: Final = (int, float, str)
 _HEADERS: Final = ("text", "negative", "beyond-body", "cuts-json", "covers-binary")
 
 
-def header_once(request: TakenApart) -> Faults:
+def judge_header_once(request: ParsedRequest) -> Faults:
     """With binary data, the inference header is there, once."""
     count = len(request.received.values(INFERENCE_HEADER))
     if count > 1:
         return [Fault(f"one {INFERENCE_HEADER}", f"{count} of them")]
-    missing = [faulty(finding) for finding in request.findings if finding.kind == "inference-header-missing"]
+    missing = [to_fault(finding) for finding in request.findings if finding.kind == "inference-header-missing"]
     return missing if missing or request.has_binary_data else None
 
 
-def header_length(request: TakenApart) -> Faults:
+def judge_header_length(request: ParsedRequest) -> Faults:
     """The inference header counts the JSON before binary data; 0 is never right, since it makes a request a raw one."""
     found = _of_header(request, "zero", *(_HEADERS if request.has_binary_data else ()))
     return found if found or (request.has_binary_data and request.header is not None) else None
 
 
-def header_on_json(request: TakenApart) -> Faults:
+def judge_header_on_json(request: ParsedRequest) -> Faults:
     """The inference header counts the JSON where no binary data follow, too."""
     if request.document is None or request.header is None or request.has_binary_data:
         return None
     return _of_header(request, *_HEADERS)
 
 
-def _of_header(request: TakenApart, *kinds: str) -> list[Fault]:
+def _of_header(request: ParsedRequest, *kinds: str) -> list[Fault]:
     wanted = {f"inference-header-{kind}" for kind in kinds}
-    return [faulty(finding) for finding in request.findings if finding.kind in wanted]
+    return [to_fault(finding) for finding in request.findings if finding.kind in wanted]
 
 
-def in_json(request: TakenApart) -> list[Output]:
+def list_json_inputs(request: ParsedRequest) -> list[Output]:
     """Return the inputs that are given as JSON."""
     items = request.items()
     return [one for one in request.inputs if not one.binary and items[one.index].get("data") is not None]
 
 
-def data(request: TakenApart) -> Faults:
+def judge_data(request: ParsedRequest) -> Faults:
     """An input that is not binary has its elements in `data`, flat or nested as its shape says."""
-    found = [faulty(finding) for finding in request.findings if finding.kind in _DATA]
-    given = in_json(request)
+    found = [to_fault(finding) for finding in request.findings if finding.kind in _DATA]
+    given = list_json_inputs(request)
     items = request.items()
     found += _of_values(request, are_elements=False)
     found += [fault for one in given if one.array is not None for fault in _nesting(one, items[one.index]["data"])]
     return found if found or given else None
 
 
-def elements(request: TakenApart) -> Faults:
+def judge_elements(request: ParsedRequest) -> Faults:
     """The elements of `data` are of the input's datatype, and within it."""
     found = _of_values(request, are_elements=True)
-    return found if found or any(one.array is not None for one in in_json(request)) else None
+    return found if found or any(one.array is not None for one in list_json_inputs(request)) else None
 
 
-def _of_values(request: TakenApart, *, are_elements: bool) -> list[Fault]:
+def _of_values(request: ParsedRequest, *, are_elements: bool) -> list[Fault]:
     """Return what is wrong with elements that are of a kind that the protocol knows, or with those that are of none."""
     items = request.items()
     return [
-        faulty(finding)
-        for one in in_json(request)
+        to_fault(finding)
+        for one in list_json_inputs(request)
         for finding in one.findings
         if finding.kind == "data-value" and _has_elements(items[one.index]["data"]) == are_elements
     ]
@@ -86,8 +86,8 @@ def _has_elements(data: Any) -> bool:
 
 def _nesting(one: Output, given: Any) -> Iterator[Fault]:
     if one.shape and one.array is not None and one.array.size and not is_nested_as(given, one.shape):
-        expected = f"elements in one array, or nested as {shown(list(one.shape))}"
-        yield Fault(expected, f"{one.place}.data: {shown(given)}")
+        expected = f"elements in one array, or nested as {format_value(list(one.shape))}"
+        yield Fault(expected, f"{one.place}.data: {format_value(given)}")
 
 
 def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
@@ -102,9 +102,9 @@ def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
     return not any(isinstance(one, list) for one in level)
 
 
-def half_precision(request: TakenApart) -> Faults:
+def judge_half_precision(request: ParsedRequest) -> Faults:
     """FP16 and BF16 are not sent as JSON."""
-    given = [one for one in in_json(request) if one.datatype in NOT_IN_JSON]
+    given = [one for one in list_json_inputs(request) if one.datatype in NOT_IN_JSON]
     if given:
         return [Fault(f"{one.datatype} as binary data", f"{one.place}.data: JSON") for one in given]
     return () if any(one.datatype in NOT_IN_JSON for one in request.binary) else None
@@ -115,19 +115,21 @@ def has_content(datatype: str, inputs: Sequence[Output]) -> bool:
     return any(one.datatype == datatype and one.array is not None and one.array.size for one in inputs)
 
 
-def has_json(datatype: str, request: TakenApart) -> bool:
+def has_json(datatype: str, request: ParsedRequest) -> bool:
     """Whether an input of a datatype has elements as JSON."""
-    return any(one.datatype == datatype and one.array is not None and one.array.size for one in in_json(request))
+    return any(
+        one.datatype == datatype and one.array is not None and one.array.size for one in list_json_inputs(request)
+    )
 
 
-def order_is_told(request: TakenApart) -> bool:
+def is_order_visible(request: ParsedRequest) -> bool:
     """Whether contents tell in which order the binary data stand."""
     filled = [one for one in request.binary if one.span is not None and one.span[0] < one.span[1]]
     return len(filled) > 1 and has_content("BYTES", filled)
 
 
-def raw(request: TakenApart) -> Faults:
+def judge_raw(request: ParsedRequest) -> Faults:
     """A raw binary request says so by a header of 0."""
     if not request.is_raw:
         return None
-    return [faulty(finding) for finding in request.findings if finding.kind == "raw-without-header"]
+    return [to_fault(finding) for finding in request.findings if finding.kind == "raw-without-header"]

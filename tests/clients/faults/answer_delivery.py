@@ -9,7 +9,7 @@ from typing import Any
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import answer
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.asked import Asked, Class, Given, MalformedError, RefusedError, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, Class, MalformedError, RefusedError, Tensor
 from tests.clients.honest.connection import Connection, Fields, read_exactly, read_line
 from tests.clients.honest.http_client import HttpClient
 from tests.clients.honest.tensors import strings
@@ -55,11 +55,11 @@ def gzip_answer_unread(_original: Original, body: bytes, _coding: str | None) ->
 
 
 @fault("answer.given", misses="CLIENT-READS-FRAMING")
-def length_counted_before_decoding(original: Original, asked: Asked, found: Answer) -> Given:
+def length_counted_before_decoding(original: Original, asked: CallerRequest, found: Answer) -> CallerResult:
     """The inference header is taken for a count of the bytes of the compressed body."""
     if found.header("content-encoding") and len(found.body) < (answer.json_length(found) or 0):
         raise MalformedError("the header leads past the end")
-    given: Given = original(asked, found)
+    given: CallerResult = original(asked, found)
     return given
 
 
@@ -73,7 +73,7 @@ def _shown(output: Tensor, classes: list[Class]) -> dict[str, Any]:
     return {"name": output.name, "classes": said}
 
 
-def _divided(original: Original, asked: Asked, outputs: Any) -> list[dict[str, Any]]:
+def _divided(original: Original, asked: CallerRequest, outputs: Any) -> list[dict[str, Any]]:
     counts = {output.name for output in asked.outputs or () if output.classes is not None}
     plain = original(asked, outputs)
     return [
@@ -83,13 +83,13 @@ def _divided(original: Original, asked: Asked, outputs: Any) -> list[dict[str, A
 
 
 @fault("lines.shown", misses="CLIENT-READS-CLASSES CLIENT-READS-CLASSES/grpc")
-def labels_cut_at_colon(original: Original, asked: Asked, outputs: Any) -> list[dict[str, Any]]:
+def labels_cut_at_colon(original: Original, asked: CallerRequest, outputs: Any) -> list[dict[str, Any]]:
     """The label of a class ends at its first colon."""
     return _divided(original, asked, outputs)
 
 
 @fault("lines.shown", misses="CLIENT-READS-CLASSES CLIENT-READS-CLASSES/grpc")
-def index_and_value_exchanged(original: Original, asked: Asked, outputs: Any) -> list[dict[str, Any]]:
+def index_and_value_exchanged(original: Original, asked: CallerRequest, outputs: Any) -> list[dict[str, Any]]:
     """The index of a class is given as its value, counted from where the class stands."""
     made = _divided(original, asked, outputs)
     for output in made:
@@ -99,7 +99,7 @@ def index_and_value_exchanged(original: Original, asked: Asked, outputs: Any) ->
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-CLASSES")
-def classes_unread(original: Original, asked: Asked, entries: Any, data: bytes) -> Any:
+def classes_unread(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Any:
     """An output of classes is an error to the caller, who is told that BYTES is not what the model declares."""
     classified = {output.name for output in asked.outputs or () if output.classes is not None}
     if any(entry.get("name") in classified for entry in entries):
@@ -108,7 +108,7 @@ def classes_unread(original: Original, asked: Asked, entries: Any, data: bytes) 
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-CLASSES")
-def label_needed(original: Original, asked: Asked, entries: Any, data: bytes) -> Any:
+def label_needed(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Any:
     """A class without a label is an error to the caller."""
     made = original(asked, entries, data)
     classified = {output.name for output in asked.outputs or () if output.classes is not None}
@@ -119,20 +119,20 @@ def label_needed(original: Original, asked: Asked, entries: Any, data: bytes) ->
 
 
 @fault("answer.given", misses="CLIENT-READS-ERROR CLIENT-READS-ERROR-TEXT")
-def error_taken_for_tensors(original: Original, asked: Asked, found: Answer) -> Given:
+def error_taken_for_tensors(original: Original, asked: CallerRequest, found: Answer) -> CallerResult:
     """An answer with an error status gives the caller no outputs, and no error."""
     if not 200 <= found.status < 300:
-        return Given(())
-    given: Given = original(asked, found)
+        return CallerResult(())
+    given: CallerResult = original(asked, found)
     return given
 
 
 @fault("answer.given", misses="CLIENT-READS-ERROR CLIENT-READS-ERROR-TEXT")
-def server_errors_only(original: Original, asked: Asked, found: Answer) -> Given:
+def server_errors_only(original: Original, asked: CallerRequest, found: Answer) -> CallerResult:
     """An answer with a status of 4xx gives the caller no outputs, and no error."""
     if 400 <= found.status < 500:
-        return Given(())
-    given: Given = original(asked, found)
+        return CallerResult(())
+    given: CallerResult = original(asked, found)
     return given
 
 
@@ -145,48 +145,50 @@ def reads_error_where_there_is_none(original: Original, text: bytes) -> dict[str
 
 
 @fault("answer.given", misses="CLIENT-REFUSES-WRONG")
-def error_with_200_taken_for_no_outputs(original: Original, asked: Asked, found: Answer) -> Given:
+def error_with_200_taken_for_no_outputs(original: Original, asked: CallerRequest, found: Answer) -> CallerResult:
     """An error object with the status 200 gives the caller no outputs, and no error."""
     try:
-        given: Given = original(asked, found)
+        given: CallerResult = original(asked, found)
     except RefusedError:
         if found.status == 200:
-            return Given(())
+            return CallerResult(())
         raise
     return given
 
 
 @fault("http_client.HttpClient.infer", misses="CLIENT-READS-ERROR-TEXT")
-def error_text_lost(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
+def error_text_lost(original: Original, client: HttpClient, asked: CallerRequest, timeout: float) -> CallerResult:
     """The caller is told that there was an error, and neither its text nor its status."""
     try:
-        given: Given = original(client, asked, timeout)
+        given: CallerResult = original(client, asked, timeout)
     except RefusedError as error:
         raise RefusedError("inference failed") from error
     return given
 
 
 @fault("http_client.HttpClient.infer", misses="CLIENT-READS-OWN", broad=True)
-def reuses_last_answer(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
+def reuses_last_answer(original: Original, client: HttpClient, asked: CallerRequest, timeout: float) -> CallerResult:
     """From the second inference on, the caller is given the answer before."""
-    given: Given = original(client, asked, timeout)
-    earlier: Given = vars(client).get("earlier", given)
+    given: CallerResult = original(client, asked, timeout)
+    earlier: CallerResult = vars(client).get("earlier", given)
     vars(client)["earlier"] = given
     return earlier
 
 
 @fault("http_client.HttpClient.infer", misses="CLIENT-READS-OWN")
-def answers_in_order_of_arrival(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
+def answers_in_order_of_arrival(
+    original: Original, client: HttpClient, asked: CallerRequest, timeout: float
+) -> CallerResult:
     """Of several answers in flight each caller takes the one that came first."""
-    waiting: deque[Given] = vars(client).setdefault("waiting", deque())
+    waiting: deque[CallerResult] = vars(client).setdefault("waiting", deque())
     waiting.append(original(client, asked, timeout))
     time.sleep(0.02)
     return waiting.pop()
 
 
 @fault("http_client.HttpClient.infer", misses="CLIENT-READS-OWN")
-def answers_kept_by_id(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
+def answers_kept_by_id(original: Original, client: HttpClient, asked: CallerRequest, timeout: float) -> CallerResult:
     """An inference with the id of an earlier one is given the answer to that."""
-    kept: dict[str | None, Given] = vars(client).setdefault("kept", {})
-    given: Given = original(client, asked, timeout)
+    kept: dict[str | None, CallerResult] = vars(client).setdefault("kept", {})
+    given: CallerResult = original(client, asked, timeout)
     return given if asked.id is None else kept.setdefault(asked.id, given)

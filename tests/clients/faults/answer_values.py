@@ -10,7 +10,7 @@ from typing import Any
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import answer, tensors
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.asked import Asked, Given, MalformedError, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, Tensor
 
 Tensors = tuple[Tensor, ...]
 
@@ -27,13 +27,13 @@ def outputs_by_position(original: Original, *arguments: Any) -> Any:
 
 
 @fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", broad=True)
-def first_output_only(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> Any:
+def first_output_only(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> Any:
     """The caller is given the first output alone."""
     return original(asked, outputs[:1])
 
 
 @fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM")
-def empty_output_left_out(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> Any:
+def empty_output_left_out(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> Any:
     """The caller is not given an output without elements."""
     return original(asked, [output for output in outputs if output.data])
 
@@ -118,20 +118,20 @@ def binary_data_in_reverse(_original: Original, data: bytes, sizes: Sequence[int
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-ORDER")
-def order_of_asking(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+def order_of_asking(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Tensors:
     """Binary data of an answer are read in the order in which the outputs were asked for."""
     order = {output.name: place for place, output in enumerate(asked.outputs or ())}
     return tuple(original(asked, sorted(entries, key=lambda one: order.get(one.get("name"), len(order))), data))
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-ORDER")
-def order_of_names(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+def order_of_names(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Tensors:
     """Binary data of an answer are read in the order of the names of the outputs."""
     return tuple(original(asked, sorted(entries, key=lambda one: str(one.get("name"))), data))
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-FORM-UNASKED")
-def reads_form_it_asked_for(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+def reads_form_it_asked_for(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Tensors:
     """An output that was asked for as binary data has to be binary, any other has to be JSON."""
     wanted = {output.name: output.form or asked.all_outputs for output in asked.outputs or ()}
     for entry in entries:
@@ -151,9 +151,9 @@ def header_needed_on_every_answer(original: Original, found: Answer) -> int | No
 
 
 @fault("answer.given", misses="CLIENT-READS-EMPTY")
-def header_needed_before_binary_outputs(original: Original, asked: Asked, found: Answer) -> Given:
+def header_needed_before_binary_outputs(original: Original, asked: CallerRequest, found: Answer) -> CallerResult:
     """An answer with binary outputs and without the inference header is an error to the caller, also of empty ones."""
-    given: Given = original(asked, found)
+    given: CallerResult = original(asked, found)
     if answer.json_length(found) is None:
         entries = answer.parsed(answer.decoded(found.body, found.header("content-encoding")))["outputs"]
         if any(answer.announced_size(entry) is not None for entry in entries):
@@ -162,7 +162,7 @@ def header_needed_before_binary_outputs(original: Original, asked: Asked, found:
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-FORM")
-def all_binary_or_none(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+def all_binary_or_none(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Tensors:
     """JSON outputs beside binary ones are an error to the caller."""
     sizes = [answer.announced_size(entry) for entry in entries]
     if None in sizes and any(size is not None for size in sizes):

@@ -9,7 +9,7 @@ from typing import Any
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError
 from tests.clients.honest.connection import Connection
 from tests.clients.honest.http_client import HttpClient
 
@@ -112,12 +112,14 @@ def keeps_connection_after_cut(_original: Original, found: HttpClient | Connecti
 
 
 @fault("http_client.HttpClient.infer", misses="CLIENT-GOES-ON", broad=True)
-def stays_broken_after_an_error(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
+def stays_broken_after_an_error(
+    original: Original, client: HttpClient, asked: CallerRequest, timeout: float
+) -> CallerResult:
     """After its first error every inference of a client is an error."""
     if vars(client).get("is_broken"):
         raise RefusedError("the client is closed")
     try:
-        given: Given = original(client, asked, timeout)
+        given: CallerResult = original(client, asked, timeout)
     except RefusedError:
         vars(client)["is_broken"] = True
         raise

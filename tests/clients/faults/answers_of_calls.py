@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError, Tensor
 from tests.clients.honest.grpc_answer import Output, Response
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.grpc_request import CONTENTS
@@ -17,7 +17,7 @@ Tensors = tuple[Tensor, ...]
 
 
 @fault("grpc_answer.read_outputs", "grpc_answer.expect_own", misses="CLIENT-READS-VALUES/grpc CLIENT-READS-ORDER/grpc")
-def outputs_of_calls_by_position(original: Original, asked: Asked, said: Response, *outputs: Any) -> Any:
+def outputs_of_calls_by_position(original: Original, asked: CallerRequest, said: Response, *outputs: Any) -> Any:
     """The outputs of a call have the names that the caller asked for, in that order."""
     if outputs:
         return None
@@ -43,7 +43,7 @@ def raw_outputs_in_reverse(_original: Original, entries: list[bytes]) -> list[by
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-READS-ORDER/grpc")
-def raw_outputs_in_order_of_asking(original: Original, asked: Asked, said: Response) -> Tensors:
+def raw_outputs_in_order_of_asking(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """The entries of raw_output_contents are read in the order in which the outputs were asked for."""
     order = {output.name: place for place, output in enumerate(asked.outputs or ())}
     said.outputs.sort(key=lambda one: order.get(one.name, len(order)))
@@ -51,7 +51,7 @@ def raw_outputs_in_order_of_asking(original: Original, asked: Asked, said: Respo
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-READS-FORM/grpc")
-def raw_contents_only(original: Original, asked: Asked, said: Response) -> Tensors:
+def raw_contents_only(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """An answer in typed contents is an error to the caller."""
     if any(output.contents for output in said.outputs):
         raise MalformedError("no raw_output_contents")
@@ -59,7 +59,7 @@ def raw_contents_only(original: Original, asked: Asked, said: Response) -> Tenso
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-READS-VALUES/grpc", broad=True)
-def typed_contents_only(original: Original, asked: Asked, said: Response) -> Tensors:
+def typed_contents_only(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """An answer in raw contents is an error to the caller."""
     if any(said.raw):
         raise MalformedError("no contents")
@@ -67,7 +67,7 @@ def typed_contents_only(original: Original, asked: Asked, said: Response) -> Ten
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-READS-CLASSES/grpc CLIENT-READS-FORM/grpc")
-def classes_of_calls_unread(original: Original, asked: Asked, said: Response) -> Tensors:
+def classes_of_calls_unread(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """An output of classes in the answer to a call is an error to the caller."""
     classified = {output.name for output in asked.outputs or () if output.classes is not None}
     if any(output.name in classified for output in said.outputs):
@@ -87,7 +87,7 @@ def some_statuses_unread(original: Original, *arguments: Any) -> Any:
     if len(arguments) == 1:
         unread = arguments[0].code().name in ("INVALID_ARGUMENT", "NOT_FOUND")
         return b"" if unread else original(*arguments)
-    return Given(()) if not arguments[1] else original(*arguments)
+    return CallerResult(()) if not arguments[1] else original(*arguments)
 
 
 @fault("grpc_client.refused", misses="CLIENT-READS-ERROR-TEXT/grpc")
@@ -97,10 +97,12 @@ def details_lost(_original: Original, error: Any) -> bytes:
 
 
 @fault("grpc_client.GrpcClient.infer", misses="CLIENT-READS-OWN/grpc", broad=True)
-def reuses_last_answer_of_calls(original: Original, client: GrpcClient, asked: Asked, timeout: float) -> Given:
+def reuses_last_answer_of_calls(
+    original: Original, client: GrpcClient, asked: CallerRequest, timeout: float
+) -> CallerResult:
     """From the second call on, the caller is given the answer before."""
-    given: Given = original(client, asked, timeout)
-    earlier: Given = vars(client).get("earlier", given)
+    given: CallerResult = original(client, asked, timeout)
+    earlier: CallerResult = vars(client).get("earlier", given)
     vars(client)["earlier"] = given
     return earlier
 
@@ -111,7 +113,7 @@ def shape_of_calls_not_compared(_original: Original, _datatype: str, _shape: Seq
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-REFUSES-WRONG/grpc")
-def raw_outputs_missing_made_zero(original: Original, asked: Asked, said: Response) -> Tensors:
+def raw_outputs_missing_made_zero(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """Outputs without an entry in raw_output_contents are zero."""
     if said.raw and len(said.raw) < len(said.outputs):
         for output in said.outputs[len(said.raw) :]:
@@ -121,7 +123,7 @@ def raw_outputs_missing_made_zero(original: Original, asked: Asked, said: Respon
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-REFUSES-WRONG/grpc")
-def raw_outputs_too_many_passed_over(original: Original, asked: Asked, said: Response) -> Tensors:
+def raw_outputs_too_many_passed_over(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """Entries of raw_output_contents that are too many are passed over."""
     del said.raw[len(said.outputs) :]
     return tuple(original(asked, said))
@@ -143,12 +145,14 @@ def calls_without_deadline(_original: Original, _timeout: float) -> float | None
 
 
 @fault("grpc_client.GrpcClient.infer", misses="CLIENT-GOES-ON/grpc", broad=True)
-def channel_closed_after_an_error(original: Original, client: GrpcClient, asked: Asked, timeout: float) -> Given:
+def channel_closed_after_an_error(
+    original: Original, client: GrpcClient, asked: CallerRequest, timeout: float
+) -> CallerResult:
     """After its first error every call of a client is an error."""
     if vars(client).get("is_broken"):
         raise RefusedError("the channel is closed")
     try:
-        given: Given = original(client, asked, timeout)
+        given: CallerResult = original(client, asked, timeout)
     except RefusedError:
         vars(client)["is_broken"] = True
         raise
@@ -156,7 +160,7 @@ def channel_closed_after_an_error(original: Original, client: GrpcClient, asked:
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-REFUSES-WRONG/grpc")
-def missing_outputs_of_calls_made_up(original: Original, asked: Asked, said: Response) -> Tensors:
+def missing_outputs_of_calls_made_up(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """An output that a call asks for and that is missing is given as zeros."""
     found: Tensors = original(asked, said)
     missing = {output.name for output in asked.outputs or ()} - {one.name for one in found}
@@ -164,7 +168,7 @@ def missing_outputs_of_calls_made_up(original: Original, asked: Asked, said: Res
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-READS-ERROR/grpc")
-def outputs_called_error_taken_for_one(original: Original, asked: Asked, said: Response) -> Tensors:
+def outputs_called_error_taken_for_one(original: Original, asked: CallerRequest, said: Response) -> Tensors:
     """An output whose name is error is taken for one."""
     if any(output.name == "error" for output in said.outputs):
         raise RefusedError("the server answered with an error")

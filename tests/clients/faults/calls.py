@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, AskedOutput, RefusedError, Tensor
+from tests.clients.honest.caller import CallerRequest, RefusedError, RequestedOutput, Tensor
 from tests.clients.honest.protobuf import integer, integers, message, text
 
 
 @fault("grpc_request.named", misses="CLIENT-SENDS-POST/grpc")
-def version_left_out_of_calls(_original: Original, asked: Asked) -> bytes:
+def version_left_out_of_calls(_original: Original, asked: CallerRequest) -> bytes:
     """The version that the caller names is not in the call."""
     return text(1, asked.model)
 
@@ -24,9 +24,9 @@ def datatypes_of_numpy_in_calls(original: Original, tensor: Tensor) -> bytes:
 
 
 @fault("grpc_request.described_output", misses="CLIENT-SENDS-MEMBERS/grpc")
-def outputs_without_name(original: Original, output: AskedOutput) -> bytes:
+def outputs_without_name(original: Original, output: RequestedOutput) -> bytes:
     """An output that a call asks for has no name."""
-    return bytes(original(AskedOutput("", output.form, output.classes)))
+    return bytes(original(RequestedOutput("", output.form, output.classes)))
 
 
 @fault("grpc_request.parameter", misses="CLIENT-SENDS-CLASSIFICATION/grpc")
@@ -36,17 +36,17 @@ def classes_as_string_param(_original: Original, field: int, key: str, value: by
 
 
 @fault("grpc_request.request", misses="CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
-def classification_of_the_call_too(original: Original, asked: Asked) -> bytes:
+def classification_of_the_call_too(original: Original, asked: CallerRequest) -> bytes:
     """The call has a `classification` of the client's own, beside what it asks of outputs."""
     return bytes(original(asked)) + message(4, text(1, "classification") + message(2, integer(2, 9)))
 
 
 @fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
-def classification_of_the_call(original: Original, asked: Asked) -> bytes:
+def classification_of_the_call(original: Original, asked: CallerRequest) -> bytes:
     """The count of classes stands in the parameters of the call."""
     counts = [output.classes for output in asked.outputs or () if output.classes]
-    plain = tuple(AskedOutput(output.name, output.form) for output in asked.outputs or ())
-    made = bytes(original(Asked(**{**vars(asked), "outputs": plain})))
+    plain = tuple(RequestedOutput(output.name, output.form) for output in asked.outputs or ())
+    made = bytes(original(CallerRequest(**{**vars(asked), "outputs": plain})))
     return made + b"".join(message(4, text(1, "classification") + message(2, b"\x10%c" % count)) for count in counts)
 
 
@@ -190,19 +190,19 @@ def int8_not_sent_in_calls(original: Original, tensor: Tensor) -> bytes:
 
 
 @fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc")
-def outputs_left_out_of_calls(original: Original, asked: Asked) -> bytes:
+def outputs_left_out_of_calls(original: Original, asked: CallerRequest) -> bytes:
     """A call lists no output."""
-    return bytes(original(Asked(**{**vars(asked), "outputs": None})))
+    return bytes(original(CallerRequest(**{**vars(asked), "outputs": None})))
 
 
 @fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc")
-def id_left_out_of_calls(original: Original, asked: Asked) -> bytes:
+def id_left_out_of_calls(original: Original, asked: CallerRequest) -> bytes:
     """The caller's id is not in the call."""
-    return bytes(original(Asked(**{**vars(asked), "id": None})))
+    return bytes(original(CallerRequest(**{**vars(asked), "id": None})))
 
 
 @fault("grpc_request.described_output", misses="CLIENT-SENDS-OUTPUTS/grpc")
-def one_class_more_in_calls(original: Original, output: AskedOutput) -> bytes:
+def one_class_more_in_calls(original: Original, output: RequestedOutput) -> bytes:
     """A call asks for one class more than the caller wants."""
     classes = None if output.classes is None else output.classes + 1
-    return bytes(original(AskedOutput(output.name, output.form, classes)))
+    return bytes(original(RequestedOutput(output.name, output.form, classes)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, Tensor
+from tests.clients.honest.caller import CallerRequest, Tensor
 from tests.clients.honest.request import Headers
 
 
@@ -145,7 +145,7 @@ def data_in_reverse(_original: Original, pieces: list[bytes]) -> list[bytes]:
 
 
 @fault("request.document", misses="CLIENT-SENDS-ORDER")
-def json_in_order_of_names(original: Original, asked: Asked) -> dict[str, Any]:
+def json_in_order_of_names(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The JSON lists the inputs by name, their data come in the order of the caller."""
     said = original(asked)
     return {**said, "inputs": sorted(said["inputs"], key=lambda one: one["name"])}
@@ -170,7 +170,7 @@ def last_tensor_left_out(_original: Original, text: bytes, pieces: list[bytes]) 
 
 
 @fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-VALUES")
-def raw_with_json(_original: Original, asked: Asked) -> tuple[Headers, bytes]:
+def raw_with_json(_original: Original, asked: CallerRequest) -> tuple[Headers, bytes]:
     """A raw binary request has the JSON before its data."""
     headers = [("Content-Type", "application/octet-stream"), ("Inference-Header-Content-Length", "0")]
     return headers, b'{"inputs":[]}' + asked.inputs[0].data

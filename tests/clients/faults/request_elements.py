@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, RefusedError, Tensor
+from tests.clients.honest.caller import CallerRequest, RefusedError, Tensor
 
 INTEGERS = {"UINT8": 8, "UINT16": 16, "UINT32": 32, "UINT64": 64}
 
@@ -136,10 +136,10 @@ def batch_dimension_added(original: Original, tensor: Tensor) -> dict[str, Any]:
 
 
 @fault("request.request", misses="CLIENT-SENDS-VALUES")
-def empty_tensor_left_out(original: Original, asked: Asked) -> Any:
+def empty_tensor_left_out(original: Original, asked: CallerRequest) -> Any:
     """An input without elements is left out."""
     inputs = tuple(tensor for tensor in asked.inputs if tensor.data)
-    return original(Asked(**{**vars(asked), "inputs": inputs}))
+    return original(CallerRequest(**{**vars(asked), "inputs": inputs}))
 
 
 @fault("request.described_input", misses="CLIENT-SENDS-VALUES")

@@ -8,7 +8,7 @@ import socket
 from urllib.parse import quote
 
 from tests.clients.alterations import Original, fault
-from tests.clients.honest.asked import Asked
+from tests.clients.honest.caller import CallerRequest
 from tests.clients.honest.connection import Connection, head
 from tests.clients.honest.request import LENGTH, Headers, Request
 
@@ -45,7 +45,7 @@ def header_off_on_json_requests(original: Original, text: bytes, *, has_data: bo
 
 
 @fault("request.request", misses="CLIENT-SENDS-HEADER-LENGTH")
-def counts_after_coding(original: Original, asked: Asked) -> Request:
+def counts_after_coding(original: Original, asked: CallerRequest) -> Request:
     """The inference header of a compressed request counts the bytes of its compressed body."""
     made: Request = original(asked)
     if not asked.coding or asked.is_raw:
@@ -75,14 +75,14 @@ def header_under_another_name(original: Original, text: bytes, *, has_data: bool
 
 
 @fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-JSON")
-def header_on_raw_missing(original: Original, asked: Asked) -> tuple[Headers, bytes]:
+def header_on_raw_missing(original: Original, asked: CallerRequest) -> tuple[Headers, bytes]:
     """A raw binary request has no inference header."""
     headers, body = original(asked)
     return [(name, value) for name, value in headers if name != LENGTH], body
 
 
 @fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-JSON")
-def header_on_raw_counts_the_body(original: Original, asked: Asked) -> tuple[Headers, bytes]:
+def header_on_raw_counts_the_body(original: Original, asked: CallerRequest) -> tuple[Headers, bytes]:
     """The inference header of a raw binary request is the length of the body."""
     headers, body = original(asked)
     return [(name, str(len(body)) if name == LENGTH else value) for name, value in headers], body
@@ -127,7 +127,7 @@ def blanks_as_plus_signs(original: Original, name: str) -> str:
 
 
 @fault("request.target", misses="CLIENT-SENDS-POST")
-def version_left_out(original: Original, asked: Asked) -> str:
+def version_left_out(original: Original, asked: CallerRequest) -> str:
     """The version that the caller names is not asked for."""
     return str(original(asked)).partition("/versions/")[0].removesuffix("/infer") + "/infer"
 
@@ -190,7 +190,7 @@ json_alone_lengths: dict[str, int] = {}
 
 
 @fault("request.negotiated", misses="CLIENT-SENDS-CODING")
-def announces_gzip_always(original: Original, asked: Asked) -> Headers:
+def announces_gzip_always(original: Original, asked: CallerRequest) -> Headers:
     """Content-Encoding says what the client accepts of the answer."""
     made = original(asked)
     return [*made, ("Content-Encoding", asked.accepts)] if asked.accepts and not asked.coding else made

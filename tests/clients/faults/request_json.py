@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, AskedOutput, Tensor
+from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor
 
 
 @fault("request.written", misses="CLIENT-SENDS-JSON CLIENT-SENDS-OUTPUTS")
@@ -68,20 +68,20 @@ def shape_left_out(original: Original, tensor: Tensor) -> dict[str, Any]:
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-MEMBERS")
-def outputs_as_strings(_original: Original, output: AskedOutput) -> str:
+def outputs_as_strings(_original: Original, output: RequestedOutput) -> str:
     """An output that is asked for is its name alone."""
     return output.name
 
 
 @fault("request.document", misses="CLIENT-SENDS-MEMBERS")
-def id_as_number(original: Original, asked: Asked) -> dict[str, Any]:
+def id_as_number(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The id is a number."""
     said = original(asked)
     return {**said, "id": len(asked.id)} if asked.id else said
 
 
 @fault("request.document", misses="CLIENT-SENDS-MEMBERS")
-def inputs_by_name(original: Original, asked: Asked) -> dict[str, Any]:
+def inputs_by_name(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """`inputs` is an object with a member for each input."""
     said = original(asked)
     return {**said, "inputs": {one["name"]: one for one in said["inputs"]}}
@@ -102,7 +102,7 @@ def size_beside_the_shape(original: Original, tensor: Tensor) -> dict[str, Any]:
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-PARAMETERS")
-def binary_data_as_string(original: Original, output: AskedOutput) -> dict[str, Any]:
+def binary_data_as_string(original: Original, output: RequestedOutput) -> dict[str, Any]:
     """`binary_data` is a string."""
     said = original(output)
     if output.form is not None:
@@ -123,7 +123,7 @@ def binary_data_for_all_outputs(_original: Original, form: str) -> dict[str, Any
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE")
-def binary_data_output_on_an_output(original: Original, output: AskedOutput) -> dict[str, Any]:
+def binary_data_output_on_an_output(original: Original, output: RequestedOutput) -> dict[str, Any]:
     """`binary_data_output` stands in the parameters of an output."""
     said = original(output)
     if output.form is not None:
@@ -132,7 +132,7 @@ def binary_data_output_on_an_output(original: Original, output: AskedOutput) -> 
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-CLASSIFICATION")
-def classification_as_string(original: Original, output: AskedOutput) -> dict[str, Any]:
+def classification_as_string(original: Original, output: RequestedOutput) -> dict[str, Any]:
     """The count of classes is a string."""
     said = original(output)
     if output.classes is not None:
@@ -141,14 +141,14 @@ def classification_as_string(original: Original, output: AskedOutput) -> dict[st
 
 
 @fault("request.document", misses="CLIENT-SENDS-PARAMETERS-PLACE CLIENT-SENDS-CLASSIFICATION-PLACE")
-def parameters_in_other_places_too(original: Original, asked: Asked) -> dict[str, Any]:
+def parameters_in_other_places_too(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The request has a `binary_data` and a `classification` of the client's own, beside what it asks of outputs."""
     said = original(asked)
     return {**said, "parameters": {"binary_data": True, "classification": 9, **said.get("parameters", {})}}
 
 
 @fault("request.document", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-CLASSIFICATION-PLACE")
-def classification_of_the_request(original: Original, asked: Asked) -> dict[str, Any]:
+def classification_of_the_request(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The count of classes stands in the parameters of the request."""
     said = original(asked)
     for output in said.get("outputs", ()):
@@ -168,39 +168,39 @@ def data_beside_size(original: Original, tensor: Tensor) -> dict[str, Any]:
 
 
 @fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def outputs_left_out(original: Original, asked: Asked) -> dict[str, Any]:
+def outputs_left_out(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """No output is ever listed."""
     return {name: value for name, value in original(asked).items() if name != "outputs"}
 
 
 @fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def id_left_out(original: Original, asked: Asked) -> dict[str, Any]:
+def id_left_out(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The caller's id is not sent."""
     return {name: value for name, value in original(asked).items() if name != "id"}
 
 
 @fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def all_outputs_ignored(original: Original, asked: Asked) -> dict[str, Any]:
+def all_outputs_ignored(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The form that the caller asks of all outputs is not sent."""
     return {name: value for name, value in original(asked).items() if name != "parameters"}
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS")
-def binary_data_turned_round(original: Original, output: AskedOutput) -> dict[str, Any]:
+def binary_data_turned_round(original: Original, output: RequestedOutput) -> dict[str, Any]:
     """`binary_data` is true where JSON is asked for."""
     turned = {"binary": "json", "json": "binary"}.get(output.form or "")
-    return dict(original(AskedOutput(output.name, turned, output.classes)))
+    return dict(original(RequestedOutput(output.name, turned, output.classes)))
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS")
-def one_class_more(original: Original, output: AskedOutput) -> dict[str, Any]:
+def one_class_more(original: Original, output: RequestedOutput) -> dict[str, Any]:
     """One class more is asked for than the caller wants."""
     classes = None if output.classes is None else output.classes + 1
-    return dict(original(AskedOutput(output.name, output.form, classes)))
+    return dict(original(RequestedOutput(output.name, output.form, classes)))
 
 
 @fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def first_output_asked_for_only(original: Original, asked: Asked) -> dict[str, Any]:
+def first_output_asked_for_only(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """Of several outputs the first alone is asked for."""
     said = original(asked)
     return {**said, "outputs": said["outputs"][:1]} if "outputs" in said else said

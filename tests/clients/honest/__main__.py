@@ -20,7 +20,7 @@ def main() -> None:
         print(*alterations.load("faults"), *alterations.load("variations"), sep="\n")  # noqa: T201
         return
     chosen = [("faults", options.fault), ("variations", options.variation)]
-    with alterations.applied(*(alterations.load(kind)[name] for kind, name in chosen if name)):
+    with alterations.apply(*(alterations.load(kind)[name] for kind, name in chosen if name)):
         lines.serve(sys.stdin, sys.stdout)
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError, Tensor
 
 LENGTH = "inference-header-content-length"
 
@@ -31,7 +31,7 @@ class Answer:
         return ", ".join(found) if found else None
 
 
-def given(asked: Asked, answer: Answer) -> Given:
+def given(asked: CallerRequest, answer: Answer) -> CallerResult:
     """Return what an answer gives the caller; raises RefusedError and MalformedError."""
     body = decoded(answer.body, answer.header("content-encoding"))
     if not is_success(answer.status):
@@ -46,7 +46,7 @@ def given(asked: Asked, answer: Answer) -> Given:
         raise RefusedError(message_in(said) or "an answer without outputs", str(answer.status))
     outputs = read_outputs(asked, objects(said["outputs"]), body[length:])
     expect_own(asked, said, outputs)
-    return Given(outputs, said.get("id"))
+    return CallerResult(outputs, said.get("id"))
 
 
 def is_success(status: int) -> bool:
@@ -113,7 +113,7 @@ def objects(said: Any) -> list[dict[str, Any]]:
     return said
 
 
-def read_outputs(_asked: Asked, entries: list[dict[str, Any]], data: bytes) -> tuple[Tensor, ...]:
+def read_outputs(_asked: CallerRequest, entries: list[dict[str, Any]], data: bytes) -> tuple[Tensor, ...]:
     """Return the outputs, read as the answer's own JSON says."""
     sizes = [announced_size(entry) for entry in entries]
     pieces = iter(cut(data, [size for size in sizes if size is not None]))
@@ -179,7 +179,7 @@ def flattened(data: list[Any]) -> list[Any]:
     return data
 
 
-def expect_own(asked: Asked, said: dict[str, Any], outputs: Sequence[Tensor]) -> None:
+def expect_own(asked: CallerRequest, said: dict[str, Any], outputs: Sequence[Tensor]) -> None:
     """Raise MalformedError unless the answer is that to the caller's request."""
     names = [output.name for output in outputs]
     missing = [output.name for output in asked.outputs or () if output.name not in names]

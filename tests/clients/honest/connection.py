@@ -8,11 +8,11 @@ import time
 from contextlib import suppress
 
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.asked import MalformedError, RefusedError
+from tests.clients.honest.caller import MalformedError, RefusedError
 from tests.clients.honest.request import Request
 
 PIECE = 65536
-LONGEST_LINE = 65536
+MAX_LINE_BYTES = 65536
 Fields = tuple[tuple[str, str], ...]
 
 
@@ -112,7 +112,7 @@ def framed(body: bytes) -> bytes:
 def read_line(connection: Connection) -> str:
     """Return a line without its end."""
     while b"\n" not in connection.received:
-        if len(connection.received) > LONGEST_LINE:
+        if len(connection.received) > MAX_LINE_BYTES:
             raise MalformedError("a line without end")
         connection.received += _more(connection)
     line, _, connection.received = connection.received.partition(b"\n")

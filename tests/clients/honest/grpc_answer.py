@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, Given, MalformedError, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, Tensor
 from tests.clients.honest.grpc_request import CONTENTS
 from tests.clients.honest.protobuf import fields, signed, unpacked
 
@@ -31,12 +31,12 @@ class Response:
     raw: list[bytes] = field(default_factory=list)
 
 
-def given(asked: Asked, data: bytes) -> Given:
+def given(asked: CallerRequest, data: bytes) -> CallerResult:
     """Return what an answer gives the caller; raises MalformedError."""
     said = parsed(data)
     outputs = read_outputs(asked, said)
     expect_own(asked, said, outputs)
-    return Given(outputs, said.id or None)
+    return CallerResult(outputs, said.id or None)
 
 
 def parsed(data: bytes) -> Response:
@@ -81,7 +81,7 @@ def _text(value: int | bytes) -> str:
         raise MalformedError("a string that is no UTF-8") from error
 
 
-def read_outputs(_asked: Asked, said: Response) -> tuple[Tensor, ...]:
+def read_outputs(_asked: CallerRequest, said: Response) -> tuple[Tensor, ...]:
     """Return the outputs, from raw contents where there are any, else from typed ones."""
     if not said.raw:
         return tuple(read_output(output, from_typed(output)) for output in said.outputs)
@@ -131,7 +131,7 @@ def typed_elements(datatype: str, numbers: list[int]) -> list[int]:
     return numbers
 
 
-def expect_own(asked: Asked, said: Response, outputs: Sequence[Tensor]) -> None:
+def expect_own(asked: CallerRequest, said: Response, outputs: Sequence[Tensor]) -> None:
     """Raise MalformedError unless the answer is that to the caller's request."""
     names = [output.name for output in outputs]
     missing = [output.name for output in asked.outputs or () if output.name not in names]

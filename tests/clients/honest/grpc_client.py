@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 
 from tests.clients.honest import grpc_answer, grpc_request
-from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 CODINGS = {None: None, "gzip": grpc.Compression.Gzip, "deflate": grpc.Compression.Deflate}
@@ -20,7 +20,7 @@ class GrpcClient:
         self.address = address
         self.channel = grpc.insecure_channel(address, options=options())
 
-    def infer(self, asked: Asked, timeout: float) -> Given:
+    def infer(self, asked: CallerRequest, timeout: float) -> CallerResult:
         """Return what the server answers; raises RefusedError, and CannotError before anything is sent."""
         try:
             return grpc_answer.given(asked, self.call(grpc_request.request(asked), asked.coding, timeout))

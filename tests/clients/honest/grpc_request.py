@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, AskedOutput, CannotError, Tensor
+from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor, UnsupportedError
 from tests.clients.honest.protobuf import integer, integers, message, text
 
 # The field of InferTensorContents for each datatype.
@@ -25,13 +25,13 @@ CONTENTS = {
 }
 
 
-def request(asked: Asked) -> bytes:
+def request(asked: CallerRequest) -> bytes:
     """Return the message for an inference; raises CannotError."""
     if asked.is_raw:
-        raise CannotError("raw binary requests are those of HTTP")
+        raise UnsupportedError("raw binary requests are those of HTTP")
     forms = {tensor.form for tensor in asked.inputs}
     if len(forms) > 1:
-        raise CannotError("a request has raw or typed contents, not both")
+        raise UnsupportedError("a request has raw or typed contents, not both")
     return b"".join(
         [
             named(asked),
@@ -43,7 +43,7 @@ def request(asked: Asked) -> bytes:
     )
 
 
-def named(asked: Asked) -> bytes:
+def named(asked: CallerRequest) -> bytes:
     """Return the fields that name model and version."""
     return text(1, asked.model) + text(2, asked.version or "")
 
@@ -72,7 +72,7 @@ def contents(tensor: Tensor) -> bytes:
 def contents_field(datatype: str) -> int:
     """Return the field of a datatype; raises CannotError where none is for it."""
     if datatype not in CONTENTS:
-        raise CannotError(f"no typed contents for {datatype}")
+        raise UnsupportedError(f"no typed contents for {datatype}")
     return CONTENTS[datatype]
 
 
@@ -91,7 +91,7 @@ def entry(tensor: Tensor) -> bytes:
     return tensor.data
 
 
-def described_output(output: AskedOutput) -> bytes:
+def described_output(output: RequestedOutput) -> bytes:
     """Return an InferRequestedOutputTensor."""
     head = text(1, output.name)
     return head if output.classes is None else head + parameter(2, "classification", classes_value(output.classes))

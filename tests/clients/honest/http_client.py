@@ -7,7 +7,7 @@ from threading import Lock
 from urllib.parse import urlsplit
 
 from tests.clients.honest import answer, connection, request
-from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError
+from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError
 from tests.clients.honest.connection import Connection
 
 
@@ -20,7 +20,7 @@ class HttpClient:
         self.idle: list[Connection] = []
         self.lock = Lock()
 
-    def infer(self, asked: Asked, timeout: float) -> Given:
+    def infer(self, asked: CallerRequest, timeout: float) -> CallerResult:
         """Return what the server answers; raises RefusedError, and CannotError before anything is sent."""
         wanted = request.request(asked)
         kept = self.take(time.monotonic() + timeout)

@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TextIO
 
-from tests.clients.honest.asked import Asked, AskedOutput, CannotError, Given, RefusedError, Tensor
+from tests.clients.honest.caller import (
+    CallerRequest,
+    CallerResult,
+    RefusedError,
+    RequestedOutput,
+    Tensor,
+    UnsupportedError,
+)
 from tests.clients.honest.http_client import HttpClient
 
 HAS_GRPC = importlib.util.find_spec("grpc") is not None
@@ -19,7 +26,7 @@ HAS_GRPC = importlib.util.find_spec("grpc") is not None
 class Client(Protocol):
     """What both clients are."""
 
-    def infer(self, asked: Asked, timeout: float) -> Given:
+    def infer(self, asked: CallerRequest, timeout: float) -> CallerResult:
         """Return what the server answers."""
 
     def close(self) -> None:
@@ -70,10 +77,10 @@ def introduction() -> dict[str, Any]:
     return {"name": "honest", "version": "1", "language": "Python", "transports": transports}
 
 
-def asked(said: Mapping[str, Any]) -> Asked:
+def asked(said: Mapping[str, Any]) -> CallerRequest:
     """Return an inference as the client takes it."""
     outputs = said.get("outputs")
-    return Asked(
+    return CallerRequest(
         said["model"],
         tuple(tensor(one) for one in said["inputs"]),
         None if outputs is None else tuple(asked_output(one) for one in outputs),
@@ -92,16 +99,16 @@ def tensor(said: Mapping[str, Any]) -> Tensor:
     return Tensor(said["name"], said["datatype"], tuple(said["shape"]), data, said["form"])
 
 
-def asked_output(said: Mapping[str, Any]) -> AskedOutput:
+def asked_output(said: Mapping[str, Any]) -> RequestedOutput:
     """Return an output that is asked for as the client takes it."""
-    return AskedOutput(said["name"], said.get("form"), said.get("classes"))
+    return RequestedOutput(said["name"], said.get("form"), said.get("classes"))
 
 
-def result(client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+def result(client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
     """Return what came of one inference."""
     try:
         found = client.infer(one, timeout)
-    except CannotError as error:
+    except UnsupportedError as error:
         return {"cannot": str(error)}
     except RefusedError as error:
         status = {"status": error.status} if error.status else {}
@@ -110,7 +117,7 @@ def result(client: Client, one: Asked, timeout: float) -> dict[str, Any]:
     return {"outputs": shown(one, found.outputs), **identity}
 
 
-def shown(_asked: Asked, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
+def shown(_asked: CallerRequest, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
     """Return the outputs as the suite reads them."""
     return [shown_tensor(output) for output in outputs]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 
-from tests.clients.honest.asked import MalformedError
+from tests.clients.honest.caller import MalformedError
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 WRAP = 1 << 64

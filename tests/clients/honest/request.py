@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, AskedOutput, CannotError, Tensor
+from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor, UnsupportedError
 
 LENGTH = "Inference-Header-Content-Length"
 OCTETS, JSON = "application/octet-stream", "application/json"
@@ -30,7 +30,7 @@ class Request:
     body: bytes
 
 
-def request(asked: Asked) -> Request:
+def request(asked: CallerRequest) -> Request:
     """Return the request for an inference; raises CannotError."""
     if asked.is_raw:
         headers, body = raw(asked)
@@ -48,7 +48,7 @@ def method() -> str:
     return "POST"
 
 
-def target(asked: Asked) -> str:
+def target(asked: CallerRequest) -> str:
     """Return the path of an inference."""
     version = f"/versions/{in_path(asked.version)}" if asked.version is not None else ""
     return f"/v2/models/{in_path(asked.model)}{version}/infer"
@@ -59,10 +59,10 @@ def in_path(name: str) -> str:
     return quote(name, safe="")
 
 
-def raw(asked: Asked) -> tuple[Headers, bytes]:
+def raw(asked: CallerRequest) -> tuple[Headers, bytes]:
     """Return headers and body of a raw binary request."""
     if len(asked.inputs) != 1:
-        raise CannotError("a raw binary request has one input")
+        raise UnsupportedError("a raw binary request has one input")
     return [("Content-Type", OCTETS), (LENGTH, "0")], raw_data(asked.inputs[0])
 
 
@@ -71,7 +71,7 @@ def raw_data(tensor: Tensor) -> bytes:
     return binary_data(tensor)
 
 
-def document(asked: Asked) -> dict[str, Any]:
+def document(asked: CallerRequest) -> dict[str, Any]:
     """Return the JSON of a request."""
     said: dict[str, Any] = {}
     if asked.id is not None:
@@ -110,19 +110,19 @@ def arranged(elements: list[Any], _shape: Sequence[int]) -> list[Any]:
 def json_elements(tensor: Tensor) -> list[Any]:
     """Return the elements as JSON has them; raises CannotError for what JSON has not."""
     if tensor.datatype in ("FP16", "BF16"):
-        raise CannotError(f"{tensor.datatype} has no form in JSON")
+        raise UnsupportedError(f"{tensor.datatype} has no form in JSON")
     found = tensors.elements(tensor.datatype, tensor.data)
     if tensor.datatype == tensors.BYTES:
         try:
             return [element.decode() for element in found]
         except UnicodeDecodeError:
-            raise CannotError("bytes that are no UTF-8 have no form in JSON") from None
+            raise UnsupportedError("bytes that are no UTF-8 have no form in JSON") from None
     if tensor.datatype in ("FP32", "FP64") and not all(map(math.isfinite, found)):
-        raise CannotError("NaN and infinity have no form in JSON")
+        raise UnsupportedError("NaN and infinity have no form in JSON")
     return found
 
 
-def described_output(output: AskedOutput) -> dict[str, Any]:
+def described_output(output: RequestedOutput) -> dict[str, Any]:
     """Return an output that is asked for in the JSON."""
     parameters: dict[str, Any] = {}
     if output.classes is not None:
@@ -169,7 +169,7 @@ def coded(body: bytes, coding: str) -> bytes:
     return gzip.compress(body, mtime=0) if coding == "gzip" else zlib.compress(body)
 
 
-def negotiated(asked: Asked) -> Headers:
+def negotiated(asked: CallerRequest) -> Headers:
     """Return the headers about content codings."""
     announced = [("Content-Encoding", asked.coding)] if asked.coding else []
     return [*announced, ("Accept-Encoding", asked.accepts or "identity")]

@@ -8,7 +8,7 @@ from decimal import Decimal
 from math import prod
 from typing import Any
 
-from tests.clients.honest.asked import MalformedError
+from tests.clients.honest.caller import MalformedError
 
 CODES = {
     "BOOL": "?",

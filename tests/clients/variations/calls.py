@@ -7,31 +7,31 @@ from typing import Any
 
 from tests.clients.alterations import Original, variation
 from tests.clients.honest import tensors
-from tests.clients.honest.asked import Asked, AskedOutput, CannotError, Given, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, RequestedOutput, Tensor, UnsupportedError
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.protobuf import integer, message, text
 
 
 @variation("grpc_request.request")
-def raw_contents_alone(original: Original, asked: Asked) -> bytes:
+def raw_contents_alone(original: Original, asked: CallerRequest) -> bytes:
     """A call always has raw contents; the client says that it cannot send typed ones."""
     if any(not tensor.is_binary for tensor in asked.inputs):
-        raise CannotError("typed contents")
+        raise UnsupportedError("typed contents")
     return bytes(original(asked))
 
 
 @variation("grpc_request.request")
-def typed_contents_alone(original: Original, asked: Asked) -> bytes:
+def typed_contents_alone(original: Original, asked: CallerRequest) -> bytes:
     """A call always has typed contents; the client says that it cannot send raw ones."""
     if any(tensor.is_binary for tensor in asked.inputs):
-        raise CannotError("raw contents")
+        raise UnsupportedError("raw contents")
     return bytes(original(asked))
 
 
 @variation("grpc_request.request")
-def fields_in_reverse(_original: Original, asked: Asked) -> bytes:
+def fields_in_reverse(_original: Original, asked: CallerRequest) -> bytes:
     """The fields of a call come in another order."""
-    made = bytes(_original(Asked(**{**vars(asked), "id": None})))
+    made = bytes(_original(CallerRequest(**{**vars(asked), "id": None})))
     return text(3, asked.id or "") + made
 
 
@@ -50,36 +50,38 @@ def integers_not_packed(original: Original, tensor: Tensor) -> bytes:
 
 
 @variation("grpc_request.request")
-def parameters_of_its_own_in_calls(original: Original, asked: Asked) -> bytes:
+def parameters_of_its_own_in_calls(original: Original, asked: CallerRequest) -> bytes:
     """A call has parameters and fields that no document defines."""
     return bytes(original(asked)) + message(4, text(1, "priority") + message(2, integer(2, 1))) + message(1000, b"own")
 
 
 @variation("grpc_request.request")
-def id_of_its_own_in_calls(original: Original, asked: Asked) -> bytes:
+def id_of_its_own_in_calls(original: Original, asked: CallerRequest) -> bytes:
     """Where the caller gives no id, the client does."""
     return bytes(original(asked)) + (text(3, "own-1") if asked.id is None else b"")
 
 
 @variation("grpc_request.described_output")
-def binary_data_in_calls(original: Original, output: AskedOutput) -> bytes:
+def binary_data_in_calls(original: Original, output: RequestedOutput) -> bytes:
     """An output that a call asks for has the parameter `binary_data`, as one client sends it."""
     return bytes(original(output)) + message(2, text(1, "binary_data") + message(2, integer(1, 1)))
 
 
 @variation("grpc_request.request")
-def inputs_sorted_in_calls(original: Original, asked: Asked) -> bytes:
+def inputs_sorted_in_calls(original: Original, asked: CallerRequest) -> bytes:
     """The inputs of a call are in the order of their names, with their contents."""
     inputs = tuple(sorted(asked.inputs, key=lambda tensor: tensor.name))
-    return bytes(original(Asked(**{**vars(asked), "inputs": inputs})))
+    return bytes(original(CallerRequest(**{**vars(asked), "inputs": inputs})))
 
 
 @variation("grpc_client.GrpcClient.infer")
-def channel_of_its_own_each_time(original: Original, client: GrpcClient, asked: Asked, timeout: float) -> Given:
+def channel_of_its_own_each_time(
+    original: Original, client: GrpcClient, asked: CallerRequest, timeout: float
+) -> CallerResult:
     """Every call has a channel of its own."""
     fresh = type(client)(vars(client)["address"])
     try:
-        given: Given = original(fresh, asked, timeout)
+        given: CallerResult = original(fresh, asked, timeout)
     finally:
         fresh.close()
     return given

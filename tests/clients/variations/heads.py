@@ -11,7 +11,7 @@ from typing import Any
 from tests.clients.alterations import Original, variation
 from tests.clients.honest import answer, connection
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.asked import Asked, Given, RefusedError, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, RefusedError, Tensor
 from tests.clients.honest.connection import Connection, read_final_head
 from tests.clients.honest.http_client import HttpClient
 from tests.clients.honest.request import LENGTH, Headers, Request
@@ -26,7 +26,7 @@ def header_on_json_requests(original: Original, text: bytes, *, has_data: bool) 
 
 
 @variation("request.request")
-def no_header_for_empty_tensors(original: Original, asked: Asked) -> Request:
+def no_header_for_empty_tensors(original: Original, asked: CallerRequest) -> Request:
     """Where all binary tensors are empty, there is no inference header."""
     made: Request = original(asked)
     if asked.is_raw or any(tensor.data for tensor in asked.inputs if tensor.is_binary):
@@ -123,11 +123,13 @@ def new_connection_each_time(_original: Original, _client: HttpClient, kept: Con
 
 
 @variation("http_client.HttpClient.infer")
-def tries_again_on_a_new_connection(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
+def tries_again_on_a_new_connection(
+    original: Original, client: HttpClient, asked: CallerRequest, timeout: float
+) -> CallerResult:
     """An inference whose connection broke is tried again, once, in the time that is left."""
     end = time.monotonic() + timeout
     try:
-        given: Given = original(client, asked, timeout)
+        given: CallerResult = original(client, asked, timeout)
     except RefusedError as error:
         if error.status or "ended" not in str(error) or end - time.monotonic() < 0.2:
             raise
@@ -193,7 +195,7 @@ def payloads_of_nan_lost_in_requests(original: Original, tensor: Tensor) -> byte
 
 
 @variation("request.request")
-def gzip_requests(original: Original, asked: Asked) -> Request:
+def gzip_requests(original: Original, asked: CallerRequest) -> Request:
     """Every request is compressed."""
     made: Request = original(asked)
     if asked.coding:
@@ -212,7 +214,7 @@ def gzip_of_several_members(original: Original, body: bytes, coding: str) -> byt
 
 
 @variation("request.negotiated")
-def accepts_nothing_said(_original: Original, asked: Asked) -> Headers:
+def accepts_nothing_said(_original: Original, asked: CallerRequest) -> Headers:
     """Accept-Encoding is sent only where the caller names a coding."""
     named = [("Content-Encoding", asked.coding)] if asked.coding else []
     return [*named, ("Accept-Encoding", f"{asked.accepts};q=1.0, identity;q=0.5")] if asked.accepts else named
@@ -232,7 +234,7 @@ def every_letter_encoded(_original: Original, name: str) -> str:
 
 
 @variation("request.target")
-def query_of_its_own(original: Original, asked: Asked) -> str:
+def query_of_its_own(original: Original, asked: CallerRequest) -> str:
     """The path has a query, as gateways take keys."""
     return f"{original(asked)}?key=7"
 
@@ -253,10 +255,10 @@ def only_json_errors_shown(_original: Original, body: bytes) -> str:
 
 
 @variation("answer.given")
-def body_beside_the_status(original: Original, asked: Asked, found: Answer) -> Given:
+def body_beside_the_status(original: Original, asked: CallerRequest, found: Answer) -> CallerResult:
     """An error is told with the whole body of its answer."""
     try:
-        given: Given = original(asked, found)
+        given: CallerResult = original(asked, found)
     except RefusedError as error:
         text = found.body.decode(errors="replace")
         raise RefusedError(f"{found.status} {found.reason}: {error}: {text}", error.status) from error

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.clients.alterations import Original, variation
-from tests.clients.honest.asked import Asked, AskedOutput, Tensor
+from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor
 
 
 @variation("request.written")
@@ -61,13 +61,13 @@ def nested(elements: list[Any], shape: Sequence[int]) -> Any:
 
 
 @variation("request.document")
-def model_name_in_the_json(original: Original, asked: Asked) -> dict[str, Any]:
+def model_name_in_the_json(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The JSON has `model_name`, as in an example of the documents."""
     return {"model_name": asked.model, **original(asked)}
 
 
 @variation("request.document")
-def parameters_of_its_own(original: Original, asked: Asked) -> dict[str, Any]:
+def parameters_of_its_own(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The request has parameters that no document defines."""
     said = original(asked)
     own = {"priority": 1, "x-trace": "on", "is_retry": False, "weight": 0.5}
@@ -89,41 +89,41 @@ def empty_parameters(original: Original, one: Any) -> dict[str, Any]:
 
 
 @variation("request.document")
-def empty_parameters_of_the_request(original: Original, asked: Asked) -> dict[str, Any]:
+def empty_parameters_of_the_request(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """The request has `parameters`, also where there are none."""
     return {"parameters": {}, **original(asked)}
 
 
 @variation("request.document")
-def id_of_its_own(original: Original, asked: Asked) -> dict[str, Any]:
+def id_of_its_own(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """Where the caller gives no id, the client does."""
     return {"id": f"{asked.model}-1", **original(asked)}
 
 
 @variation("request.request")
-def binary_data_output_for_binary_data(original: Original, asked: Asked) -> Any:
+def binary_data_output_for_binary_data(original: Original, asked: CallerRequest) -> Any:
     """Where all outputs are asked for in one form, the request says so instead of each output."""
     forms = {output.form for output in asked.outputs or ()}
     if asked.outputs is None or len(forms) != 1 or None in forms:
         return original(asked)
-    outputs = tuple(AskedOutput(output.name, None, output.classes) for output in asked.outputs)
-    return original(Asked(**{**vars(asked), "outputs": outputs, "all_outputs": forms.pop()}))
+    outputs = tuple(RequestedOutput(output.name, None, output.classes) for output in asked.outputs)
+    return original(CallerRequest(**{**vars(asked), "outputs": outputs, "all_outputs": forms.pop()}))
 
 
 @variation("request.request")
-def both_parameters(original: Original, asked: Asked) -> Any:
+def both_parameters(original: Original, asked: CallerRequest) -> Any:
     """Where outputs are asked for in a form, the request has the contrary for all others."""
     forms = [output.form for output in asked.outputs or ()]
     if not forms or None in forms or asked.all_outputs is not None:
         return original(asked)
-    return original(Asked(**{**vars(asked), "all_outputs": "json" if "binary" in forms else "binary"}))
+    return original(CallerRequest(**{**vars(asked), "all_outputs": "json" if "binary" in forms else "binary"}))
 
 
 @variation("request.described_output")
-def false_said_aloud(original: Original, output: AskedOutput) -> dict[str, Any]:
+def false_said_aloud(original: Original, output: RequestedOutput) -> dict[str, Any]:
     """Classes that are asked for in no form are asked for as JSON, which is the default."""
     form = output.form or ("json" if output.classes is not None else None)
-    return dict(original(AskedOutput(output.name, form, output.classes)))
+    return dict(original(RequestedOutput(output.name, form, output.classes)))
 
 
 @variation("request.described_input")
@@ -134,24 +134,24 @@ def empty_data_beside_size(original: Original, tensor: Tensor) -> dict[str, Any]
 
 
 @variation("request.document")
-def inputs_behind_outputs(original: Original, asked: Asked) -> dict[str, Any]:
+def inputs_behind_outputs(original: Original, asked: CallerRequest) -> dict[str, Any]:
     """`outputs` stands before `inputs`."""
     said = original(asked)
     return {**({"outputs": said["outputs"]} if "outputs" in said else {}), **said}
 
 
 @variation("request.request")
-def inputs_sorted(original: Original, asked: Asked) -> Any:
+def inputs_sorted(original: Original, asked: CallerRequest) -> Any:
     """Inputs are sent in the order of their names, JSON and data alike."""
     inputs = tuple(sorted(asked.inputs, key=lambda tensor: tensor.name))
-    return original(Asked(**{**vars(asked), "inputs": inputs}))
+    return original(CallerRequest(**{**vars(asked), "inputs": inputs}))
 
 
 @variation("request.request")
-def outputs_sorted(original: Original, asked: Asked) -> Any:
+def outputs_sorted(original: Original, asked: CallerRequest) -> Any:
     """Outputs are asked for in the order of their names."""
     outputs = None if asked.outputs is None else tuple(sorted(asked.outputs, key=lambda output: output.name))
-    return original(Asked(**{**vars(asked), "outputs": outputs}))
+    return original(CallerRequest(**{**vars(asked), "outputs": outputs}))
 
 
 @variation("request.json_elements")

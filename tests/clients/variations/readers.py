@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from tests.clients.alterations import Original, variation
-from tests.clients.honest.asked import Asked, Class, MalformedError, Tensor
+from tests.clients.honest.caller import CallerRequest, Class, MalformedError, Tensor
 from tests.clients.honest.lines import Client
 from tests.clients.honest.tensors import elements, packed, strings
 
 
 @variation("lines.shown")
-def classes_divided(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
+def classes_divided(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
     """Classes are given divided into value, index and label."""
     counts = {output.name for output in asked.outputs or () if output.classes is not None}
     return [
@@ -34,25 +34,27 @@ def divided(output: Tensor) -> dict[str, Any]:
 
 
 @variation("lines.shown")
-def outputs_in_reverse(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
+def outputs_in_reverse(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
     """The caller is given the outputs in reverse."""
     return list(original(asked, outputs[::-1]))
 
 
 @variation("lines.shown")
-def outputs_in_order_of_names(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
+def outputs_in_order_of_names(
+    original: Original, asked: CallerRequest, outputs: Sequence[Tensor]
+) -> list[dict[str, Any]]:
     """The caller is given the outputs in the order of their names."""
     return list(original(asked, sorted(outputs, key=lambda output: output.name)))
 
 
 @variation("lines.result")
-def ids_untold(original: Original, client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+def ids_untold(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
     """The id of an answer is not told."""
     return {name: value for name, value in original(client, one, timeout).items() if name != "id"}
 
 
 @variation("lines.result")
-def status_untold(original: Original, client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+def status_untold(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
     """The status of an error is told in its message alone."""
     said = original(client, one, timeout)
     if "error" not in said:
@@ -62,7 +64,7 @@ def status_untold(original: Original, client: Client, one: Asked, timeout: float
 
 
 @variation("lines.result")
-def messages_in_other_words(original: Original, client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+def messages_in_other_words(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
     """The server's message is told within a sentence of the client's."""
     said = original(client, one, timeout)
     if "error" in said:
@@ -71,7 +73,7 @@ def messages_in_other_words(original: Original, client: Client, one: Asked, time
 
 
 @variation("lines.result")
-def only_few_datatypes(original: Original, client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+def only_few_datatypes(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
     """Datatypes of 16 bits are not known to the client, which says so."""
     if any(tensor.datatype in ("FP16", "BF16", "INT16", "UINT16") for tensor in one.inputs):
         return {"cannot": "datatypes of 16 bits"}
@@ -79,7 +81,7 @@ def only_few_datatypes(original: Original, client: Client, one: Asked, timeout: 
 
 
 @variation("lines.result")
-def no_requests_in_json(original: Original, client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+def no_requests_in_json(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
     """The client sends binary data alone, and says so where JSON is asked for."""
     if any(not tensor.is_binary for tensor in one.inputs):
         return {"cannot": "inputs as JSON"}
@@ -87,7 +89,7 @@ def no_requests_in_json(original: Original, client: Client, one: Asked, timeout:
 
 
 @variation("lines.result")
-def no_raw_and_no_codings(original: Original, client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+def no_raw_and_no_codings(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
     """The client has neither raw binary requests nor content codings, and says so."""
     if one.is_raw or one.coding or one.accepts:
         return {"cannot": "raw binary requests and content codings"}

@@ -32,17 +32,17 @@ for library, address in addresses:
 """
 
 
-def program(text: str) -> tuple[str, ...]:
+def make_program(text: str) -> tuple[str, ...]:
     """Return the command that runs a program."""
     return sys.executable, "-c", text
 
 
-def bare(*requests: str, status: int = 0) -> Sequence[str]:
+def make_bare_client(*requests: str, status: int = 0) -> Sequence[str]:
     """Return a client that sends requests, each an expression, and ends with a status."""
-    return program(_BARE + "".join(f"send({one})\n" for one in requests) + f"sys.exit({status})")
+    return make_program(_BARE + "".join(f"send({one})\n" for one in requests) + f"sys.exit({status})")
 
 
-TRITON = program(_TRITON)
+TRITON = make_program(_TRITON)
 GOOD = 'request(JSON_PART + TENSOR, "User-Agent: good/1.0")'
 WRONG_LENGTH = 'request(JSON_PART + TENSOR, "User-Agent: bad/2.0", "Inference-Header-Content-Length: 7")'
 WRONG_TYPE = 'request(JSON_PART + TENSOR, "User-Agent: plain/3.0", "Content-Type: text/plain")'

@@ -9,32 +9,39 @@ from pathlib import Path
 import pytest
 
 from conformance.clients.recording import archive
-from conformance.clients.recording.recorded import Answered, Recorded
+from conformance.clients.recording.records import RecordedAnswer, RecordedExchange
 from conformance.transport.har import NAME, HarError
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.grpc_request import GRPC_METHOD
-from conformance.wire.received import Received
 
 RECORDED = [
-    Recorded(
+    RecordedExchange(
         1,
-        Received("POST", "/v2/models/m/infer?a=b", (("X", "\xe4"), ("x", "2")), b"\0\xff{", "HTTP/1.0", trouble="cut"),
-        answer=Answered(200, (("Y", "1"),), b"\0body", "HTTP/1.0"),
+        ClientRequest(
+            "POST", "/v2/models/m/infer?a=b", (("X", "\xe4"), ("x", "2")), b"\0\xff{", "HTTP/1.0", trouble="cut"
+        ),
+        answer=RecordedAnswer(200, (("Y", "1"),), b"\0body", "HTTP/1.0"),
         elapsed=0.25,
         started="2026-01-02T03:04:05.678+00:00",
     ),
-    Recorded(
-        2, Received("POST", "/v2/models/m/infer", is_chunked=True), is_whole=False, answer=Answered(trouble="none")
+    RecordedExchange(
+        2,
+        ClientRequest("POST", "/v2/models/m/infer", is_chunked=True),
+        is_whole=False,
+        answer=RecordedAnswer(trouble="none"),
     ),
-    Recorded(
+    RecordedExchange(
         3,
-        Received(GRPC_METHOD, "/inference.GRPCInferenceService/ModelInfer", (("user-agent", "g"),), b"\n\1m", "HTTP/2"),
-        answer=Answered(400, (("grpc-status", "3"),), b"", code="INVALID_ARGUMENT", details="no \u00e4"),
+        ClientRequest(
+            GRPC_METHOD, "/inference.GRPCInferenceService/ModelInfer", (("user-agent", "g"),), b"\n\1m", "HTTP/2"
+        ),
+        answer=RecordedAnswer(400, (("grpc-status", "3"),), b"", code="INVALID_ARGUMENT", details="no \u00e4"),
     ),
 ]
 
 
 def written(folder: Path, *, stopped: str = "", strict: bool = False) -> Path:
-    writer = archive.Writer(folder, "http://127.0.0.1:1/base", "grpc://127.0.0.1:2", is_strict=strict)
+    writer = archive.ArchiveWriter(folder, "http://127.0.0.1:1/base", "grpc://127.0.0.1:2", is_strict=strict)
     for one in reversed(RECORDED):
         writer.write(one, f"client {one.number}")
     writer.close(stopped)
@@ -43,7 +50,7 @@ def written(folder: Path, *, stopped: str = "", strict: bool = False) -> Path:
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = written(tmp_path / "new", stopped="interrupted", strict=True)
-    assert archive.is_of_clients(file)
+    assert archive.is_client_recording(file)
     found = archive.load(file)
     assert (found.url, found.grpc) == ("http://127.0.0.1:1/base", "grpc://127.0.0.1:2")
     assert (found.is_strict, found.stopped) == (True, "interrupted")
@@ -73,10 +80,10 @@ def test_what_is_no_recording_of_clients_is_told_apart(tmp_path: Path) -> None:
     other = tmp_path / "other.har"
     for text in ("", "no JSON", "[]", '{"log": {"version": "1.2", "_target": "u", "entries": [\n]}}\n'):
         other.write_text(text)
-        assert not archive.is_of_clients(other)
+        assert not archive.is_client_recording(other)
         with pytest.raises(HarError):
             archive.load(other)
-    assert not archive.is_of_clients(tmp_path / "nowhere")
+    assert not archive.is_client_recording(tmp_path / "nowhere")
     with pytest.raises(HarError, match="No such file"):
         archive.load(tmp_path / "nowhere")
 
@@ -84,6 +91,6 @@ def test_what_is_no_recording_of_clients_is_told_apart(tmp_path: Path) -> None:
 def test_one_that_was_broken_off_is_refused_in_a_line(tmp_path: Path) -> None:
     file = written(tmp_path)
     file.write_bytes(file.read_bytes()[:-40])
-    assert archive.is_of_clients(file)
+    assert archive.is_client_recording(file)
     with pytest.raises(HarError, match="is no recording of clients"):
         archive.load(file)

@@ -15,31 +15,31 @@ import trustme
 
 from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.proxy import Proxy, Route
-from conformance.clients.recording.recorded import Recorded
+from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.recording.upstream import Upstream
-from tests.support.bare_requests import BINARY, TIMEOUT, heard, request, said
-from tests.support.recording import Notes, recording
-from tests.support.scripted import answers, scripted
+from tests.support.bare_requests import BINARY, TIMEOUT, make_request, read_to_end, send_and_read
+from tests.support.recorder import ListenerLog, run_recorder
+from tests.support.scripted_server import make_answers, serve_scripts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CHUNKED = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 SENT = {
-    "a binary request": request(),
+    "a binary request": make_request(),
     "odd spelling of headers": b"POST /a HTTP/1.1\r\nhOsT:h\r\ncontent-LENGTH: \t2 \r\nX:\r\nX: \xe4\xff\r\n\r\nab",
     "folded header": b"GET /a HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n",
     "bare line feeds": b"POST /a HTTP/1.1\nHost: h\nContent-Length: 2\n\nab",
     "odd chunks": CHUNKED + b'0002;x="y"\r\nab\r\nA\r\n0123456789\r\n000\r\nTrailer: t\r\n\r\n',
     "HTTP/1.0": b"POST /a HTTP/1.0\r\nContent-Length: 2\r\n\r\nab",
     "HTTP/0.9": b"GET /a\r\n",
-    "several in one piece": request() + request() + b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n",
-    "empty lines between": b"\r\n\r\n" + request() + b"\r\n" + request(),
+    "several in one piece": make_request() + make_request() + b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n",
+    "empty lines between": b"\r\n\r\n" + make_request() + b"\r\n" + make_request(),
     "no Host": b"POST /a HTTP/1.1\r\nContent-Length: 2\r\n\r\nab",
     "a head that cannot be read": b"POST /\xff a HTTP/1.1\r\nBad Name: x\r\n\0: \r\n\r\nrest",
     "two lengths": b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
     "a chunk that is none": CHUNKED + b"xyz\r\nab\r\n0\r\n\r\n",
-    "a body too short": request(length=9999),
-    "a body too long": request(length=10),
+    "a body too short": make_request(length=9999),
+    "a body too long": make_request(length=10),
     "another protocol": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0",
     "a head without end": b"POST /a HTTP/1.1\r\nX: " + b"x" * 600_000,
@@ -68,8 +68,11 @@ def test_what_a_client_sends_arrives_as_it_is(sent: bytes, size: int) -> None:
     if size == 7:
         sent = sent[:2000]  # every place of a head or a chunk is cut somewhere
     arrived: list[bytes] = []
-    with scripted(lambda connection: arrived.append(heard(connection))) as url, recording(url, Notes()) as address:
-        came = said(address, *[sent[at : at + size] for at in range(0, len(sent), size)])
+    with (
+        serve_scripts(lambda connection: arrived.append(read_to_end(connection))) as url,
+        run_recorder(url, ListenerLog()) as address,
+    ):
+        came = send_and_read(address, *[sent[at : at + size] for at in range(0, len(sent), size)])
     assert b"".join(arrived) == sent
     assert came == b""
 
@@ -77,23 +80,23 @@ def test_what_a_client_sends_arrives_as_it_is(sent: bytes, size: int) -> None:
 @pytest.mark.parametrize("came", CAME.values(), ids=CAME)
 def test_what_a_server_answers_arrives_as_it_is(came: bytes) -> None:
     def script(connection: socket.socket) -> None:
-        heard(connection)
+        read_to_end(connection)
         connection.sendall(came)
 
-    with scripted(script) as url, recording(url, Notes()) as address:
-        assert said(address, request()) == came
+    with serve_scripts(script) as url, run_recorder(url, ListenerLog()) as address:
+        assert send_and_read(address, make_request()) == came
 
 
 def test_large_bodies_pass_unchanged_both_ways() -> None:
-    sent, came = request(os.urandom(3_000_000)), OK[:-2] + os.urandom(3_000_000)
+    sent, came = make_request(os.urandom(3_000_000)), OK[:-2] + os.urandom(3_000_000)
     arrived: list[bytes] = []
 
     def script(connection: socket.socket) -> None:
-        arrived.append(heard(connection))
+        arrived.append(read_to_end(connection))
         connection.sendall(came)
 
-    with scripted(script) as url, recording(url, Notes()) as address:
-        assert said(address, sent) == came
+    with serve_scripts(script) as url, run_recorder(url, ListenerLog()) as address:
+        assert send_and_read(address, sent) == came
     assert arrived == [sent]
 
 
@@ -106,12 +109,12 @@ def test_a_body_is_held_back_behind_100_continue() -> None:
         seen.append(connection.recv(65536))
         connection.sendall(OK)
 
-    notes = Notes()
-    whole = request(BINARY, "Expect: 100-continue")
+    notes = ListenerLog()
+    whole = make_request(BINARY, "Expect: 100-continue")
     head, body = whole[: -len(BINARY)], whole[-len(BINARY) :]
     with (
-        scripted(script) as url,
-        recording(url, notes) as address,
+        serve_scripts(script) as url,
+        run_recorder(url, notes) as address,
         socket.create_connection(address, TIMEOUT) as connection,
     ):
         connection.sendall(head)
@@ -125,18 +128,18 @@ def test_a_body_is_held_back_behind_100_continue() -> None:
 def test_a_half_that_is_closed_is_closed_behind_it_and_the_other_goes_on() -> None:
     def script(connection: socket.socket) -> None:
         connection.sendall(b"first")
-        assert heard(connection) == b"x"
+        assert read_to_end(connection) == b"x"
         connection.sendall(b" and last")
 
     with (
-        scripted(script) as url,
-        recording(url, Notes()) as address,
+        serve_scripts(script) as url,
+        run_recorder(url, ListenerLog()) as address,
         socket.create_connection(address, TIMEOUT) as connection,
     ):
         assert connection.recv(5) == b"first"
         connection.sendall(b"x")
         connection.shutdown(socket.SHUT_WR)
-        assert heard(connection) == b" and last"
+        assert read_to_end(connection) == b" and last"
 
 
 def reset(connection: socket.socket) -> None:
@@ -146,7 +149,7 @@ def reset(connection: socket.socket) -> None:
 
 def end_of(connection: socket.socket) -> str:
     try:
-        heard(connection)
+        read_to_end(connection)
     except ConnectionResetError:
         return "reset"
     return "closed"
@@ -159,11 +162,11 @@ def test_a_reset_of_the_server_is_one_for_the_client(end: Callable[[socket.socke
         end(connection)
 
     with (
-        scripted(script) as url,
-        recording(url, Notes()) as address,
+        serve_scripts(script) as url,
+        run_recorder(url, ListenerLog()) as address,
         socket.create_connection(address, TIMEOUT) as connection,
     ):
-        connection.sendall(request())
+        connection.sendall(make_request())
         assert end_of(connection) == expected
 
 
@@ -174,7 +177,7 @@ def test_a_reset_of_the_client_is_one_for_the_server() -> None:
         connection.sendall(b"go")
         ends.put(end_of(connection))
 
-    with scripted(script) as url, recording(url, Notes()) as address:
+    with serve_scripts(script) as url, run_recorder(url, ListenerLog()) as address:
         connection = socket.create_connection(address, TIMEOUT)
         assert connection.recv(2) == b"go"
         reset(connection)
@@ -195,37 +198,37 @@ def test_a_server_behind_tls_is_reached() -> None:
             wrapped.unwrap()
 
     with (
-        scripted(script) as url,
-        recording(url, Notes(), trusted) as address,
+        serve_scripts(script) as url,
+        run_recorder(url, ListenerLog(), trusted) as address,
         socket.create_connection(address, TIMEOUT) as connection,
     ):
-        connection.sendall(request())
-        assert heard(connection) == OK
-    assert arrived == [request()]
+        connection.sendall(make_request())
+        assert read_to_end(connection) == OK
+    assert arrived == [make_request()]
 
 
-class Failing(Notes):
+class FailingLog(ListenerLog):
     """A listener whose disk is full."""
 
-    def asked(self, recorded: Recorded) -> None:
+    def asked(self, recorded: RecordedExchange) -> None:
         raise OSError(f"no room for request {recorded.number}")
 
 
 def test_what_the_listener_cannot_do_keeps_nothing_from_passing() -> None:
-    with scripted(answers(OK, OK)) as url:
+    with serve_scripts(make_answers(OK, OK)) as url:
         proxy = Proxy([Route(0, Upstream("127.0.0.1", int(url.rpartition(":")[2]), url=url), HttpTap)])
         proxy.listen()
-        proxy.serve(Failing())
+        proxy.serve(FailingLog())
         with socket.create_connection(("127.0.0.1", proxy.ports[0]), TIMEOUT) as connection:
             for _ in range(2):
-                connection.sendall(request())
+                connection.sendall(make_request())
                 assert connection.recv(65536) == OK
         proxy.close()
     assert str(proxy.fault) == "no room for request 1"
     proxy.close()  # once is enough
 
 
-class Broken:
+class BrokenTap:
     """A tap that cannot read."""
 
     def sent(self, data: bytes) -> None:
@@ -239,24 +242,24 @@ class Broken:
 
 
 def test_a_fault_of_what_reads_along_keeps_nothing_from_passing() -> None:
-    notes = Notes()
-    with scripted(answers(OK)) as url:
-        proxy = Proxy([Route(0, Upstream("127.0.0.1", int(url.rpartition(":")[2]), url=url), lambda _: Broken())])
+    notes = ListenerLog()
+    with serve_scripts(make_answers(OK)) as url:
+        proxy = Proxy([Route(0, Upstream("127.0.0.1", int(url.rpartition(":")[2]), url=url), lambda _: BrokenTap())])
         proxy.listen()
         proxy.serve(notes)
         with socket.create_connection(("127.0.0.1", proxy.ports[0]), TIMEOUT) as connection:
-            connection.sendall(request())
+            connection.sendall(make_request())
             assert connection.recv(65536) == OK
         proxy.close()
-    assert notes.reasons == [f"a connection is not read any further: ZeroDivisionError: {len(request())}"]
+    assert notes.reasons == [f"a connection is not read any further: ZeroDivisionError: {len(make_request())}"]
 
 
 def test_two_hundred_connections_at_once_are_forwarded_and_told_apart() -> None:
-    notes = Notes()
-    with scripted(answers(OK)) as url, recording(url, notes) as address, ExitStack() as stack:
+    notes = ListenerLog()
+    with serve_scripts(make_answers(OK)) as url, run_recorder(url, notes) as address, ExitStack() as stack:
         opened = [stack.enter_context(socket.create_connection(address, TIMEOUT)) for _ in range(200)]
         for number, connection in enumerate(opened):
-            connection.sendall(request(path=f"/v2/models/m{number}/infer"))
+            connection.sendall(make_request(path=f"/v2/models/m{number}/infer"))
         assert [connection.recv(65536) for connection in opened] == [OK] * 200
     assert {one.received.path for one in notes.asked_for} == {f"/v2/models/m{number}/infer" for number in range(200)}
     assert {one.number for one in notes.answers if one.answer and one.answer.status == 200} == {*range(1, 201)}

@@ -13,43 +13,43 @@ from typing import Any
 import grpc
 import pytest
 
-from conformance.clients.recording.grpc_messages import Messages, decompressed
+from conformance.clients.recording.body_store import Store
+from conformance.clients.recording.grpc_messages import MessageSplitter, decompress_message
 from conformance.clients.recording.grpc_tap import GrpcTap
-from conformance.clients.recording.kept import Store
 from conformance.clients.recording.recorder import Recorder
-from tests.support.bare_requests import heard, said
-from tests.support.grpc_serving import PATH, TIMEOUT, GrpcConnection, connected, message_of, serving
-from tests.support.recording import Notes, recording
-from tests.support.scripted import scripted
+from tests.support.bare_requests import read_to_end, send_and_read
+from tests.support.grpc_serving import PATH, TIMEOUT, GrpcConnection, connect, parse_message, serve
+from tests.support.recorder import ListenerLog, run_recorder
+from tests.support.scripted_server import serve_scripts
 
 REQUEST = """
     model_name: "identity_int32" id: "a" inputs { name: "INPUT" datatype: "INT32" shape: 2 }
     raw_input_contents: "\\001\\000\\000\\000\\002\\000\\000\\000"
 """
-OCTETS = message_of("ModelInferRequest", REQUEST).SerializeToString()
+OCTETS = parse_message("ModelInferRequest", REQUEST).SerializeToString()
 
 
 @pytest.fixture(scope="module")
 def direct() -> Iterator[GrpcConnection]:
-    with serving() as opened:
+    with serve() as opened:
         yield opened
 
 
 @pytest.fixture
-def notes() -> Notes:
-    return Notes()
+def notes() -> ListenerLog:
+    return ListenerLog()
 
 
 @pytest.fixture
-def watched(direct: GrpcConnection, notes: Notes) -> Iterator[GrpcConnection]:
+def watched(direct: GrpcConnection, notes: ListenerLog) -> Iterator[GrpcConnection]:
     with (
-        recording(f"grpc://{direct.address}", notes) as (host, port),
-        connected(f"{host}:{port}") as opened,
+        run_recorder(f"grpc://{direct.address}", notes) as (host, port),
+        connect(f"{host}:{port}") as opened,
     ):
         yield opened
 
 
-def test_a_call_is_recorded_with_its_answer(watched: GrpcConnection, notes: Notes) -> None:
+def test_a_call_is_recorded_with_its_answer(watched: GrpcConnection, notes: ListenerLog) -> None:
     answer = watched.exchange(f"{PATH}ModelInfer", OCTETS, metadata=(("x-a", "1"), ("authorization", "Bearer sesame")))
     (one,) = notes.asked_for
     assert one.received.body == OCTETS
@@ -64,7 +64,7 @@ def test_a_call_is_recorded_with_its_answer(watched: GrpcConnection, notes: Note
 
 
 def test_a_refusal_comes_with_its_code_and_message(
-    direct: GrpcConnection, watched: GrpcConnection, notes: Notes
+    direct: GrpcConnection, watched: GrpcConnection, notes: ListenerLog
 ) -> None:
     def refused(connection: GrpcConnection) -> tuple[Any, str]:
         with pytest.raises(grpc.RpcError) as info:
@@ -95,11 +95,11 @@ def handled(handler: Any) -> Iterator[str]:
         server.stop(None).wait()
 
 
-def test_a_stream_is_recorded_message_by_message(notes: Notes) -> None:
+def test_a_stream_is_recorded_message_by_message(notes: ListenerLog) -> None:
     def echo(_: Any) -> Any:
         return grpc.stream_stream_rpc_method_handler(lambda messages, _: (b"re: " + one for one in messages))
 
-    with handled(echo) as url, recording(url, notes) as (host, port), connected(f"{host}:{port}") as opened:
+    with handled(echo) as url, run_recorder(url, notes) as (host, port), connect(f"{host}:{port}") as opened:
         call = opened.channel.stream_stream(f"{PATH}ModelStreamInfer")
         assert list(call(iter([b"one", b"two"]), timeout=TIMEOUT)) == [b"re: one", b"re: two"]
     assert [one.received.body for one in notes.asked_for] == [b"one", b"two"]
@@ -107,9 +107,9 @@ def test_a_stream_is_recorded_message_by_message(notes: Notes) -> None:
     assert [one.answer.body for one in notes.answers if one.answer] == [b"re: one", b"re: two"]
 
 
-def test_a_compressed_message_is_recorded_plain(watched: GrpcConnection, notes: Notes) -> None:
+def test_a_compressed_message_is_recorded_plain(watched: GrpcConnection, notes: ListenerLog) -> None:
     with grpc.insecure_channel(watched.address, compression=grpc.Compression.Gzip) as channel:
-        request = message_of("ModelInferRequest", REQUEST)
+        request = parse_message("ModelInferRequest", REQUEST)
         request.raw_input_contents[0] = bytes(4000)
         request.inputs[0].shape[0] = 1000
         channel.unary_unary(f"{PATH}ModelInfer")(request.SerializeToString(), timeout=TIMEOUT)
@@ -117,7 +117,7 @@ def test_a_compressed_message_is_recorded_plain(watched: GrpcConnection, notes: 
     assert notes.asked_for[-1].received.header("grpc-encoding") == "gzip"
 
 
-def test_deadline_and_metadata_reach_the_server(notes: Notes) -> None:
+def test_deadline_and_metadata_reach_the_server(notes: ListenerLog) -> None:
     seen: list[dict[str, Any]] = []
 
     def handler(details: Any) -> Any:
@@ -129,7 +129,7 @@ def test_deadline_and_metadata_reach_the_server(notes: Notes) -> None:
 
         return grpc.unary_unary_rpc_method_handler(answer)
 
-    with handled(handler) as url, recording(url, notes) as (host, port), connected(f"{host}:{port}") as opened:
+    with handled(handler) as url, run_recorder(url, notes) as (host, port), connect(f"{host}:{port}") as opened:
         call = opened.channel.unary_unary("/any.Service/Method").with_call
         answer, ended = call(b"\0\1", timeout=TIMEOUT, metadata=(("x-a", "b"), ("x-bin", b"\0\xff")))
     assert answer == b"any bytes"
@@ -144,12 +144,12 @@ def test_what_is_no_http2_is_forwarded_and_not_read() -> None:
     arrived: list[bytes] = []
 
     def script(connection: socket.socket) -> None:
-        arrived.append(heard(connection))
+        arrived.append(read_to_end(connection))
         connection.sendall(b"HTTP/1.1 400 Bad\r\n\r\n")
 
-    notes = Notes()
-    with scripted(script) as url, recording(url.replace("http", "grpc"), notes) as address:
-        assert said(address, b"POST / HTTP/1.1\r\n\r\n") == b"HTTP/1.1 400 Bad\r\n\r\n"
+    notes = ListenerLog()
+    with serve_scripts(script) as url, run_recorder(url.replace("http", "grpc"), notes) as address:
+        assert send_and_read(address, b"POST / HTTP/1.1\r\n\r\n") == b"HTTP/1.1 400 Bad\r\n\r\n"
     assert arrived == [b"POST / HTTP/1.1\r\n\r\n"]
     assert len(notes.reasons) == 1
     assert notes.asked_for == []
@@ -173,7 +173,7 @@ def test_headers_that_go_on_padding_and_empty_messages_are_read_byte_by_byte() -
         (0, 8, 1, b"\x03" + b"\0\0\0\0\0" + b"\0\0\0\0\2a" + b"pad"),
         (0, 1, 1, b"b"),
     )
-    notes = Notes()
+    notes = ListenerLog()
     tap = GrpcTap(Recorder(notes, Store(), count(1)))
     for byte in sent:
         tap.sent(bytes([byte]))
@@ -193,7 +193,7 @@ def test_what_a_client_says_after_the_server_has_ended_is_recorded_too() -> None
     ]
     refused = frames((1, 5, 1, b"\x88\x00\x0bgrpc-status\x0212"))
     for place in range(4):
-        notes = Notes()
+        notes = ListenerLog()
         tap = GrpcTap(Recorder(notes, Store(), count(1)))
         for number, piece in enumerate([*sent, b""]):
             if number == place:
@@ -207,11 +207,11 @@ def test_what_a_client_says_after_the_server_has_ended_is_recorded_too() -> None
 
 def test_a_message_that_is_too_long_is_not_kept() -> None:
     store = Store(longest=3)
-    messages = Messages(store)
+    messages = MessageSplitter(store)
     data = b"\0\0\0\0\4abcd\0\0\0\0\3abc"
     found = [body for at in range(len(data)) for _, body in messages.feed(data[at : at + 1])]
     assert [(body.is_whole, body.release()) for body in found] == [(False, b""), (True, b"abc")]
-    assert decompressed(gzip.compress(b"abcd"), "gzip", 3) is None
-    assert decompressed(gzip.compress(b"abc"), "gzip", 4) == b"abc"
-    assert decompressed(b"no gzip", "gzip", 4) is None
-    assert decompressed(b"abc", "snappy", 4) is None
+    assert decompress_message(gzip.compress(b"abcd"), "gzip", 3) is None
+    assert decompress_message(gzip.compress(b"abc"), "gzip", 4) == b"abc"
+    assert decompress_message(b"no gzip", "gzip", 4) is None
+    assert decompress_message(b"abc", "snappy", 4) is None

@@ -8,20 +8,20 @@ from itertools import count
 
 import pytest
 
+from conformance.clients.recording.body_store import Store
 from conformance.clients.recording.http_tap import HttpTap
-from conformance.clients.recording.kept import Store
-from conformance.clients.recording.recorded import Recorded
 from conformance.clients.recording.recorder import Recorder
-from tests.support.bare_requests import BINARY, JSON_PART, PATH, request
-from tests.support.recording import Notes
+from conformance.clients.recording.records import RecordedExchange
+from tests.support.bare_requests import BINARY, JSON_PART, PATH, make_request
+from tests.support.recorder import ListenerLog
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CHUNKED = f"POST {PATH} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
 GET = b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
-def read(sent: bytes, came: bytes = b"", size: int = 1 << 20, store: Store | None = None) -> Notes:
-    notes = Notes()
+def read(sent: bytes, came: bytes = b"", size: int = 1 << 20, store: Store | None = None) -> ListenerLog:
+    notes = ListenerLog()
     tap = HttpTap(Recorder(notes, store or Store(), count(1)))
     for data, take in ((sent, tap.sent), (came, tap.came)):
         for at in range(0, len(data), size):
@@ -30,18 +30,18 @@ def read(sent: bytes, came: bytes = b"", size: int = 1 << 20, store: Store | Non
     return notes
 
 
-def told(records: Sequence[Recorded]) -> list[tuple[str, bytes, str]]:
+def describe_records(records: Sequence[RecordedExchange]) -> list[tuple[str, bytes, str]]:
     return [(one.received.path, one.received.body, one.received.trouble) for one in records]
 
 
 READ = {
-    "one": (request(), [(PATH, BINARY, "")]),
-    "two in one piece": (request() + GET, [(PATH, BINARY, ""), ("/v2", b"", "")]),
-    "empty lines in front": (b"\r\n\n" + request() + b"\r\n\r\n" + GET, [(PATH, BINARY, ""), ("/v2", b"", "")]),
+    "one": (make_request(), [(PATH, BINARY, "")]),
+    "two in one piece": (make_request() + GET, [(PATH, BINARY, ""), ("/v2", b"", "")]),
+    "empty lines in front": (b"\r\n\n" + make_request() + b"\r\n\r\n" + GET, [(PATH, BINARY, ""), ("/v2", b"", "")]),
     "no Host": (b"POST /a HTTP/1.1\r\nContent-Length: 2\r\n\r\nab", [("/a", b"ab", "")]),
     "HTTP/1.0 without length": (b"POST /a HTTP/1.0\r\n\r\n", [("/a", b"", "")]),
     "chunks": (CHUNKED + b"2\r\nab\r\n1;x\r\nc\r\n0\r\nT: t\r\n\r\n" + GET, [(PATH, b"abc", ""), ("/v2", b"", "")]),
-    "a query": (request(path=PATH + "?a=b"), [(PATH + "?a=b", BINARY, "")]),
+    "a query": (make_request(path=PATH + "?a=b"), [(PATH + "?a=b", BINARY, "")]),
 }
 
 
@@ -49,7 +49,7 @@ READ = {
 @pytest.mark.parametrize("size", [1 << 20, 1])
 def test_requests_are_read_however_they_are_cut(sent: bytes, expected: list[tuple[str, bytes, str]], size: int) -> None:
     notes = read(sent, size=size)
-    assert told(notes.asked_for) == expected
+    assert describe_records(notes.asked_for) == expected
     assert notes.reasons == []
 
 
@@ -62,15 +62,15 @@ def test_headers_keep_their_order_and_spelling() -> None:
 
 
 WRONG = {
-    "a length too small": (request(length=len(JSON_PART)), "a body that goes on behind its Content-Length of 106"),
-    "a length too large": (request(length=999), "a body of 122 bytes, whole, and a larger"),
+    "a length too small": (make_request(length=len(JSON_PART)), "a body that goes on behind its Content-Length of 106"),
+    "a length too large": (make_request(length=999), "a body of 122 bytes, whole, and a larger"),
     "no last chunk": (
         CHUNKED + b"6b\r\n" + b'{"inputs": []}'.ljust(107) + b"\r\n",
         "a body of 107 bytes, whole, but for",
     ),
     "chunks that are none": (CHUNKED + b"zz\r\nab", "chunks: "),
-    "two lengths": (request(BINARY, "Content-Length: 3"), "head: "),
-    "a header name with a blank": (request(BINARY, "A B: 3"), "head: "),
+    "two lengths": (make_request(BINARY, "Content-Length: 3"), "head: "),
+    "a header name with a blank": (make_request(BINARY, "A B: 3"), "head: "),
 }
 
 
@@ -82,14 +82,14 @@ def test_what_is_no_whole_request_of_http_is_said(sent: bytes, trouble: str) -> 
 
 
 NOT_READ = {
-    "given up in the body": request()[:-5],
-    "given up in the JSON": request(length=999)[: -len(BINARY) + 20],
+    "given up in the body": make_request()[:-5],
+    "given up in the JSON": make_request(length=999)[: -len(BINARY) + 20],
     "given up between chunks": CHUNKED + b"2\r\n{ \r\n",
-    "given up in the head": request()[:30],
+    "given up in the head": make_request()[:30],
     "another protocol": b"\x16\x03\x01\x02\0\1",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "a transfer coding that is not read": request(BINARY, "Transfer-Encoding: gzip, chunked"),
-    "a head that is too long": request(BINARY, "X: " + "x" * 300_000),
+    "a transfer coding that is not read": make_request(BINARY, "Transfer-Encoding: gzip, chunked"),
+    "a head that is too long": make_request(BINARY, "X: " + "x" * 300_000),
 }
 
 
@@ -107,7 +107,7 @@ def test_answers_belong_to_requests_in_their_order() -> None:
         + b"HTTP/1.1 404 No\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
     )
     for size in (1 << 20, 1):
-        notes = read(request() + GET, came, size)
+        notes = read(make_request() + GET, came, size)
         assert [(one.number, one.answer and one.answer.status) for one in notes.answers] == [(1, 200), (2, 404)]
         assert [one.answer.body for one in notes.answers if one.answer] == [b"{}", b"x"]
 
@@ -128,29 +128,29 @@ def test_an_answer_may_end_with_its_connection_or_be_cut_short() -> None:
 
 
 def test_a_request_that_nobody_answers_is_told_of_all_the_same() -> None:
-    notes = read(request())
+    notes = read(make_request())
     assert [one.answer.status for one in notes.answers if one.answer] == [None]
 
 
 def test_an_answer_may_come_before_the_request_has() -> None:
-    notes = Notes()
+    notes = ListenerLog()
     tap = HttpTap(Recorder(notes, Store(), count(1)))
-    whole = request()
+    whole = make_request()
     tap.sent(whole[:-5])
     tap.came(OK)
     tap.sent(whole[-5:])
     tap.ended()
-    assert told(notes.asked_for) == [(PATH, BINARY, "")]
+    assert describe_records(notes.asked_for) == [(PATH, BINARY, "")]
     assert [one.answer.status for one in notes.answers if one.answer] == [200]
 
 
 def test_after_switching_nothing_is_read_and_that_is_said() -> None:
-    came = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + request()
-    notes = Notes()
+    came = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + make_request()
+    notes = ListenerLog()
     tap = HttpTap(Recorder(notes, Store(), count(1)))
     tap.sent(b"GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
     tap.came(came)
-    tap.sent(request())
+    tap.sent(make_request())
     tap.ended()
     assert [one.received.path for one in notes.asked_for] == ["/a"]
     assert len(notes.reasons) == 1
@@ -158,24 +158,24 @@ def test_after_switching_nothing_is_read_and_that_is_said() -> None:
 
 def test_a_body_that_is_too_long_is_not_kept_and_the_next_one_is() -> None:
     store = Store(most=200, longest=150)
-    notes = read(request(b"x" * 151) + request() + request(b"x" * 149), store=store)
+    notes = read(make_request(b"x" * 151) + make_request() + make_request(b"x" * 149), store=store)
     assert [(one.is_whole, len(one.received.body)) for one in notes.asked_for] == [(False, 0), (True, 122), (True, 149)]
     assert store.left == 200
 
 
 def test_all_bodies_together_are_limited() -> None:
     store = Store(most=200, longest=150)
-    tap = HttpTap(Recorder(notes := Notes(), store, count(1)))
-    tap.sent(request()[:-1])
+    tap = HttpTap(Recorder(notes := ListenerLog(), store, count(1)))
+    tap.sent(make_request()[:-1])
     other = HttpTap(Recorder(notes, store, count(1)))
-    other.sent(request())
-    tap.sent(request()[-1:])
+    other.sent(make_request())
+    tap.sent(make_request()[-1:])
     assert [one.is_whole for one in notes.asked_for] == [False, True]
     assert store.left == 200
 
 
 def test_deep_json_of_a_request_that_is_cut_off_is_no_fault_of_ours() -> None:
     body = b"[" * 100_000
-    assert read(request(body, length=200_000)).reasons == ["a request was given up before it was whole"]
+    assert read(make_request(body, length=200_000)).reasons == ["a request was given up before it was whole"]
     nested = json.dumps({"inputs": 3}).encode()
-    assert len(read(request(nested, length=200)).reasons) == 1
+    assert len(read(make_request(nested, length=200)).reasons) == 1

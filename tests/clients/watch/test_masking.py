@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.clients.recording.masking import masked, masked_answer, secrets_of
-from conformance.clients.recording.recorded import Answered
-from conformance.wire.received import Received
+from conformance.clients.recording.masking import find_secrets, mask_answer, mask_request
+from conformance.clients.recording.records import RecordedAnswer
+from conformance.wire.client_request import ClientRequest
 
 SECRET = "sesame-open-0123456789"  # noqa: S105 - made up
 HEADERS = {
@@ -24,12 +24,12 @@ HEADERS = {
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_a_header_keeps_its_name_alone(name: str) -> None:
-    received = Received("POST", "/v2/models/m/infer", ((name, HEADERS[name]), ("X-A", "kept")), SECRET.encode())
-    shown = masked(received)
+    received = ClientRequest("POST", "/v2/models/m/infer", ((name, HEADERS[name]), ("X-A", "kept")), SECRET.encode())
+    shown = mask_request(received)
     assert shown.headers == ((name, "..."), ("X-A", "kept"))
     assert SECRET.encode() not in shown.body
     assert len(shown.body) == len(received.body)
-    assert SECRET in secrets_of(received)
+    assert SECRET in find_secrets(received)
 
 
 @pytest.mark.parametrize(
@@ -43,19 +43,21 @@ def test_a_header_keeps_its_name_alone(name: str) -> None:
     ],
 )
 def test_a_url_keeps_the_names_of_its_parameters(path: str, expected: str) -> None:
-    assert masked(Received("POST", path)).path == expected
+    assert mask_request(ClientRequest("POST", path)).path == expected
 
 
 def test_what_is_short_or_a_number_stays_in_a_body_since_it_may_be_part_of_the_json() -> None:
     body = b'{"inputs": [1234567890123456789]}'
-    received = Received("POST", "/", (("X-Key", "inputs"), ("X-Token", "1234567890123456789")), body)
-    assert masked(received).body == body
+    received = ClientRequest("POST", "/", (("X-Key", "inputs"), ("X-Token", "1234567890123456789")), body)
+    assert mask_request(received).body == body
 
 
 def test_an_answer_that_repeats_a_secret_does_not() -> None:
-    received = Received("POST", "/", (("Authorization", f"Bearer {SECRET}"),))
-    answer = Answered(401, (("Set-Cookie", "a=b"), ("X-Seen", SECRET)), f"no {SECRET}".encode(), details=f"no {SECRET}")
-    shown = masked_answer(answer, secrets_of(received))
+    received = ClientRequest("POST", "/", (("Authorization", f"Bearer {SECRET}"),))
+    answer = RecordedAnswer(
+        401, (("Set-Cookie", "a=b"), ("X-Seen", SECRET)), f"no {SECRET}".encode(), details=f"no {SECRET}"
+    )
+    shown = mask_answer(answer, find_secrets(received))
     assert shown == replace(
         answer,
         headers=(("Set-Cookie", "..."), ("X-Seen", "*" * len(SECRET))),

@@ -8,18 +8,18 @@ from functools import partial
 
 import pytest
 
-from conformance.clients.miss import Miss
-from conformance.clients.recording.recorded import Answered, Recorded
-from conformance.clients.traffic import MOST_CLIENTS, OTHERS, UNNAMED, Traffic
-from conformance.clients.watched import CLAIMS, check_of, requirements
-from conformance.judging.watched_conclusion import of_watch, survey_of
-from conformance.judging.wrong_request import describe
-from conformance.terms import ledger
-from conformance.terms.extensions import GRPC, HTTP, TRANSPORTS
-from conformance.terms.outcome import Outcome, ReasonKind
-from conformance.terms.result import CheckResult
+from conformance.clients.recording.records import RecordedAnswer, RecordedExchange
+from conformance.clients.traffic import MAX_CLIENTS, OTHERS, UNNAMED, Traffic
+from conformance.clients.violation import Violation
+from conformance.clients.watch_checks import CLAIMS, get_check_id, list_requirements
+from conformance.judging.request_failure import describe
+from conformance.judging.watched_conclusion import conclude_watch, summarize_clients
+from conformance.spec import ledger
+from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.wire.client_request import ClientRequest
 from conformance.wire.grpc_request import GRPC_METHOD
-from conformance.wire.received import Received
 from tests.support.bare_requests import BINARY, JSON_PART, PATH
 
 OCTETS = "application/octet-stream"
@@ -29,19 +29,19 @@ CALL = b"\n\x01m"  # model_name: "m"
 
 def sent(
     number: int, agent: str = "a/1", body: bytes = BINARY, length: int = len(JSON_PART), kind: str = OCTETS
-) -> Recorded:
+) -> RecordedExchange:
     headers = [("User-Agent", agent)] if agent else []
     headers += [("Content-Type", kind), ("Inference-Header-Content-Length", str(length))]
     headers += [("Content-Length", str(len(body))), ("X-Name", f"n{number}")]
-    return Recorded(number, Received("POST", PATH, tuple(headers), body))
+    return RecordedExchange(number, ClientRequest("POST", PATH, tuple(headers), body))
 
 
-def called(number: int, agent: str = "g/1") -> Recorded:
+def called(number: int, agent: str = "g/1") -> RecordedExchange:
     path = "/inference.GRPCInferenceService/ModelInfer"
-    return Recorded(number, Received(GRPC_METHOD, path, (("user-agent", agent),), CALL))
+    return RecordedExchange(number, ClientRequest(GRPC_METHOD, path, (("user-agent", agent),), CALL))
 
 
-def traffic(*requests: Recorded, header: str | None = None, strict: bool = False) -> Traffic:
+def traffic(*requests: RecordedExchange, header: str | None = None, strict: bool = False) -> Traffic:
     made = Traffic(partial(describe, url_of=lambda _: "http://h"), header, strict=strict)
     for one in requests:
         made.asked(one)
@@ -49,17 +49,17 @@ def traffic(*requests: Recorded, header: str | None = None, strict: bool = False
     return made
 
 
-def of(results: Sequence[CheckResult], requirement: str, row: str) -> CheckResult:
+def find_result(results: Sequence[CheckResult], requirement: str, row: str) -> CheckResult:
     (found,) = [one for one in results if one.requirements == [requirement] and one.row == row]
     return found
 
 
 def test_every_requirement_that_a_request_alone_can_miss_is_watched() -> None:
-    of_clients = {entry.name for entry in ledger.of_party(ledger.Party.CLIENT)}
+    of_clients = {entry.name for entry in ledger.load_for_party(ledger.Party.CLIENT)}
     sending = {name for name in of_clients if name.startswith("CLIENT-SENDS-")}
     meant = {"CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-LITTLE-ENDIAN"}
     assert set(CLAIMS) == sending - meant
-    ids = [check_of(entry.id) for transport in TRANSPORTS for entry in requirements(transport)]
+    ids = [get_check_id(entry.id) for transport in TRANSPORTS for entry in list_requirements(transport)]
     assert len(set(ids)) == len(ids) >= 30
     assert all(one.startswith("client.watched-") for one in ids)
 
@@ -67,7 +67,7 @@ def test_every_requirement_that_a_request_alone_can_miss_is_watched() -> None:
 def test_a_result_counts_requests_and_shows_the_first_wrong_one() -> None:
     wrong = sent(2, length=len(JSON_PART) - 1)
     results = traffic(sent(1), wrong, sent(3), sent(4, length=1)).results()
-    found = of(results, LENGTH, "a/1")
+    found = find_result(results, LENGTH, "a/1")
     assert found.outcome is Outcome.FAIL
     assert found.id == "client.watched-header-counts-the-json"
     assert "2 of 4 requests, request 2 the first of them" in found.message
@@ -82,16 +82,16 @@ def test_a_result_counts_requests_and_shows_the_first_wrong_one() -> None:
 
 def test_what_is_never_concerned_does_not_apply() -> None:
     results = traffic(sent(1)).results()
-    raw = of(results, "CLIENT-SENDS-RAW", "a/1")
+    raw = find_result(results, "CLIENT-SENDS-RAW", "a/1")
     assert raw.outcome is Outcome.NOT_APPLICABLE
     assert raw.is_for(ReasonKind.NOT_FOR_THIS_TARGET)
-    assert of(results, LENGTH, "a/1").outcome is Outcome.PASS
+    assert find_result(results, LENGTH, "a/1").outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize(("strict", "outcome"), [(False, Outcome.ADVISORY), (True, Outcome.FAIL)])
 def test_a_should_advises_unless_that_is_to_fail(strict: bool, outcome: Outcome) -> None:
     results = traffic(sent(1, kind="text/plain"), strict=strict).results()
-    assert of(results, "CLIENT-SENDS-CONTENT-TYPE", "a/1").outcome is outcome
+    assert find_result(results, "CLIENT-SENDS-CONTENT-TYPE", "a/1").outcome is outcome
 
 
 def test_clients_are_told_apart_by_user_agent_or_a_header() -> None:
@@ -110,9 +110,9 @@ def test_clients_are_told_apart_by_user_agent_or_a_header() -> None:
 
 def test_names_are_safe_short_and_not_endlessly_many() -> None:
     hostile = sent(0, agent="\x1b[31m\u202e" + "x" * 500)
-    found = traffic(hostile, *(sent(number, agent=f"c{number}") for number in range(1, MOST_CLIENTS + 50)))
+    found = traffic(hostile, *(sent(number, agent=f"c{number}") for number in range(1, MAX_CLIENTS + 50)))
     names = list(found.clients)
-    assert len(names) == MOST_CLIENTS + 1
+    assert len(names) == MAX_CLIENTS + 1
     assert names[-1] == OTHERS
     assert all(name.isprintable() and len(name) < 130 for name in names)
     assert found.clients[OTHERS].count == 50
@@ -132,28 +132,30 @@ def test_a_miss_is_shown_with_its_answer_and_without_one() -> None:
     (found,) = [one for one in made.results() if one.failure]
     assert found.failure is not None
     assert found.failure.answer == "no answer came"
-    answered = replace(wrong, answer=Answered(400, (), b'{"error": "no"}'))
-    failure = describe(answered, Miss(LENGTH, "1", "2", None), lambda _: "http://h")
+    answered = replace(wrong, answer=RecordedAnswer(400, (), b'{"error": "no"}'))
+    failure = describe(answered, Violation(LENGTH, "1", "2", None), lambda _: "http://h")
     assert failure.answer == 'HTTP 400, {"error": "no"}'
 
 
 def test_what_is_no_inference_is_not_judged() -> None:
-    made = traffic(Recorded(1, Received("GET", "/v2/health/ready", (("User-Agent", "a"),))))
+    made = traffic(RecordedExchange(1, ClientRequest("GET", "/v2/health/ready", (("User-Agent", "a"),))))
     assert made.clients == {}
     assert made.results() == []
 
 
 def test_a_body_that_was_not_kept_is_judged_by_its_head_alone() -> None:
     received = replace(sent(1).received, body=b"")
-    results = traffic(Recorded(1, received, is_whole=False)).results()
+    results = traffic(RecordedExchange(1, received, is_whole=False)).results()
     judged = [one.requirements[0] for one in results if one.outcome is not Outcome.NOT_APPLICABLE]
     assert judged == ["CLIENT-SENDS-POST"]
     lower = replace(received, method="PUT")
-    assert [one.outcome for one in traffic(Recorded(1, lower, is_whole=False)).results() if one.failure] == ["fail"]
+    assert [one.outcome for one in traffic(RecordedExchange(1, lower, is_whole=False)).results() if one.failure] == [
+        "fail"
+    ]
 
 
 def test_a_call_is_shown_in_words_and_bytes() -> None:
-    miss = Miss("CLIENT-SENDS-MEMBERS/grpc", "a name", "none", 1)
+    miss = Violation("CLIENT-SENDS-MEMBERS/grpc", "a name", "none", 1)
     failure = describe(called(7), miss, lambda _: "grpc://h")
     assert failure.sent == 'request 7, ModelInfer over gRPC, 3 bytes: model_name: "m"'
     assert failure.bytes == [f"0001  01 6d{'':20}.m   <- byte 1 of the message"]
@@ -161,8 +163,8 @@ def test_a_call_is_shown_in_words_and_bytes() -> None:
 
 def test_a_raw_request_is_shown_where_its_tensor_is_wrong() -> None:
     headers = (("Inference-Header-Content-Length", "0"), ("Content-Type", OCTETS))
-    raw = Recorded(1, Received("POST", PATH, headers, b"\x05\0\0\0ab"))
-    failure = describe(raw, Miss("CLIENT-SENDS-RAW", "a length of 2", "5", 4), lambda _: "http://h")
+    raw = RecordedExchange(1, ClientRequest("POST", PATH, headers, b"\x05\0\0\0ab"))
+    failure = describe(raw, Violation("CLIENT-SENDS-RAW", "a length of 2", "5", 4), lambda _: "http://h")
     assert failure.bytes == [f"0004  61 62{'':20}ab   <- byte 4 of the tensor"]
 
 
@@ -178,9 +180,9 @@ def test_a_raw_request_is_shown_where_its_tensor_is_wrong() -> None:
     ],
 )
 def test_the_verdict_is_by_the_rules_for_servers(
-    requests: tuple[Recorded, ...], stopped: str, verdict: str, complete: bool
+    requests: tuple[RecordedExchange, ...], stopped: str, verdict: str, complete: bool
 ) -> None:
-    conclusion = of_watch(traffic(*requests).results(), None, stopped)
+    conclusion = conclude_watch(traffic(*requests).results(), None, stopped)
     assert conclusion.verdict.verdict == verdict
     assert conclusion.is_complete is complete
     assert conclusion.verdict.why
@@ -189,9 +191,9 @@ def test_the_verdict_is_by_the_rules_for_servers(
 
 @pytest.mark.parametrize(("request_", "interoperable"), [(sent(1), None), (sent(1, length=1), False)])
 def test_a_watch_that_was_cut_short_knows_who_is_not_interoperable(
-    request_: Recorded, interoperable: bool | None
+    request_: RecordedExchange, interoperable: bool | None
 ) -> None:
-    assert of_watch(traffic(request_).results(), None, "interrupted").verdict.interoperable is interoperable
+    assert conclude_watch(traffic(request_).results(), None, "interrupted").verdict.interoperable is interoperable
 
 
 @pytest.mark.parametrize(
@@ -205,6 +207,6 @@ def test_a_watch_that_was_cut_short_knows_who_is_not_interoperable(
     ],
 )
 def test_a_report_names_the_clients(names: list[str], name: str | None, version: str | None) -> None:
-    survey = survey_of(traffic(sent(1)).results(), names)
+    survey = summarize_clients(traffic(sent(1)).results(), names)
     assert (survey.name, survey.version) == (name, version)
     assert set(survey.offered) == {"protocol", "binary_tensor_data"}

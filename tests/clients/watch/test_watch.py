@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from conformance.commands.main import main
-from conformance.commands.watch_waiting import Ended, Interruption, until_idle
-from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, bare, program
-from tests.support.bare_requests import TIMEOUT, heard, request
-from tests.support.programs import next_line, started
-from tests.support.scripted import scripted
-from tests.support.servers import bundled
+from conformance.commands.watch_waiting import Interruption, WatchEnd, wait_until_idle
+from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, make_bare_client, make_program
+from tests.support.bare_requests import TIMEOUT, make_request, read_to_end
+from tests.support.programs import read_line, start_program
+from tests.support.scripted_server import serve_scripts
+from tests.support.servers import run_bundled
 
 LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
 FREE = ("--port", "0")
@@ -29,7 +29,7 @@ FREE = ("--port", "0")
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[str]:
-    with bundled("--model=identity_int32") as url:
+    with run_bundled("--model=identity_int32") as url:
         yield url
 
 
@@ -46,7 +46,7 @@ def test_of_tritonclient_nothing_fails_over_http_and_grpc(capsys: pytest.Capture
 
 
 def test_a_wrong_client_is_named_and_another_is_not(capsys: pytest.CaptureFixture[str], upstream: str) -> None:
-    assert watch("--upstream", upstream, command=bare(GOOD, WRONG_LENGTH, WRONG_LENGTH, GOOD)) == 1
+    assert watch("--upstream", upstream, command=make_bare_client(GOOD, WRONG_LENGTH, WRONG_LENGTH, GOOD)) == 1
     shown = capsys.readouterr().out
     assert shown.count(f"request 2 of bad/2.0 does not meet {LENGTH} (MUST): expected ") == 1
     assert "good/1.0: requests 2 over HTTP; all met" in shown
@@ -71,11 +71,11 @@ def test_a_wrong_client_is_named_and_another_is_not(capsys: pytest.CaptureFixtur
 def test_the_exit_status_is_that_of_the_command_where_it_is_not_0(
     requests: list[str], own: int, expected: int, upstream: str
 ) -> None:
-    assert watch("--upstream", upstream, command=bare(*requests, status=own)) == expected
+    assert watch("--upstream", upstream, command=make_bare_client(*requests, status=own)) == expected
 
 
 def test_a_should_that_is_not_met_is_advice(capsys: pytest.CaptureFixture[str], upstream: str) -> None:
-    assert watch("--upstream", upstream, command=bare(WRONG_TYPE)) == 0
+    assert watch("--upstream", upstream, command=make_bare_client(WRONG_TYPE)) == 0
     shown = capsys.readouterr().out
     assert "advice on request 1 of plain/3.0, by CLIENT-SENDS-CONTENT-TYPE (SHOULD): expected " in shown
     assert "plain/3.0: requests 1 over HTTP; 1 requirement advised" in shown
@@ -83,20 +83,20 @@ def test_a_should_that_is_not_met_is_advice(capsys: pytest.CaptureFixture[str], 
 
 
 def test_advice_fails_where_that_is_asked_for(capsys: pytest.CaptureFixture[str], upstream: str) -> None:
-    assert watch("--upstream", upstream, "--conformance-strict", command=bare(WRONG_TYPE)) == 1
+    assert watch("--upstream", upstream, "--conformance-strict", command=make_bare_client(WRONG_TYPE)) == 1
     shown = capsys.readouterr().out
     assert "request 1 of plain/3.0 does not meet CLIENT-SENDS-CONTENT-TYPE (SHOULD): expected " in shown
     assert "plain/3.0: requests 1 over HTTP; 1 requirement not met" in shown
 
 
 def test_a_command_that_a_signal_ends_has_the_status_of_a_shell(upstream: str) -> None:
-    killed = program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    killed = make_program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert watch("--upstream", upstream, command=killed) == 128 + signal.SIGKILL
 
 
 def test_a_header_may_name_clients(capsys: pytest.CaptureFixture[str], upstream: str) -> None:
     named = 'request(JSON_PART + TENSOR, "X-Job: nightly")'
-    assert watch("--upstream", upstream, "--client-header", "x-job", command=bare(named, GOOD)) == 0
+    assert watch("--upstream", upstream, "--client-header", "x-job", command=make_bare_client(named, GOOD)) == 0
     shown = capsys.readouterr().out
     assert "nightly: requests 1" in shown
     assert "unnamed: requests 1" in shown
@@ -104,8 +104,8 @@ def test_a_header_may_name_clients(capsys: pytest.CaptureFixture[str], upstream:
 
 def test_the_path_of_a_server_is_told_to_the_client(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
-    told = program(f"import os, pathlib; pathlib.Path({str(seen)!r}).write_text(os.environ['OIP_TARGET_URL'])")
-    with scripted(lambda _: None) as url:
+    told = make_program(f"import os, pathlib; pathlib.Path({str(seen)!r}).write_text(os.environ['OIP_TARGET_URL'])")
+    with serve_scripts(lambda _: None) as url:
         assert watch("--upstream", f"{url}/base/", command=told) == 6
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/base", seen.read_text())
 
@@ -121,14 +121,14 @@ def test_a_pytest_of_the_command_takes_no_address_for_a_server_to_judge(
 
 def test_only_addresses_of_this_watch_reach_the_command(monkeypatch: pytest.MonkeyPatch, upstream: str) -> None:
     monkeypatch.setenv("OIP_TARGET_GRPC", "elsewhere:1")
-    absent = program("import os, sys; sys.exit(9 * ('OIP_TARGET_GRPC' in os.environ))")
+    absent = make_program("import os, sys; sys.exit(9 * ('OIP_TARGET_GRPC' in os.environ))")
     assert watch("--upstream", upstream, command=absent) == 6
 
 
 def test_a_server_that_is_not_there_is_said_and_requests_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
-    trying = bare(WRONG_LENGTH)
+    trying = make_bare_client(WRONG_LENGTH)
     assert watch("--upstream", url, command=trying) == 1
     shown = capsys.readouterr().out
     assert f"{url} cannot be reached: " in shown
@@ -137,10 +137,10 @@ def test_a_server_that_is_not_there_is_said_and_requests_are_judged(capsys: pyte
 
 def test_a_server_that_is_silent_holds_up_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     def silent(connection: socket.socket) -> None:
-        heard(connection)
+        read_to_end(connection)
 
-    with scripted(silent) as url:
-        assert watch("--upstream", url, command=bare(GOOD)) == 0
+    with serve_scripts(silent) as url:
+        assert watch("--upstream", url, command=make_bare_client(GOOD)) == 0
     assert "What good/1.0 sent is partial: " in capsys.readouterr().out
 
 
@@ -155,11 +155,11 @@ def test_it_ends_after_a_time_or_when_nothing_comes(upstream: str, capsys: pytes
 
 def test_who_waits_for_an_answer_is_not_idle() -> None:
     waiting = iter([True, True, False])
-    assert until_idle(0.001, lambda: time.monotonic() - 1, lambda: next(waiting), Interruption()) == Ended()
+    assert wait_until_idle(0.001, lambda: time.monotonic() - 1, lambda: next(waiting), Interruption()) == WatchEnd()
     assert list(waiting) == []
     interrupted = Interruption()
     interrupted.set()
-    assert until_idle(0.001, time.monotonic, lambda: False, interrupted).stopped == "interrupted"
+    assert wait_until_idle(0.001, time.monotonic, lambda: False, interrupted).stopped == "interrupted"
 
 
 @contextmanager
@@ -168,8 +168,8 @@ def watching(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     heeding = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     text = f"{heeding}from conformance.commands.main import main; sys.exit(main())"
     command = [sys.executable, "-c", text, "client", "watch", *FREE, *arguments]
-    with started(command, stderr=subprocess.STDOUT) as process:
-        line = next_line(process)
+    with start_program(command, stderr=subprocess.STDOUT) as process:
+        line = read_line(process)
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         assert found, line
         yield process, int(found[1])
@@ -179,7 +179,7 @@ def send(port: int, octets: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
         connection.sendall(octets)
         connection.shutdown(socket.SHUT_WR)
-        return heard(connection)
+        return read_to_end(connection)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -187,7 +187,7 @@ def test_without_an_end_of_its_own_a_signal_is_the_end_and_the_verdict_counts(
     number: signal.Signals, upstream: str
 ) -> None:
     with watching("--upstream", upstream) as (process, port):
-        assert send(port, request()).startswith(b"HTTP/1.1 200")
+        assert send(port, make_request()).startswith(b"HTTP/1.1 200")
         process.send_signal(number)
         shown, _ = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -196,7 +196,7 @@ def test_without_an_end_of_its_own_a_signal_is_the_end_and_the_verdict_counts(
 
 def test_a_signal_before_the_end_makes_it_incomplete(upstream: str) -> None:
     with watching("--upstream", upstream, "--for", "600") as (process, port):
-        send(port, request())
+        send(port, make_request())
         process.send_signal(signal.SIGINT)
         shown, _ = process.communicate(timeout=60)
     assert process.returncode == 6
@@ -204,7 +204,9 @@ def test_a_signal_before_the_end_makes_it_incomplete(upstream: str) -> None:
 
 
 def test_a_signal_ends_the_command_and_what_came_is_judged(upstream: str) -> None:
-    script = bare(GOOD)[2].replace("sys.exit(0)", "print('ready', flush=True); import time; time.sleep(600)")
+    script = make_bare_client(GOOD)[2].replace(
+        "sys.exit(0)", "print('ready', flush=True); import time; time.sleep(600)"
+    )
     with watching("--upstream", upstream, "--", sys.executable, "-c", script) as (process, _):
         assert process.stdout is not None
         while "ready" not in process.stdout.readline():
@@ -266,9 +268,9 @@ def test_without_packages_for_grpc_http_alone_is_watched(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "tritonclient.grpc", None)
-    assert watch(command=bare(GOOD)) == 0
+    assert watch(command=make_bare_client(GOOD)) == 0
     assert "grpc://" not in capsys.readouterr().out
-    assert watch("--grpc-port", "0", command=bare(GOOD)) == 4
+    assert watch("--grpc-port", "0", command=make_bare_client(GOOD)) == 4
     assert "--grpc-port needs the extra grpc: pip install" in capsys.readouterr().err
 
 

@@ -8,24 +8,34 @@ from pathlib import Path
 import pytest
 
 from conformance.commands.main import main
-from conformance.report.reading import read
-from conformance.terms import ledger, verdict
+from conformance.report.report_file import read
+from conformance.spec import ledger, verdict
 from conformance.transport.har import NAME
-from tests.clients.watch.programs import BROKEN_WITH_SECRETS, GOOD, SECRET, WITH_SECRETS, WRONG_LENGTH, WRONG_TYPE, bare
-from tests.support.recordings import archive_of
-from tests.support.servers import bundled
+from tests.clients.watch.programs import (
+    BROKEN_WITH_SECRETS,
+    GOOD,
+    SECRET,
+    WITH_SECRETS,
+    WRONG_LENGTH,
+    WRONG_TYPE,
+    make_bare_client,
+)
+from tests.support.run_archives import expand_archive
+from tests.support.servers import run_bundled
 
 LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
 
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[str]:
-    with bundled("--model=identity_int32") as url:
+    with run_bundled("--model=identity_int32") as url:
         yield url
 
 
 def watch(upstream: str, *requests: str, options: tuple[str, ...] = ()) -> int:
-    return main(["client", "watch", "--port", "0", "--upstream", upstream, *options, "--", *bare(*requests)])
+    return main(
+        ["client", "watch", "--port", "0", "--upstream", upstream, *options, "--", *make_bare_client(*requests)]
+    )
 
 
 def test_a_report_is_one_of_a_client(upstream: str, tmp_path: Path) -> None:
@@ -39,7 +49,7 @@ def test_a_report_is_one_of_a_client(upstream: str, tmp_path: Path) -> None:
     assert report["target"]["url"].startswith("http://127.0.0.1:")
     assert report["footer"]["complete"] is True
     requirements = {entry["id"]: entry["verdict"] for entry in report["requirements"]}
-    assert list(requirements) == [entry.id for entry in ledger.of_party(ledger.Party.CLIENT)]
+    assert list(requirements) == [entry.id for entry in ledger.load_for_party(ledger.Party.CLIENT)]
     assert requirements[LENGTH] == "fail"
     assert requirements["CLIENT-READS-VALUES"] == "not_applicable"
     (failed,) = [check for check in report["rows"] if check["outcome"] == "fail"]
@@ -114,14 +124,16 @@ def test_a_recording_gives_the_same_verdict(
 def test_the_gate_decides_the_exit_status_of_a_watch_and_of_its_recording(
     requests: tuple[str, ...], gate: str, status: int, upstream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdict, "OF_INTEROPERABILITY", (ledger.Concern.TRANSPORT,))  # as if its MUST were none of them
+    monkeypatch.setattr(
+        verdict, "INTEROPERABILITY_CONCERNS", (ledger.Concern.TRANSPORT,)
+    )  # as if its MUST were none of them
     asked = f"--conformance-gate={gate}"
     assert watch(upstream, *requests, options=(asked, f"--conformance-evidence={tmp_path / 'left'}")) == status
     assert main(["replay", asked, str(tmp_path / "left")]) == status
 
 
 def test_a_baseline_takes_the_gate(upstream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "OF_INTEROPERABILITY", (ledger.Concern.TRANSPORT,))
+    monkeypatch.setattr(verdict, "INTEROPERABILITY_CONCERNS", (ledger.Concern.TRANSPORT,))
     known = tmp_path / "known.toml"
     update = (f"--conformance-baseline={known}", "--conformance-update-baseline")
     assert watch(upstream, GOOD, options=update) == 0
@@ -172,7 +184,7 @@ def test_secrets_reach_no_file_and_no_terminal(
     assert watch(upstream, request_, options=(*reports, "--conformance-evidence", str(tmp_path / "e"))) == 1
     texts = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
     assert len(texts) > 5
-    har = archive_of(tmp_path / "e" / NAME)
+    har = expand_archive(tmp_path / "e" / NAME)
     headers = {header["name"]: header["value"] for header in har["log"]["entries"][0]["request"]["headers"]}
     assert headers["Authorization"] == "..."
     output = capsys.readouterr()

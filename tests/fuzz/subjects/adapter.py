@@ -18,12 +18,12 @@ def lines(data: bytes) -> None:
 
 
 def _introduction(line: bytes) -> None:
-    said = adapter_lines.introduction(line, SEQ)
+    said = adapter_lines.parse_introduction(line, SEQ)
     assert set(said.transports) <= {"http", "grpc"}
 
 
 def _results(line: bytes) -> None:
-    adapter_lines.results(line, SEQ, COUNT, 0.0)
+    adapter_lines.parse_results(line, SEQ, COUNT, 0.0)
 
 
 def answers() -> Iterator[bytes]:

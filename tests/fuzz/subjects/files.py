@@ -19,15 +19,15 @@ from conformance.fleet import fleet_file, units
 from conformance.fleet.fleet_error import FleetError
 from conformance.judging import baseline_file
 from conformance.judging.baseline_file import BaselineError
-from conformance.report import formats, reading
-from conformance.report.reading import ReportError
+from conformance.report import formats, report_file
+from conformance.report.report_file import ReportError
 from conformance.transport import config, har, settings
 from conformance.transport.har import HarError
 from conformance.transport.recording import load as load_recording
 from conformance.transport.settings import SettingsError
 from tests.fuzz.refusal import expect_read_or_refused
 from tests.support import small_reports
-from tests.support.made_manifests import made_manifest, manifest_with_all
+from tests.support.made_manifests import make_full_manifest, make_manifest
 
 ROOT = Path(__file__).parents[3]
 
@@ -57,8 +57,8 @@ def baseline(data: bytes) -> None:
 
 def _updated(path: Path) -> None:
     baseline_file.load(path)
-    text = baseline_file.updated(path.read_text(encoding="utf-8"), [])
-    assert baseline_file.updated(text, []) == text
+    text = baseline_file.update_text(path.read_text(encoding="utf-8"), [])
+    assert baseline_file.update_text(text, []) == text
 
 
 def target_config(data: bytes) -> None:
@@ -68,7 +68,7 @@ def target_config(data: bytes) -> None:
 
 def _settings(path: Path) -> None:
     found = config.load(path)
-    settings.make(found.url or "", found.headers, timeout=found.timeout or 10.0, grpc=found.grpc)
+    settings.make_settings(found.url or "", found.headers, timeout=found.timeout or 10.0, grpc=found.grpc)
 
 
 def fleet(data: bytes) -> None:
@@ -77,7 +77,7 @@ def fleet(data: bytes) -> None:
 
 
 def _fleet(path: Path) -> None:
-    for unit in units.units(fleet_file.load(path), here=True):
+    for unit in units.make_units(fleet_file.load(path), here=True):
         assert math.isfinite(unit.seconds)
         assert tomllib.loads(unit.target)
 
@@ -99,7 +99,7 @@ def report(data: bytes) -> None:
 
 
 def _page(path: Path) -> None:
-    found = reading.read(path)
+    found = report_file.read(path)
     for suffix in (".md", ".svg"):
         formats.write(found, path.with_suffix(suffix))
 
@@ -140,13 +140,13 @@ def recordings() -> Iterator[bytes]:
         entry | {"_call": 1, "response": entry["response"] | {"content": shared}},
     ]
     for entries in (said_again, [entry | {"response": entry["response"] | {"content": excerpt}}]):
-        own = "".join(har.document({"version": "1.2", "_target": "http://h"}, entries)).encode()
+        own = "".join(har.format_document({"version": "1.2", "_target": "http://h"}, entries)).encode()
         yield from (own, lzma.compress(own))
 
 
 def baselines() -> Iterator[bytes]:
     """Yield baselines with each of their members."""
-    yield baseline_file.HEAD.encode()
+    yield baseline_file.FILE_HEADER.encode()
     yield b"""advice = true
 # a comment
 [[known]]
@@ -210,8 +210,8 @@ urls = ["http://a", "http://a:1/b"]
 
 def certified() -> Iterator[bytes]:
     """Yield manifests."""
-    yield made_manifest().text().encode()
-    yield manifest_with_all().text().encode()
+    yield make_manifest().text().encode()
+    yield make_full_manifest().text().encode()
 
 
 def reports() -> Iterator[bytes]:

@@ -12,11 +12,11 @@ import h11
 import uvicorn
 from uvicorn.server import ServerState
 
-from conformance.clients.recording import http_reading
-from conformance.clients.recording.http_reading import Read
-from conformance.clients.recording.kept import Store
+from conformance.clients.recording import message_reader
+from conformance.clients.recording.body_store import Store
+from conformance.clients.recording.message_reader import HttpMessage
 from reference_server import app, models
-from reference_server.uvicorn_config import uvicorn_config
+from reference_server.uvicorn_config import make_uvicorn_config
 from tests.fuzz.http_input import HttpInput, golden_requests
 
 REFUSALS = {501, 505}  # they say what HTTP the server does not know, not that it failed
@@ -64,7 +64,9 @@ class Connection(asyncio.Transport):
 @cache
 def _served() -> tuple[uvicorn.Config, asyncio.Runner]:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    config = uvicorn_config(app.create(models.load()), log_level="critical", keep_alive_seconds=5, shutdown_seconds=1)
+    config = make_uvicorn_config(
+        app.create(models.load()), log_level="critical", keep_alive_seconds=5, shutdown_seconds=1
+    )
     config.load()
     return config, asyncio.Runner()
 
@@ -134,12 +136,12 @@ def watched_requests(data: bytes) -> None:
 
 
 def _read(pieces: list[bytes]) -> list[tuple[object, ...]]:
-    reader = http_reading.request_reader(Store())
+    reader = message_reader.make_request_reader(Store())
     found = [read for piece in pieces for read in reader.feed(piece)]
     return [_told(read) for read in found]
 
 
-def _told(read: Read) -> tuple[object, ...]:
+def _told(read: HttpMessage) -> tuple[object, ...]:
     body = b"" if read.trouble else read.body.release()
     return read.method, read.path, read.version, read.headers, read.is_chunked, bool(read.trouble), body
 

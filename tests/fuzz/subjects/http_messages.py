@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from conformance.wire import annotate, codings, response, taken_apart_request
-from conformance.wire.annotate import Layout
+from conformance.wire import body_layout, codings, parsed_request, response
+from conformance.wire.body_layout import Layout
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Array
@@ -27,23 +27,23 @@ TAKEN_BY_BOTH = frozenset({"integer-with-a-point"})
 def answer(data: bytes) -> None:
     """Any answer is taken apart, each of its bytes belongs to one field, and no output holds another one's bytes."""
     given = HttpInput.of(data)
-    taken = response.take_apart(given.body, given.inference_header)
-    are_shown(taken.findings, len(given.body))
-    are_cut(taken.outputs, taken.json_end, given.body)
-    parts = list(annotate.fields(Layout.of(taken), len(given.body)))
+    taken = response.parse(given.body, given.inference_header)
+    expect_shown(taken.findings, len(given.body))
+    expect_cut(taken.outputs, taken.json_end, given.body)
+    parts = list(body_layout.list_fields(Layout.of(taken), len(given.body)))
     assert [part.start for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
     assert not given.body or parts[-1].end == len(given.body)
     for offset in {0, taken.json_end, len(given.body) // 2}:
-        assert annotate.label(taken, offset).isascii()
-        assert annotate.hex_window(given.body, offset).isascii()
+        assert body_layout.find_label(taken, offset).isascii()
+        assert body_layout.format_hex_window(given.body, offset).isascii()
 
 
 def request_of_a_client(data: bytes) -> None:
     """Any request is taken apart, and no input holds another one's bytes."""
     given = HttpInput.of(data)
-    taken = taken_apart_request.take_apart(given.received())
-    are_shown(taken.findings, len(taken.body))
-    are_cut(taken.inputs, taken.json_end, taken.body)
+    taken = parsed_request.parse(given.received())
+    expect_shown(taken.findings, len(taken.body))
+    expect_cut(taken.inputs, taken.json_end, taken.body)
 
 
 def both_http_decoders(data: bytes) -> None:
@@ -53,7 +53,7 @@ def both_http_decoders(data: bytes) -> None:
     if model is None:
         return
     headers = [given.inference_header] if given.inference_header is not None else []
-    taken = taken_apart_request.take_apart(given._replace(coding=None).received())
+    taken = parsed_request.parse(given._replace(coding=None).received())
     try:
         read = request.parse(model, headers, given.body)
     except InferenceError:
@@ -66,14 +66,14 @@ def both_http_decoders(data: bytes) -> None:
         assert one.array is not None
         tensor = read.inputs[one.name]
         assert one.shape == tensor.shape
-        are_equal(one.array, tensor.elements)
+        expect_equal(one.array, tensor.elements)
 
 
 def both_undo_codings(data: bytes) -> None:
     """A coding that the server undoes the judge undoes to the same bytes."""
     name, _, body = data.partition(b"\n")
     coding = name.decode("latin-1").strip(" \t").lower()
-    taken = codings.uncoded(body, coding, is_text=False)
+    taken = codings.decode_body(body, coding, is_text=False)
     if coding not in server_codings.WINDOWS:
         return
     try:
@@ -102,7 +102,7 @@ def answers() -> Iterator[bytes]:
 # --- what has to hold of anything taken apart ------------------------------------------------------------------------
 
 
-def are_shown(findings: tuple[Finding, ...], size: int) -> None:
+def expect_shown(findings: tuple[Finding, ...], size: int) -> None:
     """Assert that findings are lines of ASCII of bounded length, at places of a body of this size."""
     for finding in findings:
         text = str(finding)
@@ -112,7 +112,7 @@ def are_shown(findings: tuple[Finding, ...], size: int) -> None:
         assert finding.offset is None or 0 <= finding.offset <= size, finding
 
 
-def are_cut(tensors: tuple[Output, ...], start: int, body: bytes) -> None:
+def expect_cut(tensors: tuple[Output, ...], start: int, body: bytes) -> None:
     """Assert that the bytes of tensors lie in the body behind the JSON and overlap nowhere, and that arrays fit."""
     spans = sorted(one.span for one in tensors if one.span is not None)
     for begin, end in spans:
@@ -125,7 +125,7 @@ def are_cut(tensors: tuple[Output, ...], start: int, body: bytes) -> None:
             assert one.array.size <= 8 * len(body) or one.array.size == 0
 
 
-def are_equal(ours: Array, theirs: Array) -> None:
+def expect_equal(ours: Array, theirs: Array) -> None:
     """Assert that two arrays have the same elements, bit by bit; any NaN of JSON is any other."""
     flat = ours.reshape(-1)
     assert flat.dtype == theirs.dtype

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from conformance.wire import json_structure, json_text
-from conformance.wire.json_text import DEPTH_LIMIT, Parsed
+from conformance.wire.json_text import MAX_DEPTH, ParsedJson
 from tests.fuzz.http_input import HttpInput, golden_requests
 
 SMALL_BLOCK = 31  # so that a small input has many blocks
@@ -16,34 +16,34 @@ SMALL_BLOCK = 31  # so that a small input has many blocks
 
 def reader(data: bytes) -> None:
     """A text is JSON to the judge if it is to Python, with the same value; beyond the judge's limits it is none."""
-    parsed = json_text.parse(data)
+    parsed = json_text.parse_json(data)
     text = data.decode("utf-8", "surrogateescape")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         assert not parsed.is_json
         return
-    is_too_deep = kinds(parsed) == {"json-too-deep"}
+    is_too_deep = find_kinds(parsed) == {"json-too-deep"}
     if is_with_repeated_members(text):
-        assert is_too_deep or "json-duplicate-member" in kinds(parsed)
+        assert is_too_deep or "json-duplicate-member" in find_kinds(parsed)
     else:
-        assert is_too_deep == (depth(value) > DEPTH_LIMIT)
-    assert is_too_deep or (parsed.is_json and same(parsed.value, value))
+        assert is_too_deep == (measure_depth(value) > MAX_DEPTH)
+    assert is_too_deep or (parsed.is_json and is_same(parsed.value, value))
 
 
-def kinds(parsed: Parsed) -> set[str]:
+def find_kinds(parsed: ParsedJson) -> set[str]:
     """Return the kinds of the findings of a text."""
     return {finding.kind for finding in parsed.findings}
 
 
 def structure(data: bytes) -> None:
     """The structure seen by numpy is that of the parser, whatever the size of its blocks."""
-    ends = json_structure.end_of_value(data)
+    ends = json_structure.find_value_end(data)
     limit = data[0] % 8 + 1 if data else 1
-    deeper = json_structure.first_deeper(data, limit)
+    deeper = json_structure.find_too_deep(data, limit)
     with patch.object(json_structure, "_BLOCK", SMALL_BLOCK):
-        assert json_structure.end_of_value(data) == ends
-        assert json_structure.first_deeper(data, limit) == deeper
+        assert json_structure.find_value_end(data) == ends
+        assert json_structure.find_too_deep(data, limit) == deeper
     text = data.decode("utf-8", "surrogateescape")
     blanks = len(text) - len(text.lstrip(" \t\r\n"))
     try:
@@ -54,9 +54,9 @@ def structure(data: bytes) -> None:
         return
     octets = text[:end].encode("utf-8", "surrogateescape")
     assert ends == len(octets)
-    alone = json_structure.first_deeper(octets, limit)
+    alone = json_structure.find_too_deep(octets, limit)
     if "{" not in text[:end] or not is_with_repeated_members(text[:end]):
-        assert (alone is None) == (depth(value) <= limit)
+        assert (alone is None) == (measure_depth(value) <= limit)
 
 
 def is_with_repeated_members(text: str) -> bool:
@@ -72,7 +72,7 @@ def is_with_repeated_members(text: str) -> bool:
     return repeated
 
 
-def depth(value: Any) -> int:
+def measure_depth(value: Any) -> int:
     """Return how many arrays and objects stand inside each other."""
     level, found = [value], 0
     while inner := [one for one in level if isinstance(one, dict | list)]:
@@ -81,12 +81,12 @@ def depth(value: Any) -> int:
     return found
 
 
-def same(ours: Any, theirs: Any) -> bool:
+def is_same(ours: Any, theirs: Any) -> bool:
     """Say whether two values are one, but for numbers beyond doubles: what those become is the reader's own."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return ours.keys() == theirs.keys() and all(same(value, theirs[name]) for name, value in ours.items())
+        return ours.keys() == theirs.keys() and all(is_same(value, theirs[name]) for name, value in ours.items())
     if isinstance(ours, list) and isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+        return len(ours) == len(theirs) and all(map(is_same, ours, theirs))
     if isinstance(theirs, float):
         return is_same_number(ours, theirs)
     return type(ours) is type(theirs) and bool(ours == theirs)
@@ -106,7 +106,7 @@ def texts() -> Iterator[bytes]:
     """Yield the JSON of the golden requests, and odd texts."""
     for data in golden_requests():
         body = HttpInput.of(data).body
-        yield body[: json_structure.end_of_value(body)]
+        yield body[: json_structure.find_value_end(body)]
     yield from (
         b'{"a":[1,1.0,-0.0,9007199254740993.0,1e400,-1e400,1e5,12345678901234567890]}',
         b"[[[[[[[[[1]]]]]]]]]",

@@ -12,19 +12,19 @@ from conformance.wire import tensor as ours
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError
 from conformance.wire.json_data import from_json
-from conformance.wire.json_text import parse
+from conformance.wire.json_text import parse_json
 from conformance.wire.tensor import Tensor
 from reference_server import tensors as theirs
 from reference_server.datatypes import BINARY_ONLY
 from reference_server.errors import InferenceError
-from tests.fuzz.subjects.http_messages import are_equal, are_shown
+from tests.fuzz.subjects.http_messages import expect_equal, expect_shown
 
 NAMES = tuple(DATATYPES)
 
 
 def binary_tensors(data: bytes) -> None:
     """Both decoders take the same bytes for the same elements, and encoding them gives the bytes back."""
-    datatype, shape, body = split(data)
+    datatype, shape, body = split_input(data)
     try:
         array = ours.decode(datatype, shape, body)
     except DecodeError:
@@ -34,33 +34,33 @@ def binary_tensors(data: bytes) -> None:
         elements = theirs.decode_binary(datatype, shape, memoryview(body)).elements
     except InferenceError:
         # BOOL bytes other than 0 and 1 the judge reads, and reports.
-        assert array is None or ours.bool_findings(array)
+        assert array is None or ours.find_bool_faults(array)
         return
     assert array is not None
-    are_equal(array, elements)
+    expect_equal(array, elements)
     made = Tensor.of("T", datatype, array, shape)
     assert bytes(made.to_bytes()) == body
     assert made.size == len(body)
     assert bytes(theirs.encode_binary(theirs.Tensor(datatype, shape, elements))) == body
-    assert ours.first_difference(array, made.array, datatype) is None
-    survives_json(made)
+    assert ours.find_first_difference(array, made.array, datatype) is None
+    expect_survives_json(made)
 
 
-def survives_json(made: Tensor) -> None:
+def expect_survives_json(made: Tensor) -> None:
     """Assert that a tensor written as JSON and read again is the same, where JSON can carry it."""
     try:
         text = json.dumps(made.to_json(nested=bool(made.shape)))
     except ValueError:
         return
-    data = parse(text.encode()).value
+    data = parse_json(text.encode()).value
     again = from_json(made.datatype, made.shape, data)
-    assert ours.first_difference(made.array, again, made.datatype) is None
+    assert ours.find_first_difference(made.array, again, made.datatype) is None
 
 
 def json_tensors(data: bytes) -> None:
     """JSON data that the strict server takes for a tensor are the same tensor to the judge."""
-    datatype, shape, text = split(data)
-    parsed = parse(text)
+    datatype, shape, text = split_input(data)
+    parsed = parse_json(text)
     if not parsed.is_json or parsed.findings:
         return
     try:
@@ -74,7 +74,7 @@ def json_tensors(data: bytes) -> None:
     except (InferenceError, UnicodeEncodeError):
         return
     assert array is not None
-    are_equal(array, elements)
+    expect_equal(array, elements)
 
 
 def byte_elements(data: bytes) -> None:
@@ -83,7 +83,7 @@ def byte_elements(data: bytes) -> None:
     try:
         elements = strings.decode(buffer, count)
     except DecodeError as error:
-        are_shown((error.finding,), len(buffer))
+        expect_shown((error.finding,), len(buffer))
         elements = None
     try:
         split_up = theirs.split_elements(memoryview(buffer), count).tolist()
@@ -92,11 +92,11 @@ def byte_elements(data: bytes) -> None:
     assert elements == split_up
     if elements is not None:
         assert strings.encode(elements) == buffer
-        assert strings.size(buffer, count) == len(buffer)
-        assert len(strings.offsets(buffer)) == count
+        assert strings.measure_size(buffer, count) == len(buffer)
+        assert len(strings.find_offsets(buffer)) == count
 
 
-def split(data: bytes) -> tuple[str, tuple[int, ...], bytes]:
+def split_input(data: bytes) -> tuple[str, tuple[int, ...], bytes]:
     """Return datatype, shape and the rest: one byte, one byte for the rank, one for each dimension."""
     head = data[:2].ljust(2, b"\0")
     rank = head[1] % 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 
 from conformance.transport.exchange import FailureKind
-from tests.hostile.misbehaviours.rows import comes_to, head, whole
-from tests.hostile.proxy import Misbehaves, Wire
+from tests.hostile.misbehaviours.rows import comes_to, make_answer, make_head
+from tests.hostile.proxy import Misbehaviour, Wire
 
 BAD, BROKEN, CLOSED = FailureKind.MALFORMED, FailureKind.BROKEN, FailureKind.CLOSED
-_CHUNKED = head(200, "Transfer-Encoding: chunked")
+_CHUNKED = make_head(200, "Transfer-Encoding: chunked")
 _ANY = (BAD, BROKEN, CLOSED)
 
 # What was sent before the connection ends -> whether a status may have been read by then.
@@ -17,8 +17,8 @@ _PLACES = {
     "before-the-head": (b"", False),
     "in-the-status-line": (b"HTTP/1.1 20", False),
     "in-the-head": (b"HTTP/1.1 200 OK\r\nContent-Le", False),
-    "behind-the-head": (head(200, length=10), True),
-    "in-the-body": (head(200, length=10) + b"{", True),
+    "behind-the-head": (make_head(200, length=10), True),
+    "in-the-body": (make_head(200, length=10) + b"{", True),
     "in-the-size-of-a-chunk": (_CHUNKED + b"1", True),
     "in-a-chunk": (_CHUNKED + b"A\r\n{", True),
     "behind-a-chunk": (_CHUNKED + b"2\r\n{}\r\n", True),
@@ -26,11 +26,11 @@ _PLACES = {
 }
 
 
-def _closing(data: bytes) -> Misbehaves:
+def _closing(data: bytes) -> Misbehaviour:
     return lambda wire: wire.send(data)
 
 
-def _resetting(data: bytes) -> Misbehaves:
+def _resetting(data: bytes) -> Misbehaviour:
     def does(wire: Wire) -> None:
         wire.send(data)
         wire.reset()
@@ -48,20 +48,20 @@ for _place, (_data, _has_status) in _PLACES.items():
 @comes_to(200, None, BROKEN, CLOSED, may_be_whole=True)
 def resets_behind_a_whole_answer(wire: Wire) -> None:
     """Answer, and reset the connection at once."""
-    wire.send(whole())
+    wire.send(make_answer())
     wire.reset()
 
 
 @comes_to(200)
 def closes_behind_a_whole_answer(wire: Wire) -> None:
     """Answer, and close the connection without saying so."""
-    wire.send(whole())
+    wire.send(make_answer())
 
 
 @comes_to(200)
 def closes_one_half(wire: Wire) -> None:
     """Answer, say that nothing more will come, and go on reading."""
-    wire.send(whole())
+    wire.send(make_answer())
     wire.connection.shutdown(socket.SHUT_WR)
     wire.await_end()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile.misbehaviours.rows import says, whole
+from tests.hostile.misbehaviours.rows import add_row, make_answer
 
 _JSON = "Content-Type: application/json"
 # Names and messages that would change a terminal, a page or a report in which they stood as they are.
@@ -26,7 +26,7 @@ TEXTS = {
     "shapes-beyond-all": b'{"outputs":[{"name":"O","datatype":"INT8","shape":[9223372036854775808,0,-1],"data":[]}]}',
 }
 for _name, _text in TEXTS.items():
-    says(_name, whole(200, _JSON, body=_text), 200)
-    says(f"{_name}-refusing", whole(400, _JSON, body=_text), 400)
-says("a-length-header-of-5000-digits", whole(200, "Inference-Header-Content-Length: " + "9" * 5000), 200)
-says("a-length-header-that-is-negative", whole(200, "Inference-Header-Content-Length: -5"), 200)
+    add_row(_name, make_answer(200, _JSON, body=_text), 200)
+    add_row(f"{_name}-refusing", make_answer(400, _JSON, body=_text), 400)
+add_row("a-length-header-of-5000-digits", make_answer(200, "Inference-Header-Content-Length: " + "9" * 5000), 200)
+add_row("a-length-header-that-is-negative", make_answer(200, "Inference-Header-Content-Length: -5"), 200)

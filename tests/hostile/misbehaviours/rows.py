@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from conformance.transport.exchange import FailureKind
-from tests.hostile.proxy import Misbehaves, Wire
+from tests.hostile.proxy import Misbehaviour, Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Row:
     """
 
     name: str
-    does: Misbehaves
+    does: Misbehaviour
     status: tuple[int | None, ...]
     kinds: tuple[FailureKind, ...] = ()
     may_be_whole: bool = False
@@ -30,7 +30,7 @@ class Row:
 ROWS: list[Row] = []
 
 
-def comes_to(*came: int | FailureKind | None, may_be_whole: bool = False) -> Callable[[Misbehaves], Misbehaves]:
+def comes_to(*came: int | FailureKind | None, may_be_whole: bool = False) -> Callable[[Misbehaviour], Misbehaviour]:
     """Make a row of a function: any of these statuses may come of it, and any of these failures.
 
     Without a status there is none; without a failure there is none.
@@ -38,14 +38,14 @@ def comes_to(*came: int | FailureKind | None, may_be_whole: bool = False) -> Cal
     status = tuple(one for one in came if not isinstance(one, FailureKind)) or (None,)
     kinds = tuple(one for one in came if isinstance(one, FailureKind))
 
-    def register(does: Misbehaves) -> Misbehaves:
+    def register(does: Misbehaviour) -> Misbehaviour:
         ROWS.append(Row(does.__name__.replace("_", "-"), does, status, kinds, may_be_whole))
         return does
 
     return register
 
 
-def says(name: str, data: bytes, *came: int | FailureKind | None) -> None:
+def add_row(name: str, data: bytes, *came: int | FailureKind | None) -> None:
     """Make a row of bytes that are the whole answer."""
 
     def does(wire: Wire) -> None:
@@ -55,12 +55,12 @@ def says(name: str, data: bytes, *came: int | FailureKind | None) -> None:
     comes_to(*came)(does)
 
 
-def head(status: int | str = 200, *lines: str, length: int | None = None) -> bytes:
+def make_head(status: int | str = 200, *lines: str, length: int | None = None) -> bytes:
     """Return the head of an answer with these header lines."""
     framing = () if length is None else (f"Content-Length: {length}",)
     return "\r\n".join([f"HTTP/1.1 {status} X", *lines, *framing, "", ""]).encode("latin-1")
 
 
-def whole(status: int | str = 200, *lines: str, body: bytes = b"{}") -> bytes:
+def make_answer(status: int | str = 200, *lines: str, body: bytes = b"{}") -> bytes:
     """Return a whole answer with these header lines."""
-    return head(status, *lines, length=len(body)) + body
+    return make_head(status, *lines, length=len(body)) + body

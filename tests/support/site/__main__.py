@@ -21,7 +21,7 @@ def main() -> int:
     if find_spec("mkdocs") is None or find_spec("material") is None:
         print("MkDocs is not installed: run `tox -e docs`", file=sys.stderr)
         return 4
-    for fault in (faults := list(links.faults())):
+    for fault in (faults := list(links.find_broken_links())):
         print(fault, file=sys.stderr)
     if faults:
         return 1

@@ -19,15 +19,15 @@ _PARSER = MarkdownIt("commonmark").enable("table")
 
 
 @cache
-def parsed(text: str) -> Sequence[Token]:
+def parse(text: str) -> Sequence[Token]:
     """Return the tokens of a page; a long one takes a second."""
     return _PARSER.parse(text)
 
 
-def for_mkdocs(text: str) -> str:
+def convert_for_mkdocs(text: str) -> str:
     """Return a page with its lists as Python-Markdown reads them; everything else is as it was."""
     lines = text.split("\n")
-    tokens = parsed(text)
+    tokens = parse(text)
     depths, offsets = _items(tokens, lines)
     first = {line for token in _lists(tokens) for line in _begins(token)}
     written: list[str] = []

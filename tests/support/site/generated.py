@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from conformance.roles import roles
-from conformance.roles.formulas import formula
+from conformance.roles.formulas import format_formula
 from conformance.roles.roles import TensorSpec
 
 ROOT = Path(__file__).parents[3]
 
 
-def report_page() -> str:
+def render_report_page() -> str:
     """Return the members of a JSON report, as its schema describes them."""
     schema = json.loads((ROOT / "schemas/report.schema.json").read_text(encoding="utf-8"))
     lines = [
@@ -62,7 +62,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def schemas_page() -> str:
+def render_schemas_page() -> str:
     """Return what each schema is of."""
     lines = [
         "# Schemas",
@@ -78,7 +78,7 @@ def schemas_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def roles_page() -> str:
+def render_roles_page() -> str:
     """Return every model role."""
     lines = [
         "# Model roles",
@@ -90,7 +90,7 @@ def roles_page() -> str:
     ]
     for name, role in roles.load().items():
         takes, gives = ("<br>".join(map(_tensor, tensors)) for tensors in (role.inputs, role.outputs))
-        lines.append(f"| `{name}`<br>{_cell(role.purpose)} | {takes} | {gives} | {_cell(formula(role))} |")
+        lines.append(f"| `{name}`<br>{_cell(role.purpose)} | {takes} | {gives} | {_cell(format_formula(role))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -98,7 +98,7 @@ def _tensor(tensor: TensorSpec) -> str:
     return f"`{tensor.name}` {tensor.datatype} {list(tensor.shape)}"
 
 
-def files_page(folder: Path) -> str:
+def render_files_page(folder: Path) -> str:
     """Return the files of a folder that a page links to."""
     names = sorted(path.name for path in folder.iterdir() if path.is_file())
     return "\n".join([f"# {folder.relative_to(ROOT)}", "", *(f"- [{name}]({name})" for name in names), ""])
@@ -106,7 +106,7 @@ def files_page(folder: Path) -> str:
 
 # Path of a page that is no file of the repository -> what makes it.
 PAGES: Mapping[str, Callable[[], str]] = {
-    "docs/reference/report.md": report_page,
-    "docs/reference/roles.md": roles_page,
-    "schemas/README.md": schemas_page,
+    "docs/reference/report.md": render_report_page,
+    "docs/reference/roles.md": render_roles_page,
+    "schemas/README.md": render_schemas_page,
 }

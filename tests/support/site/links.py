@@ -11,11 +11,11 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from tests.support.site import generated
-from tests.support.site.commonmark import parsed
+from tests.support.site.commonmark import parse
 
 ROOT = generated.ROOT
 # Folders whose pages are not of this documentation: what is installed, and a part of the template of a registry.
-OF_OTHERS = {"node_modules", "certifications"}
+FOREIGN_FOLDERS = {"node_modules", "certifications"}
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:")
 _ANCHOR = re.compile(r'<a id="([^"]+)">')
 _PUNCTUATION = re.compile(r"[^\w\- ]")
@@ -31,21 +31,21 @@ class Link(NamedTuple):
 
 
 @cache
-def pages() -> Mapping[Path, str]:
+def read_pages() -> Mapping[Path, str]:
     """Return every page that is a file of the repository, with its text."""
     found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "fixtures/README.md")]
     found += [*sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "targets").rglob("README.md"))]
-    return {path: path.read_text(encoding="utf-8") for path in found if not OF_OTHERS & set(path.parts)}
+    return {path: path.read_text(encoding="utf-8") for path in found if not FOREIGN_FOLDERS & set(path.parts)}
 
 
 @cache
-def links(page: Path, text: str) -> Sequence[Link]:
+def find_links(page: Path, text: str) -> Sequence[Link]:
     """Return the relative links of a page, pictures as well."""
     return tuple(_links(page, text))
 
 
 def _links(page: Path, text: str) -> Iterator[Link]:
-    for token in parsed(text):
+    for token in parse(text):
         for child in token.children or ():
             written = str(child.attrGet("href") or child.attrGet("src") or "")
             if written and not _ELSEWHERE.match(written):
@@ -53,10 +53,10 @@ def _links(page: Path, text: str) -> Iterator[Link]:
                 yield Link(page, written, (page.parent / unquote(path)).resolve() if path else page, unquote(anchor))
 
 
-def anchors(text: str) -> set[str]:
+def find_anchors(text: str) -> set[str]:
     """Return what a page can be entered by: headings, as GitHub names them, and anchors of its own."""
     found: dict[str, int] = {}
-    tokens = parsed(text)
+    tokens = parse(text)
     for token, inline in pairwise(tokens):
         if token.type == "heading_open":
             words = "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))
@@ -67,10 +67,10 @@ def anchors(text: str) -> set[str]:
     }
 
 
-def faults() -> Iterator[str]:
+def find_broken_links() -> Iterator[str]:
     """Yield each link that leads nowhere."""
-    for page, text in pages().items():
-        for link in links(page, text):
+    for page, text in read_pages().items():
+        for link in find_links(page, text):
             where = f"{page.relative_to(ROOT)}: {link.written}"
             if not link.target.exists():
                 yield f"{where}: there is no such file"
@@ -80,4 +80,4 @@ def faults() -> Iterator[str]:
 
 @cache
 def _anchors_of(path: Path) -> set[str]:
-    return anchors(path.read_text(encoding="utf-8"))
+    return find_anchors(path.read_text(encoding="utf-8"))

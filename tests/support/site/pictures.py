@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.support import chromium
-from tests.support.servers import bundled
+from tests.support.servers import run_bundled
 
 FOLDER = Path(__file__).parents[3] / "docs/pictures"
 FAULT = "binary-outputs-in-reverse"
@@ -46,7 +46,7 @@ FRAME = """\
 """
 
 
-def terminal(printed: str, command: str) -> str:
+def draw_terminal(printed: str, command: str) -> str:
     """Return the command, the first failure and the last lines of what was printed, as a picture."""
     lines = printed.rstrip().splitlines()
     first = next(number for number, line in enumerate(lines) if Text.from_ansi(line).plain.startswith("1. "))
@@ -59,7 +59,7 @@ def terminal(printed: str, command: str) -> str:
 def main() -> None:
     """Judge, and write both pictures."""
     FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, bundled("--fault", FAULT) as url:
+    with tempfile.TemporaryDirectory() as folder, run_bundled("--fault", FAULT) as url:
         report = Path(folder, "report.html")
         options = ["--conformance-profile=quick", f"--conformance-report={report}", "-p", "no:cacheprovider"]
         asked = [sys.executable, "-m", "pytest", f"--target-url={url}", *options, "--color=yes"]
@@ -69,8 +69,8 @@ def main() -> None:
         page = report.read_text(encoding="utf-8").replace(url, ADDRESS)
         report.write_text(page, encoding="utf-8")
         command = f"pytest --target-url={ADDRESS} --conformance-profile=quick --conformance-report=report.html"
-        (FOLDER / "run.svg").write_text(terminal(printed, command), encoding="utf-8")
-        with chromium.running(Path(folder)) as browser:
+        (FOLDER / "run.svg").write_text(draw_terminal(printed, command), encoding="utf-8")
+        with chromium.run_browser(Path(folder)) as browser:
             opened = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
             opened.goto(report.as_uri())
             opened.screenshot(path=FOLDER / "report.png")

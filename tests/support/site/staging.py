@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from tests.support.site import generated, links
-from tests.support.site.commonmark import for_mkdocs
+from tests.support.site.commonmark import convert_for_mkdocs
 
 ROOT = generated.ROOT
 CONFIG = ROOT / "docs/mkdocs.yml"
@@ -14,23 +14,23 @@ CONFIG = ROOT / "docs/mkdocs.yml"
 
 def stage(folder: Path) -> Path:
     """Write everything that MkDocs reads into a folder; return its configuration."""
-    waiting = {path.relative_to(ROOT).as_posix(): text for path, text in links.pages().items()}
+    waiting = {path.relative_to(ROOT).as_posix(): text for path, text in links.read_pages().items()}
     waiting |= {name: make() for name, make in generated.PAGES.items()}
     seen = set(waiting)
     while waiting:
         name, text = waiting.popitem()
-        for link in links.links(ROOT / name, text):
+        for link in links.find_links(ROOT / name, text):
             if link.target.is_dir():
                 index = (link.target / "README.md").relative_to(ROOT).as_posix()
                 text = _to_index(text, link.written)
                 if index not in seen:
                     seen.add(index)
-                    waiting[index] = generated.files_page(link.target)
+                    waiting[index] = generated.render_files_page(link.target)
             elif link.target.suffix != ".md":
                 _copy(link.target, folder / "pages")
         path = folder / "pages" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(for_mkdocs(text), encoding="utf-8")
+        path.write_text(convert_for_mkdocs(text), encoding="utf-8")
     return Path(shutil.copy(CONFIG, folder / "mkdocs.yml"))
 
 

@@ -1,0 +1,45 @@
+"""The requirement of gRPC that a step breaks; see `blame`. The judge knows those that have another name over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.walk import attribution
+from conformance.checks.walk.concurrent_requests import REFUSED
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.shrinking import MinimalFailure
+from conformance.roles.roles import Role
+
+# The form in which the tensors went out -> datatype -> the requirement about it.
+_CONTENTS = {True: "GRPC-RAW", False: "GRPC-TYPED"}
+_RAW: Mapping[str, str] = {"BYTES": "GRPC-RAW-BYTES", "FP16": "GRPC-FP16"}
+
+
+def find_requirement(found: MinimalFailure, role: Role) -> str | None:
+    """Return the requirement that is broken; None for the first of the check's."""
+    left, unmet = attribution.find_remaining_axes(found.step), found.unmet
+    is_answered = unmet.reply is not None and unmet.reply.succeeded
+    if found.earlier or not found.is_lasting or "beside" in left:
+        return attribution.ISOLATION
+    if "before" in left:
+        return "OIP-ALIVE" if left["before"] in REFUSED and not is_answered else attribution.ISOLATION
+    if "path" in left:
+        return "OIP-VERSIONED/grpc"
+    if unmet.requirement:
+        return "OIP-ID/grpc" if unmet.requirement == "OIP-ID" else unmet.requirement
+    if "id" in left:
+        return "OIP-ID/grpc"
+    if found.step["classes"] != "none":
+        return None if is_answered else "CLS-PARAMETER"
+    return _of_tensors(found.step, left, role, is_answered=is_answered)
+
+
+def _of_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str:
+    """Return the requirement about the order of tensors, or about their contents."""
+    is_raw = step["send"] == "binary"
+    if "order" in left:
+        return "GRPC-ORDER-I" if is_raw else "GRPC-INPUT-BY-NAME"
+    if "outputs" in left:
+        return "GRPC-ORDER-O" if is_answered else "OIP-OUTPUTS-LISTED"
+    datatypes = {spec.datatype for spec in (*role.inputs, *role.outputs)}
+    return _RAW.get(min(datatypes), "GRPC-RAW") if is_raw and len(datatypes) == 1 else _CONTENTS[is_raw]

@@ -1,0 +1,123 @@
+"""What comes before a step's request on its connection, and what runs beside it on others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.expected import EARLIER_IDS
+from conformance.checks.walk.requests import StepRequest, make_request
+from conformance.checks.walk.tensors import change_last_element
+from conformance.roles.model import Model
+from conformance.transport.send_options import PLAIN, SendOptions
+from conformance.wire.request import InferRequest, Message, RequestedOutput
+
+OutgoingMessage = tuple[SendOptions, Message]
+# Makes a request of a step, a model, a salt, and tensors where they are not the step's.
+MakeRequest = Callable[..., StepRequest]
+_EARLIER, _REFUSED_EARLIER = EARLIER_IDS
+
+# In flight beside the request of a step. 32 of every form at once are rows of `state` and `grpc`.
+BESIDE: Mapping[str, int] = {"nothing": 0, "one": 1, "other-model": 1, "many": 7}
+# What the request before is refused for.
+REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option", "no-contents")
+
+
+def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | None:
+    """Return what is sent before a step's request, on the same connection; None where that is nothing."""
+    kind = step["before"]
+    if kind == "nothing":
+        return None
+    if kind == "chunked":
+        return SendOptions(chunked=(1,)), make_good_request(main).message()
+    if kind in ("near", "larger", "smaller"):
+        return PLAIN, make_similar_request(step, main, kind)
+    return PLAIN, _OTHERS[kind](main)
+
+
+def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequest = make_request) -> Message:
+    """Return the request with other tensors: almost the same ones, more elements, or fewer."""
+    if kind == "near":
+        return ask(step, main.model, 0, change_last_element(main.tensors)).message
+    count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
+    if main.model.role.batching and count != "own":
+        count = {"larger": "4", "smaller": "1"}[kind]
+    return ask({**step, "count": count, "place": "every", "values": "ramp"}, main.model, 91).message
+
+
+def make_good_request(main: StepRequest) -> InferRequest:
+    """Return the plainest request to the same model, with tensors of its own."""
+    model = replace(main.model, salt=(main.model.salt + 59) % 256)
+    return model.request(send=model.plain_send, want=model.plain_want)
+
+
+def _other_form(main: StepRequest) -> Message:
+    model = replace(main.model, salt=(main.model.salt + 61) % 256)
+    return model.request(send="binary", want="binary").message()
+
+
+def _with_id(main: StepRequest) -> Message:
+    return replace(make_good_request(main), id=_EARLIER).message()
+
+
+def _all_binary_asked(main: StepRequest) -> Message:
+    return replace(make_good_request(main), outputs=None, binary_data_output=True).message()
+
+
+def _classes_asked(main: StepRequest) -> Message:
+    return replace(
+        make_good_request(main), outputs=(RequestedOutput(main.model.role.outputs[0].name, classification=1),)
+    ).message()
+
+
+def _unknown_model(main: StepRequest) -> Message:
+    message = make_good_request(main).message()
+    return replace(message, path="/v2/models/no-such-model/infer")
+
+
+def _unknown_output(main: StepRequest) -> Message:
+    return replace(make_good_request(main), outputs=(RequestedOutput("NO_SUCH_OUTPUT"),), id=_REFUSED_EARLIER).message()
+
+
+def _broken_json(main: StepRequest) -> Message:
+    message = make_good_request(main).message()
+    return message.with_body(message.body[: message.json_length - 1])
+
+
+def _wrong_size(main: StepRequest) -> Message:
+    message = main.model.request(send="binary", binary_data_output=True, request_id=_REFUSED_EARLIER).message()
+    return message.with_body(message.body + b"\x00\x00\x00")
+
+
+def _refused_option(main: StepRequest) -> Message:
+    """Return a request with every option there is that is refused for one thing alone, an unknown input."""
+    request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_EARLIER)
+    return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
+
+
+_OTHERS: Mapping[str, Callable[[StepRequest], Message]] = {
+    "other-form": _other_form,
+    "with-id": _with_id,
+    "all-binary-asked": _all_binary_asked,
+    "classes-asked": _classes_asked,
+    "unknown-model": _unknown_model,
+    "unknown-output": _unknown_output,
+    "broken-json": _broken_json,
+    "wrong-size": _wrong_size,
+    "refused-option": _refused_option,
+}
+
+
+def make_concurrent_requests(
+    step: Step, model: Model, other: Model | None, salt: int, ask: MakeRequest = make_request
+) -> list[StepRequest]:
+    """Return the requests that are in flight together with a step's: like it, with tensors of their own."""
+    number = BESIDE[step["beside"]]
+    if step["beside"] == "other-model" and other is not None:
+        plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}
+        return [ask({**plain, **_PLAIN_FORMS, "id": "none"}, other, salt + 1)]
+    return [ask({**step, "values": "ramp"}, model, salt + 1 + k) for k in range(number)]
+
+
+_PLAIN_FORMS = {"send": "json", "want": "nothing", "classes": "none", "numbers": "usual", "nesting": "flat"}

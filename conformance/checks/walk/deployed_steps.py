@@ -1,0 +1,137 @@
+"""The steps of a walk with a deployed model: its signature and what it takes decide which values the axes have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from conformance.checks.walk.axes import KINDS, NEUTRAL, Rules, is_heavy
+from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, is_excluded_call, is_invalid_call
+from conformance.checks.walk.covering import Space, Step
+from conformance.checks.walk.shrinking import Axes
+from conformance.checks.walk.single_factor import list_single_values
+from conformance.discovery.deployed_model import DeployedModel
+from conformance.expect.unmet import NotApplicableError
+from conformance.spec.fit import ANY, JSON, SCORE_DATATYPES, SCORED, Fit
+from conformance.wire.datatypes import DATATYPES
+
+# Kind -> the models that it can be walked with.
+FITS: Mapping[str, Fit] = {
+    "json": JSON,
+    "binary": ANY,
+    "raw": Fit(max_inputs=1, inputs=frozenset(DATATYPES) - {"BYTES"}),
+    "classes": SCORED,
+    "calls": ANY,
+    "classified-calls": SCORED,
+}
+PARTS = 4  # rows into which the steps of a kind are divided
+# No model of a user's is sent a tensor without elements, or more of them than any takes.
+_COUNTS = ("own", "1", "2", "3", "7", "8", "9", "16", "17", "33", "64", "65", "257")
+_VALUES = ("ramp", "equal")  # others may be no input of the model's
+_Forms = Sequence[Step]
+IsExcluded = Callable[[str, str, str, str], bool]
+
+
+class DeployedSteps:
+    """The steps of one kind with one deployed model.
+
+    Attributes:
+        model: with the output that is classified in front, where the kind is about classes.
+        neutral: the plainest step.
+    """
+
+    def __init__(self, kind: str, model: DeployedModel) -> None:
+        """Put the steps together.
+
+        Raises:
+            NotApplicable: the model has no such requests.
+        """
+        self.kind = kind
+        self.model = _with_ranked_output(model) if "class" in kind else model
+        self.rules = Rules({model.name: self.model.role})
+        plainest = PLAIN_CALL if kind in CALLS else NEUTRAL
+        self.neutral: Step = {**plainest, **self._form(), "role": model.name}
+
+    def _form(self) -> Step:
+        """Return the plainest form of tensors that the model has, where it is not that of all others."""
+        if self.kind in CALLS:
+            return {}
+        if self.kind == "raw":
+            return {"send": "raw", "want": "raw"}
+        send: Step = {"send": "binary"} if self.model.sends else {}
+        return {**send, "want": "binary"} if self.model.kept_binary else send
+
+    def single(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
+        """Return steps with one value of an axis, plain but for that, in the plainest forms that the model has."""
+        plain = [{**self.neutral, **form} for form in forms]
+        possible = [step for step in plain if not self._is_invalid(step)]
+        return tuple(list_single_values(self._axes(), axis, possible, self._is_excluded))
+
+    def part(self, part: int) -> tuple[Step, ...]:
+        """Return one of `PARTS` parts of an array in which every two values of the model's axes meet."""
+        model = self.model
+        forms = (tuple(model.sends), tuple(model.kept_binary), model.takes_counts, model.by_place)
+        key = (self.kind, model.name, model.role.inputs, model.role.outputs, *forms)
+        steps = _array(key, self._axes, self._is_excluded)
+        whole = [{**self.neutral, **step, "corner": str(k)} for k, step in enumerate(steps)]
+        return tuple(whole[part::PARTS])
+
+    def shrinking(self, axes: Axes) -> Axes:
+        """Return how the steps are made plain."""
+        return replace(axes, neutral=self.neutral, is_invalid=self._is_invalid)
+
+    def _axes(self) -> Mapping[str, Sequence[str]]:
+        axes = {**(CALLS if self.kind in CALLS else KINDS)[self.kind], "role": (self.model.name,)}
+        takes_counts = self.model.takes_counts and self.kind != "raw"
+        own: dict[str, Sequence[str]] = {
+            "count": _COUNTS if takes_counts else ("own",),
+            "values": _VALUES,
+            "place": ("every",),
+        }
+        if self.kind not in CALLS and self.model.sends:
+            own["send"] = ("binary",)
+        if self.kind not in CALLS and self.model.kept_binary:
+            own["want"] = ("binary", "all-binary")
+        if self.model.by_place:
+            own["order"] = ("declared",)
+        return {axis: own.get(axis, values) for axis, values in axes.items()}
+
+    def _is_excluded(self, a: str, v: str, b: str, w: str) -> bool:
+        if self.kind in CALLS:
+            return is_excluded_call(self.kind, a, v, b, w, self.rules)
+        return self.rules.is_excluded(self.kind, a, v, b, w)
+
+    def _is_invalid(self, step: Step) -> bool:
+        if any(step[axis] not in values for axis, values in self._axes().items() if axis in ("send", "want")):
+            return True
+        return is_invalid_call(step, self.rules) if self.kind in CALLS else self.rules.is_invalid(step)
+
+
+_ARRAYS: dict[tuple[object, ...], tuple[Step, ...]] = {}
+
+
+def _array(
+    key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: IsExcluded
+) -> tuple[Step, ...]:
+    """Return a covering array; it is a function of the key."""
+    if key not in _ARRAYS:
+        _ARRAYS[key] = tuple(Space(axes(), excluded, is_heavy).array()[0])
+    return _ARRAYS[key]
+
+
+def _with_ranked_output(model: DeployedModel) -> DeployedModel:
+    """Return the model with an output in front that can be ranked.
+
+    Raises:
+        NotApplicable: it has none whose values can be compared.
+    """
+    steady = model.steady()
+    outputs = model.role.outputs
+    ranked = [
+        spec
+        for spec in outputs
+        if spec.datatype in SCORE_DATATYPES and spec.name in steady and spec.name in model.json_capable
+    ]
+    if not ranked:
+        raise NotApplicableError(f"{model.name} has no output whose classes are known")
+    return replace(model, role=replace(model.role, outputs=(ranked[0], *(s for s in outputs if s is not ranked[0]))))

@@ -1,0 +1,48 @@
+"""Answers to many inferences at once, which go out in another order than the one in which they were asked for."""
+
+from __future__ import annotations
+
+import time
+from threading import Barrier, BrokenBarrierError
+from typing import Final
+
+from conformance.clients.answers import honest, honest_calls
+from conformance.clients.answers.script import CallAnswer, HttpAnswer, Tensors
+from conformance.clients.inference import Inference
+from conformance.wire.client_request import ClientRequest
+
+MAX_WAIT_S: Final = (
+    0.5  # seconds that the first answers are held back, for a client that has fewer in flight than it was asked
+)
+_STEP: Final = 0.002  # seconds between two answers
+
+
+class AnswerBarrier:
+    """Holds answers back until all requests are there, and lets the last one go first.
+
+    Attributes:
+        is_met: whether all were in flight at once.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._barrier = Barrier(count)
+        self.is_met = False
+
+    def http(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
+        """Return the answer over HTTP: a script."""
+        self._wait()
+        return honest.USUAL(received, inference, tensors)
+
+    def grpc(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+        """Return the answer over gRPC: a script."""
+        self._wait()
+        return honest_calls.USUAL(received, inference, tensors)
+
+    def _wait(self) -> None:
+        try:
+            place = self._barrier.wait(MAX_WAIT_S)
+        except BrokenBarrierError:
+            return
+        self.is_met = True
+        time.sleep(place * _STEP)

@@ -1,0 +1,148 @@
+"""Whether the inputs of a request are the tensors of its caller: names, datatypes, shapes, every element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from conformance.clients.inference import Inference
+from conformance.clients.rules.rule import Fault
+from conformance.wire.datatypes import DATATYPES, FLOATS, INTEGERS
+from conformance.wire.finding import format_name, format_value
+from conformance.wire.json_data import flatten
+from conformance.wire.orders import list_other_orders
+from conformance.wire.outputs import Output
+from conformance.wire.tensor import Array, Tensor, find_first_difference
+
+VALUES: Final = "CLIENT-SENDS-VALUES"
+
+
+class TensorFault(NamedTuple):
+    """A fault, and whether it is about elements; else it is about what the tensor is called or declared.
+
+    Attributes:
+        requirement: that is not met, as it is called over HTTP.
+    """
+
+    fault: Fault
+    is_of_elements: bool = False
+    requirement: str = VALUES
+
+
+def find_value_faults(
+    inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any], *, is_json: bool
+) -> Iterator[TensorFault]:
+    """Yield how the inputs of a request differ from those of the caller, whatever their order.
+
+    Elements are compared bit by bit, but for NaN, and in JSON for the sign of 0, which not every writer keeps. Inputs
+    without a name, an unknown datatype, and BOOL of other bytes than 0 and 1 are left to the rules.
+
+    Args:
+        inputs: those of the request.
+        inference: what the caller asked for.
+        data: elements of inputs that are not binary, by the places of these, as they were sent.
+        is_json: whether these are JSON.
+    """
+    if not all(one.name for one in inputs):
+        return
+    wanted = {one.name: one for one in inference.inputs}
+    given = {one.name: one for one in inputs}
+    for name in sorted(wanted.keys() - given.keys()):
+        yield TensorFault(Fault(f"an input {format_name(name)}", "no such input"))
+    for name in sorted(given.keys() - wanted.keys()):
+        yield TensorFault(Fault("the inputs of the caller alone", f"an input {format_name(name)}"))
+    if len(given) != len(inputs):
+        yield TensorFault(Fault("each input once", f"{len(inputs)} inputs of {len(given)} names"))
+    for one in inputs:
+        if one.name in wanted:
+            yield from _of_one(one, wanted[one.name], data.get(one.index), is_json=is_json)
+
+
+def _of_one(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
+    if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
+        return
+    if one.datatype != wanted.datatype:
+        yield TensorFault(Fault(f"{wanted.datatype} for {one.label}", format_value(one.datatype)))
+    elif one.shape is not None and one.shape != wanted.shape:
+        yield TensorFault(Fault(f"{format_value(list(wanted.shape))} for {one.label}", format_value(list(one.shape))))
+    elif one.array is not None:
+        index = find_first_difference(wanted.array, one.array, one.datatype, json=is_json and not one.binary)
+        if index is not None:
+            expected = f"{one.label} element {index}: {_element(wanted.array, index)}"
+            fault = Fault(expected, _element(one.array, index), None if one.span is None else one.span[0])
+            is_swapped = one.binary and _is_swapped(one.array, wanted)
+            yield TensorFault(fault, True, "CLIENT-SENDS-LITTLE-ENDIAN" if is_swapped else VALUES)
+    elif isinstance(data, list) and not one.binary:
+        yield from _of_odd_elements(one, flatten(data, ()), wanted)
+
+
+def _is_swapped(array: Array, wanted: Tensor) -> bool:
+    """Whether elements are those of the caller with their bytes the other way round."""
+    if wanted.datatype == "BYTES":
+        return False
+    swapped = array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype)
+    return find_first_difference(wanted.array, swapped, wanted.datatype) is None
+
+
+def _of_odd_elements(one: Output, elements: Sequence[Any], wanted: Tensor) -> Iterator[TensorFault]:
+    """Yield the first number that is none of the caller's, where some element is not of its datatype.
+
+    What a server makes of a text or a boolean is its affair.
+    """
+    if wanted.datatype not in (*INTEGERS, *FLOATS) or len(elements) != wanted.array.size:
+        return
+    for index, (sent, meant) in enumerate(zip(elements, wanted.array.reshape(-1).tolist(), strict=True)):
+        if type(sent) in (int, float) and not _is_near(sent, meant, wanted):
+            yield TensorFault(
+                Fault(f"{one.label} element {index}: {_element(wanted.array, index)}", format_value(sent)), True
+            )
+            return
+
+
+def _is_near(sent: float, meant: float, wanted: Tensor) -> bool:
+    """Whether a number of JSON is an element, to which it may have to be rounded."""
+    if wanted.datatype in INTEGERS or not math.isfinite(meant):
+        return sent == meant
+    with np.errstate(over="ignore"), suppress(OverflowError):
+        return bool(wanted.array.dtype.type(sent) == meant)
+    return False
+
+
+def _element(array: Array, index: int) -> str:
+    """Return an element for a message; BYTES as hex where they are no plain text, NaN with its bits."""
+    value = array.reshape(-1)[index]
+    if isinstance(value, bytes):
+        return format_value(value.decode("ascii", "backslashreplace"))
+    if value.dtype.kind in "fV":
+        return f"{value} ({value.tobytes()[::-1].hex()})"
+    return str(value)
+
+
+def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference) -> Fault | None:
+    """Return that the caller's tensors stand in another order than the JSON lists them; None where they do not.
+
+    Args:
+        data: what follows the JSON; over gRPC all entries together.
+        binary: the inputs that are binary data, in the order of the JSON.
+        inference: what the caller asked for.
+    """
+    wanted = {one.name: one for one in inference.inputs}
+    names = [one.name for one in binary]
+    if len(names) < 2 or not all(name in wanted for name in names) or len(data) != _size(names, wanted):
+        return None
+    parts = [bytes(wanted[name].to_bytes()) for name in names]
+    if b"".join(parts) == data:
+        return None
+    for order in list_other_orders(names):
+        if b"".join(parts[place] for place in order) == data:
+            listed = ", ".join(format_name(name) for name in names)
+            return Fault(f"the data of {listed}", ", ".join(format_name(names[place]) for place in order))
+    return None
+
+
+def _size(names: Sequence[str], wanted: dict[str, Tensor]) -> int:
+    return sum(wanted[name].size for name in names)

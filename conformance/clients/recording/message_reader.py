@@ -1,0 +1,198 @@
+"""Reads messages of HTTP/1 out of a copy of what passes: h11 says where each of them ends. Sans-I/O.
+
+h11 is given one message at a time and is made anew for the next, so that it has no opinion on whose turn it is. A
+request without Host is read as if it had one: that is no subject of the rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import h11
+
+from conformance.clients.recording.body_store import MAX_HEAD_BYTES, Body, Store
+
+Headers = tuple[tuple[str, str], ...]
+_REQUEST_LINE: Final = re.compile(rb"([!-~]+) ([^\r\n]*?)(?: HTTP/(\d\.\d))?\r?(?:\n|\Z)")
+_FIELD: Final = re.compile(rb"^([^\s:]+)[ \t]*:[ \t]*([^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
+_END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
+_HOST: Final = b"Host: absent\r\n"
+SWITCHING: Final = 101
+_UNREADABLE_STATUSES: Final = (
+    431,
+    501,
+)  # as h11 would answer a head that is too long for it, and a transfer coding it has not
+
+
+@dataclass(slots=True)
+class HttpMessage:
+    """A message that was read to its end, or as far as it can be.
+
+    Attributes:
+        method: of a request; so is `path`. Both are empty where no request line can be read.
+        status: of an answer.
+        is_chunked: whether its body came in chunks; None where its head cannot be read.
+        trouble: why nothing behind it can be read; empty where it ended as HTTP says.
+        is_beyond_reader: whether that is a limit of this reader, and nothing that HTTP forbids.
+    """
+
+    body: Body
+    method: str = ""
+    path: str = ""
+    status: int = 0
+    version: str = ""
+    headers: Headers = ()
+    is_chunked: bool | None = None
+    trouble: str = ""
+    is_beyond_reader: bool = False
+
+    def values(self, name: str) -> list[str]:
+        """Return every value of a header, in any case."""
+        return [value for key, value in self.headers if key.lower() == name]
+
+
+class MessageReader:
+    """Reads the messages of one direction of a connection, one after the other.
+
+    Attributes:
+        current: the message of which the head has been read and the end has not.
+        is_stuck: whether nothing more can be read.
+
+    Args:
+        store: room for bodies.
+        made: makes the parser of the next message.
+    """
+
+    def __init__(self, store: Store, made: Callable[[], h11.Connection]) -> None:
+        self._store = store
+        self._made = made
+        self._parser: h11.Connection | None = None
+        self._head = bytearray()  # of the message that begins
+        self.current: HttpMessage | None = None
+        self.is_stuck = False
+
+    @property
+    def begun(self) -> bytes:
+        """What came of a message whose head has not ended."""
+        return bytes(self._head) if self.current is None else b""
+
+    def feed(self, data: bytes) -> Iterator[HttpMessage]:
+        """Take the next bytes; yield each message that ends in them, and one that cannot be read any further."""
+        while data and not self.is_stuck:
+            if self._parser is None:
+                data = data.lstrip(b"\r\n")  # empty lines in front of a message mean nothing (RFC 9112 2.2)
+                self._parser = self._made() if data else None
+            if self._parser is not None:
+                read, data = self._step(self._parser, data)
+                yield from [read] if read else []
+
+    def end(self) -> HttpMessage | None:
+        """Say that the direction has ended; return the message that ends with it, as an answer may."""
+        if self._parser is None or self.is_stuck:
+            return None
+        return self._step(self._parser, b"")[0]
+
+    def _step(self, parser: h11.Connection, data: bytes) -> tuple[HttpMessage | None, bytes]:
+        """Take bytes, none at the end; return the message that ends in them and the bytes behind it."""
+        if self.current is None:
+            self._head += data
+        try:
+            parser.receive_data(data)
+            while (event := parser.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
+                if isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
+                    return self._finished(), parser.trailing_data[0]
+                self._take(event)
+        except h11.RemoteProtocolError as error:
+            if self.current is None and (repaired := _with_host(bytes(self._head))):
+                self._head.clear()
+                self._parser = self._made()
+                return self._without_host(self._step(self._parser, repaired))
+            return self._broken(error), b""
+        return None, b""
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, h11.Data) and self.current is not None:
+            self.current.body.add(event.data)
+        elif isinstance(event, h11.Request | h11.Response):
+            self.current = _begun(event, Body(self._store))
+        elif isinstance(event, h11.InformationalResponse) and event.status_code == SWITCHING:
+            self.is_stuck = True
+
+    def _without_host(self, step: tuple[HttpMessage | None, bytes]) -> tuple[HttpMessage | None, bytes]:
+        """Take the Host away again that a client did not send."""
+        for read in (self.current, step[0]):
+            if read is not None:
+                read.headers = tuple(pair for pair in read.headers if pair != ("Host", "absent"))
+        return step
+
+    def _finished(self) -> HttpMessage | None:
+        read, self.current, self._parser = self.current, None, None
+        self._head.clear()
+        return read
+
+    def _broken(self, error: h11.RemoteProtocolError) -> HttpMessage:
+        """Give up; return what came, its head as far as it can be made out."""
+        self.is_stuck = True
+        read, self.current = self.current or _salvaged(bytes(self._head), Body(self._store)), None
+        self._head.clear()
+        read.trouble, read.is_beyond_reader = _reason(error), error.error_status_hint in _UNREADABLE_STATUSES
+        return read
+
+
+def _reason(error: h11.RemoteProtocolError) -> str:
+    """Return what h11 says without the line that it quotes, which may hold a credential."""
+    return str(error).partition(": bytearray(")[0]
+
+
+def _begun(event: Any, body: Body) -> HttpMessage:
+    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items())
+    version = f"HTTP/{event.http_version.decode('ascii')}"
+    read = HttpMessage(body, version=version, headers=headers, is_chunked=False)
+    read.is_chunked = bool(read.values("transfer-encoding"))
+    if isinstance(event, h11.Request):
+        read.method, read.path = event.method.decode("latin-1"), event.target.decode("latin-1")
+    else:
+        read.status = event.status_code
+    return read
+
+
+def _with_host(head: bytes) -> bytes:
+    """Return what came with a Host behind its first line; nothing where that is not what it lacks."""
+    end, line = _END_OF_HEAD.search(head), _REQUEST_LINE.match(head)
+    fields = head[: end.start() + 1] if end else b""
+    if line is None or line[3] is None or not end or any(name.lower() == b"host" for name, _ in _FIELD.findall(fields)):
+        return b""
+    return head[: line.end()] + _HOST + head[line.end() :]
+
+
+def _salvaged(head: bytes, body: Body) -> HttpMessage:
+    """Return what can be made out of a head that h11 does not read."""
+    line = _REQUEST_LINE.match(head)
+    if line is None or line[3] is None:
+        body.add(head)
+        return HttpMessage(body)
+    end = _END_OF_HEAD.search(head)
+    fields = _FIELD.findall(head[line.end() : end.start() + 1 if end else len(head)])
+    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in fields)
+    method, path = line[1].decode("latin-1"), line[2].decode("latin-1")
+    return HttpMessage(body, method, path, version=f"HTTP/{line[3].decode()}", headers=headers)
+
+
+def make_request_reader(store: Store) -> MessageReader:
+    """Return what reads requests."""
+    return MessageReader(store, lambda: h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES))
+
+
+def make_answer_reader(store: Store, method: Callable[[], str]) -> MessageReader:
+    """Return what reads answers; `method` says to which request the next of them belongs, since HEAD has no body."""
+
+    def made() -> h11.Connection:
+        parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+        parser.send(h11.Request(method=method(), target="/", headers=[("Host", "h")]))
+        parser.send(h11.EndOfMessage())
+        return parser
+
+    return MessageReader(store, made)

@@ -1,0 +1,86 @@
+"""Reads `check.json` of evidence, which may come from anybody: what is returned has its form, or an error says why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+
+from conformance.discovery import deployed_model
+from conformance.spec import data_files, files
+from conformance.spec.ledger import Party
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
+from conformance.transport import broken_request
+from conformance.wire.finding import DecodeError
+
+CHECK_FILE: Final = "check.json"
+MAX_FILE_BYTES: Final = 64 * 1024 * 1024  # bytes
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Return what the evidence of a row of a server's is about.
+
+    Raises:
+        UserError: the file cannot be read, or is no such evidence.
+    """
+    about = _parsed(file)
+    schema = json.loads((data_files.find_folder("schemas") / "evidence.schema.json").read_text(encoding="utf-8"))
+    fault = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(about))
+    if fault is not None:
+        raise UserError(
+            f"{file} is no evidence of this suite: {escape_text(fault.json_path)}: {escape_text(fault.message)}"
+        )
+    try:
+        files.convert_errors(lambda: _expect_read(about["survey"]))
+    except (files.UnreadableError, DecodeError) as error:
+        raise UserError(f"{file} is no evidence of this suite: {escape_text(str(error))}") from error
+    return dict(about)
+
+
+def read_client_evidence(file: Path) -> tuple[str, str]:
+    """Return the check and the row that the evidence of a client is about.
+
+    Raises:
+        UserError: the file cannot be read, or is no such evidence.
+    """
+    about = _parsed(file)
+    if not is_client_evidence(about):
+        raise UserError(f"{file} is no evidence of a client")
+    return str(about.get("check")), str(about.get("row"))
+
+
+def is_client_evidence(about: Any) -> bool:
+    """Say whether evidence is that of a client."""
+    return isinstance(about, dict) and about.get("party") == Party.CLIENT
+
+
+def is_all_client_evidence(found: list[Path]) -> bool:
+    """Say whether all of these are the evidence of a client.
+
+    Raises:
+        UserError: one cannot be read.
+    """
+    return all(is_client_evidence(_parsed(file)) for file in found)
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        return files.parse_json(files.read_bytes(file, MAX_FILE_BYTES))
+    except files.UnreadableError as error:
+        raise UserError(f"{file} is no evidence of this suite: {error}") from error
+
+
+def _expect_read(survey: Mapping[str, Any]) -> None:
+    """Read what the survey found, as a session will.
+
+    Raises:
+        ValueError, LookupError, TypeError: bytes, datatypes and shapes do not go together.
+    """
+    for model in survey.get("models", {}).values():
+        deployed_model.from_dict(model)
+    for one in survey.get("broken", ()):
+        broken_request.from_dict(one)

@@ -1,0 +1,108 @@
+"""The tables of a file for `--target-config`: which model fills which role, and deployed models that fill none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from conformance.roles import roles
+from conformance.roles.guessed_inputs import UserInputs, UserTensor
+from conformance.roles.placement import Placement
+from conformance.spec.text import escape_text
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
+FILL_IN = "Fill in each ... with what it takes, and take the # off:"
+PLACEHOLDERS = {"datatype": '"..."', "shape": "[...]", "data": "[...]  # row by row"}
+
+
+def format_roles_table(found: Mapping[str, Placement]) -> str:
+    """Return the table of roles; a comment where no model fills any."""
+    every = roles.load()
+    missing = [role for role in every if role not in found]
+    if not found:
+        return "\n# No model of this server fills a role of the suite (`oip-conformance roles`).\n"
+    title = f"\n# {len(found)} of {len(every)} roles are filled by models of this server; the others are not judged.\n"
+    lines = "".join(f"{role} = {_entry(found[role])}\n" for role in every if role in found)
+    rest = f"# without a model: {', '.join(missing)}\n" if missing else ""
+    return f"{title}[roles]\n{lines}{rest}"
+
+
+def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table for each model that fills no role, by what the survey found of it."""
+    if not models:
+        return ""
+    title = "\n# Models that fill no role are judged by their own plain answers; a table is --target-model NAME.\n"
+    return title + "\n".join(_model(name, model) for name, model in models.items())
+
+
+def format_input_tables(models: Mapping[str, UserInputs]) -> str:
+    """Return a table for each input that is given for a model."""
+    return "".join(_input(name, place, tensor) for name, given in models.items() for place, tensor in given.items())
+
+
+def _input(model: str, name: str, tensor: UserTensor) -> str:
+    members = {
+        **({"datatype": quote(tensor.datatype)} if tensor.datatype else {}),
+        "shape": str(list(tensor.shape)),
+        "data": f"[{', '.join(_element(element) for element in tensor.data)}]",
+    }
+    lines = [f"{member} = {value}" for member, value in members.items()]
+    return "\n".join(["", f"[models.{_key(model)}.inputs.{_key(name)}]", *lines, ""])
+
+
+def _element(element: object) -> str:
+    """Return an element in TOML, whose numbers and booleans are those of JSON."""
+    return quote(element) if isinstance(element, str) else json.dumps(element)
+
+
+def _model(name: str, model: Mapping[str, Any]) -> str:
+    table = f"models.{_key(name)}"
+    signature = f"{_tensors(model['inputs'])} -> {_tensors(model['outputs'])}" if model["inputs"] else "unknown tensors"
+    if not model["trouble"]:
+        return f"[{table}]  # {signature}; takes inputs made from its metadata\n"
+    refusal = f"# {escape_text(model['refusal'], 400)}"
+    if not model["missing"]:  # nothing that a user could say would help, and the table would end the whole run
+        return f"# [{table}]\n{refusal}\n"
+    return "\n".join([f"[{table}]  # {signature}", refusal, f"# {FILL_IN}", *_missing(table, model)]) + "\n"
+
+
+def _missing(table: str, model: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that only a user knows: of each input that the metadata list its elements, else all of one."""
+    for tensor in model["inputs"]:
+        sizes = ", ".join("..." if size < 0 else str(size) for size in tensor["shape"])
+        yield f"# [{table}.inputs.{_key(tensor['name'])}]"
+        yield f"# shape = [{sizes}]"
+        yield f"# data = [...]  # {tensor['datatype']}, row by row"
+    if not model["inputs"]:
+        yield f"# [{table}.inputs.NAME]"
+        yield from (f"# {member} = {value}" for member, value in PLACEHOLDERS.items())
+
+
+def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
+    return escape_text(", ".join(f"{each['name']} {each['datatype']} {each['shape']}" for each in tensors), 300)
+
+
+def _entry(placement: Placement) -> str:
+    members: Sequence[tuple[str, Mapping[str, str]]] = (
+        ("inputs", placement.names.inputs),
+        ("outputs", placement.names.outputs),
+    )
+    version = [f"version = {quote(placement.version)}"] if placement.version else []
+    parts = [*version, *(f"{member} = {{ {_pairs(names)} }}" for member, names in members if names)]
+    model = quote(placement.model)
+    return f"{{ model = {model}, {', '.join(parts)} }}" if parts else model
+
+
+def _pairs(names: Mapping[str, str]) -> str:
+    return ", ".join(f"{ours} = {quote(theirs)}" for ours, theirs in names.items())
+
+
+def _key(text: str) -> str:
+    return text if BARE_KEY.fullmatch(text) else quote(text)
+
+
+def quote(text: str) -> str:
+    """Return a basic string of TOML: JSON's, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,135 @@
+"""The control requests of deployed models: the oracle where nobody knows what a model computes.
+
+A control request asks for the same inputs in the plainest form: JSON both ways over HTTP, typed contents over gRPC, as
+far as these carry the tensors, and no option. Each is sent once and its answer kept; what every other form of the
+request is answered is held against that. An output that differs between two equal requests is compared with nothing.
+All others may differ by as much as JSON leaves open: see `differing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from conformance.discovery.deployed_model import DeclinedError, DeployedModel
+from conformance.expect.difference import find_difference
+from conformance.expect.unmet import BlockedError, NotApplicableError
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import Message
+from conformance.wire.response import Output as Found
+from conformance.wire.tensor import Tensor
+
+# Before a row fails: how many of its control requests are sent again, the latest ones, and how often the last of them.
+MAX_REPEATED = 8
+REPETITIONS = 16
+
+
+@dataclass(slots=True)
+class ControlOracle:
+    """Control requests to the models of one target over one transport, and their answers.
+
+    Attributes:
+        is_over_grpc: whether they go out as gRPC calls.
+    """
+
+    target: Target
+    is_over_grpc: bool = False
+    _used: dict[str, Message] = field(default_factory=dict)
+    _unsteady: set[str] = field(default_factory=set)
+    _answers: dict[str, Reply] = field(default_factory=dict)
+
+    def outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the steady outputs of a model for inputs, which stand in any order.
+
+        Raises:
+            DeclinedError: the model takes no such inputs.
+            NotApplicable: it is not deterministic.
+            Blocked: it answers nothing at all, or in a form that cannot be read.
+        """
+        if model.name in self._unsteady:
+            raise NotApplicableError(f"{model.name} is not deterministic")
+        declared = [spec.name for spec in model.role.inputs]
+        ordered = sorted(tensors, key=lambda tensor: declared.index(tensor.name))
+        reply = self._answer(model, ordered)
+        if not reply.succeeded:
+            raise self._declined(model, reply)
+        return tuple(self._output(model, reply, name) for name in model.steady())
+
+    def begin_row(self) -> None:
+        """Forget which requests the row before rested on."""
+        self._used.clear()
+
+    def has_changed(self, model: DeployedModel) -> bool:
+        """Say whether a model, which is then not deterministic, answers one of the row's control requests otherwise."""
+        latest = list(self._used.items())[-MAX_REPEATED:]
+        for name, message in [*latest, *latest[-1:] * REPETITIONS]:
+            again = self.target.send(message, fresh=True)
+            if again.succeeded and _has_other_values(self._answers[name], again, model.steady()):
+                self._unsteady.add(model.name)
+                return True
+        return False
+
+    def _answer(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
+        """Ask once, in a scope of its own: another process of the run asks, too."""
+        request = replace(model, tensors=tuple(tensors)).plain()
+        message = make_infer_message(request) if self.is_over_grpc else request.message()
+        digest = blake2b(message.body, digest_size=8).hexdigest()
+        name = f"control {model.name} {digest}" + (" over gRPC" if self.is_over_grpc else "")
+        if name not in self._answers:
+            with self.target.scope(name):
+                self._answers[name] = self.target.send(message, fresh=True)
+        self._used[name] = message
+        return self._answers[name]
+
+    def _declined(self, model: DeployedModel, reply: Reply) -> Exception:
+        """Say that the model takes no such inputs; or that it takes none any more, not those that it took before."""
+        if self._answer(model, model.tensors).succeeded:
+            return DeclinedError(f"{model.name} takes no such inputs in a plain request: {reply.outcome()}")
+        return BlockedError(f"{model.name} answers no plain request: {reply.outcome()}")
+
+    def _output(self, model: DeployedModel, reply: Reply, name: str) -> Tensor:
+        output = reply.answer.output(name)
+        if output is None or (tensor := as_tensor(output)) is None:
+            found = "; ".join(map(str, output.findings)) if output else reply.outcome()
+            raise BlockedError(f"{name} cannot be read in the answer of {model.name} to a plain request: {found}")
+        return replace(tensor, is_near=True)
+
+
+def as_tensor(output: Found) -> Tensor | None:
+    """Return an output as a tensor, None where it cannot be read."""
+    if output.array is None or output.shape is None:
+        return None
+    return Tensor(output.name, output.datatype, output.shape, output.array)
+
+
+def find_differing_outputs(first: Reply, second: Reply, names: Sequence[str] | None = None) -> list[str]:
+    """Return the outputs, of these or of all, that are not the same in two answers to one request.
+
+    Decimal numbers may be off by as much as JSON leaves open: a server that computes requests together, or on several
+    processors, is not exact to the last bit and yet right.
+    """
+    every = dict.fromkeys((*first.answer.names(), *second.answer.names()))
+    return [name for name in every if (names is None or name in names) and not _alike(first, second, name)]
+
+
+def _has_other_values(first: Reply, second: Reply, names: Sequence[str]) -> bool:
+    """Say whether outputs that both answers have are different; one that lacks any is the fault of a server."""
+    pairs = [
+        (first.answer.output(name), second.answer.output(name)) for name in find_differing_outputs(first, second, names)
+    ]
+    return any(one and other and one.datatype == other.datatype for one, other in pairs)
+
+
+def _alike(first: Reply, second: Reply, name: str) -> bool:
+    a, b = first.answer.output(name), second.answer.output(name)
+    if a is None or b is None or (a.datatype, a.shape) != (b.datatype, b.shape):
+        return False
+    one, other = as_tensor(a), as_tensor(b)
+    return (
+        one is other
+        if one is None or other is None
+        else find_difference(one, b, second.body, through_json=True) is None
+    )

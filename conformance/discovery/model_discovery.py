@@ -1,0 +1,366 @@
+"""The survey of a target of which single models are to be judged, by their names, whatever they compute.
+
+A model is described by its metadata; inputs are guessed until it answers. What the target offers is probed with these
+models. Nothing is asked of the roles, none of which has to be deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from conformance.discovery import grpc_discovery
+from conformance.discovery import http_discovery as surveys
+from conformance.discovery.control_oracle import as_tensor, find_differing_outputs
+from conformance.discovery.deployed_model import (
+    DATA,
+    TENSORS,
+    DeployedModel,
+    derive_role,
+    encode_raw_body,
+    has_classes,
+    is_json_capable,
+    is_ordinary,
+)
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.probe import Probe, send_probe
+from conformance.discovery.progress import Progress, ignore_progress
+from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs
+from conformance.roles.roles import TensorSpec
+from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_HTTP, PROTOCOL
+from conformance.spec.fit import SCORED
+from conformance.spec.text import escape_text
+from conformance.transport.broken_request import BrokenRequest
+from conformance.transport.exchange import FailureKind, Reply
+from conformance.transport.settings import SettingsError
+from conformance.transport.target import Target
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.finding import format_value
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.grpc_request import make_grpc_call, make_infer_message
+from conformance.wire.json_text import parse_json
+from conformance.wire.request import InferRequest, RequestedOutput
+from conformance.wire.tensor import Tensor
+
+VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
+MAX_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
+MAX_GUESSES = 48  # plain requests before a model counts as one that answers none
+
+INPUTS_HELP = (
+    "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
+    " with {members}shape = [...] and data = [...]; `oip-conformance init` writes such a file"
+)
+
+
+class UnknownInputsError(SettingsError):
+    """Nobody knows what to send to a model, until a user says it; `refusal` is the message without the way out."""
+
+    def __init__(self, refusal: str, way_out: str = "") -> None:
+        super().__init__(f"{refusal}{way_out}")
+        self.refusal = refusal
+
+
+def discover_models(
+    target: Target,
+    names: Sequence[str],
+    wanted: Sequence[str] = (),
+    given: Mapping[str, UserInputs] | None = None,
+    *,
+    lenient: bool = False,
+    progress: Progress = ignore_progress,
+) -> DiscoveryResult:
+    """Ask the target what it offers, and for these models.
+
+    Args:
+        target: a target that has not been surveyed.
+        names: of the models.
+        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
+        given: model -> inputs that a user knows better than to guess them.
+        lenient: a model of which nothing can be asked is described with its trouble; nobody has named it.
+        progress: is told how far the survey is.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, or nothing can be asked of it; or what is given does not fit it.
+    """
+    survey, transports = DiscoveryResult(), target.settings.transports
+    if HTTP in transports:
+        surveys.read_server_metadata(target.get("/v2"), survey)
+    if GRPC in transports:
+        grpc_discovery.read_server_metadata(target, survey)
+    models = []
+    for number, name in enumerate(dict.fromkeys(names), 1):
+        progress(f"asking for inputs that models take: {number}/{len(names)}")
+        models.append(_found(target, name, (given or {}).get(name, {}), lenient=lenient))
+    target.broken = [one for one in target.broken if not _is_guess(one)]
+    asked = [model for model in models if not model.trouble]
+    for extension in OVER_HTTP if HTTP in transports else ():
+        surveys.record_extension(survey, extension, wanted, _probe(target, extension, asked))
+    surveys.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
+    if GRPC in transports:
+        grpc_discovery.record_classification(
+            target, survey, wanted, [m for m in asked if SCORED.lack(m.role.inputs, m.role.outputs) == ""]
+        )
+    survey.models = {model.name: model.to_dict() for model in models}
+    return survey
+
+
+def _found(target: Target, name: str, given: UserInputs, *, lenient: bool) -> DeployedModel:
+    try:
+        return discover_model(target, name, given)
+    except SettingsError as error:
+        if not lenient:
+            raise
+        refusal, missing = (error.refusal, TENSORS) if isinstance(error, UnknownInputsError) else (str(error), "")
+        return DeployedModel(derive_role(name, (), ()), name, trouble=str(error), refusal=refusal, missing=missing)
+
+
+# --- one model ----------------------------------------------------------------------------------------------------
+
+
+def discover_model(target: Target, name: str, given: UserInputs) -> DeployedModel:
+    """Return a model with inputs that it takes, or with the trouble that there is.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, its metadata do not say what to send, or `given` does not fit it.
+    """
+    inputs, outputs, is_described = _signature(target, name, given)
+    declared = {spec.name: spec.datatype for spec in outputs}
+    model = DeployedModel(derive_role(name, inputs, outputs), name, declared=declared, is_described=is_described)
+    try:
+        model, reply = _answering(target, _silenced(model), given)
+    except UserInputError as error:
+        raise SettingsError(f"--target-config: models.{name}.{error}") from None
+    return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply), given)
+
+
+def _signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
+    """Return inputs and outputs of a model, and whether its metadata list the inputs; else they are those given."""
+    own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
+    reply, document = _metadata(target, name)
+    if document is None:
+        if own:
+            return own, [], False
+        said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
+        raise UnknownInputsError(f"{target.settings.url} serves no model {escape_text(name, 100)}: {escape_text(said)}")
+    listed = _specs(name, document.get("inputs"))
+    if not listed and not own:
+        how = INPUTS_HELP.format(model=escape_text(name, 100), members="datatype = ..., ")
+        refusal = f"the metadata of {escape_text(name, 100)} list no inputs"
+        raise UnknownInputsError(refusal, f", so nobody knows what to send: {how}")
+    return listed or own, _specs(name, document.get("outputs")), bool(listed)
+
+
+def _metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:
+    """Return the answer of a model's metadata, and their document; None where there is none."""
+    if HTTP not in target.settings.transports:
+        reply = target.send(make_grpc_call("ModelMetadata", name=name))
+        message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
+        return reply, None if message is None else {
+            "inputs": _listed(message.inputs),
+            "outputs": _listed(message.outputs),
+        }
+    reply = target.get(DeployedModel(derive_role(name, (), ()), name).path)
+    document, _ = parse_json(reply.body)
+    return reply, document if reply.succeeded and isinstance(document, dict) else None
+
+
+def _listed(tensors: Any) -> list[dict[str, Any]]:
+    return [{"name": each.name, "datatype": each.datatype, "shape": list(each.shape)} for each in tensors]
+
+
+def _ask(target: Target, request: InferRequest) -> Reply:
+    """Send a request over HTTP, or over gRPC where that alone is judged."""
+    return target.infer(request if HTTP in target.settings.transports else make_infer_message(request))
+
+
+def _specs(name: str, listed: Any) -> list[TensorSpec]:
+    return [_spec(name, item) for item in listed] if isinstance(listed, list) else []
+
+
+def _spec(model: str, item: Any) -> TensorSpec:
+    """Return a tensor of the metadata; a shape that is none is taken for that of one element."""
+    item = item if isinstance(item, dict) else {}
+    name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
+    if not isinstance(name, str) or not isinstance(datatype, str) or datatype not in DATATYPES:
+        raise SettingsError(
+            f"the metadata of {escape_text(model, 100)} have a tensor {format_value(name)}"
+            f" of datatype {format_value(datatype)}, which is none of the protocol's"
+        )
+    sizes = shape if isinstance(shape, list) else []
+    if len(sizes) > MAX_DIMENSIONS:
+        raise SettingsError(
+            f"the metadata of {escape_text(model, 100)} give {format_value(name)} {len(sizes)} dimensions;"
+            f" {MAX_DIMENSIONS} are judged"
+        )
+    return TensorSpec(name, datatype, tuple(size if type(size) is int and size >= 0 else -1 for size in sizes))
+
+
+def _silenced(model: DeployedModel) -> DeployedModel:
+    """Return the model with those outputs as binary-only whose datatype JSON does not carry."""
+    return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
+
+
+def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple[DeployedModel, Reply | None]:
+    """Return the model with inputs that it takes, and its answer; or with its trouble, and nothing."""
+    found, refusal = _taken(target, model, given)
+    if found is None and any(is_json_capable(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
+        found, _ = _taken(target, replace(model, json_trouble=refusal), given)
+    if found is not None:
+        return found
+    inputs = "the inputs that are given" if given else "inputs made from its metadata"
+    how = INPUTS_HELP.format(model=model.name, members="")
+    said = f"answers no plain request with {inputs}: {refusal}"
+    return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
+
+
+def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tuple[DeployedModel, Reply] | None, str]:
+    """Return the model with the first inputs that it takes and the answer, or nothing; and the first refusal.
+
+    The first inputs fit the metadata best, so that their refusal says most.
+    """
+    best: tuple[DeployedModel, Reply] | None = None
+    refusal = ""
+    for tensors in islice(guess_inputs(model.role.inputs, given), MAX_GUESSES):
+        if best and [tensor.shape for tensor in tensors] != [tensor.shape for tensor in best[0].tensors]:
+            continue
+        tried = replace(model, tensors=tensors)
+        reply = _ask(target, tried.plain())
+        if not _answers(reply):
+            refusal = refusal or escape_text(reply.outcome())
+        elif _tells(reply):
+            return (tried, reply), refusal
+        else:
+            best = best or (tried, reply)
+        if _is_silent(reply):
+            break
+    return best, refusal
+
+
+def _is_guess(found: BrokenRequest) -> bool:
+    """Whether inputs that do not fit explain it: a model may raise an error for them, or work on them for too long."""
+    return found.is_deliberate or _is_silent(found.reply)
+
+
+def _answers(reply: Reply) -> bool:
+    return reply.succeeded and any(output.name for output in reply.answer.outputs)
+
+
+def _is_silent(reply: Reply) -> bool:
+    """Whether the model does not answer at all, so that asking goes on for too long."""
+    return reply.status is None and reply.has_failed(FailureKind.TIMEOUT)
+
+
+def _tells(reply: Reply) -> bool:
+    """Whether every output has elements, and JSON carries them: the better inputs."""
+    arrays = [output.array for output in reply.answer.outputs]
+    return all(array is not None and array.size and is_ordinary(array) for array in arrays)
+
+
+def _with_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
+    """Return the model with the outputs that it really has, and with its plain answer."""
+    if model.plain().outputs is None:
+        declared = {spec.name: spec for spec in model.role.outputs}
+        came = {output.name: output.datatype for output in reply.answer.outputs if output.name}
+        shapes = {name: declared[name].shape if name in declared else () for name in came}
+        found = tuple(TensorSpec(name, datatype, shapes[name]) for name, datatype in came.items())
+        model = replace(model, role=replace(model.role, outputs=found))
+    return model
+
+
+def _observed(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
+    """Return the model with what two answers to a plain request, and one in binary data, show of its outputs."""
+    full = _ask(target, model.full())
+    binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
+    if binary_only != model.binary_only:
+        fitting = replace(model, binary_only=binary_only, json_trouble="")
+        reply = _ask(target, fitting.plain())
+        if _answers(reply):
+            model, first = fitting, reply
+    again = _ask(target, model.plain())
+    return replace(model, unsteady=tuple(find_differing_outputs(first, again)) if again.succeeded else ())
+
+
+def _varied(target: Target, model: DeployedModel, given: UserInputs) -> DeployedModel:
+    """Return the model with what it makes of other inputs, of another number of them, and of another order."""
+    steady = [name for name in model.outputs if name not in model.unsteady]
+    model = replace(model, samples=_samples(model, given))
+    varying = replace(model, varies=True)
+    others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
+    replies = [_ask(target, other.plain()) for other in others]
+    tells = all(map(_answers, replies)) and any(
+        find_differing_outputs(replies[0], reply, steady) for reply in replies[1:]
+    )
+    longer = replace(model, takes_counts=True)
+    shapes = [tensor.shape for tensor in model.tensors]
+    sized = longer.salted(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
+    takes = [tensor.shape for tensor in sized] != shapes and _answers(
+        _ask(target, replace(model, tensors=tuple(sized)).plain())
+    )
+    moved = _ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
+    by_place = len(model.tensors) > 1 and bool(find_differing_outputs(replies[1], moved, steady))
+    return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
+
+
+def _fits_json(full: Reply, name: str) -> bool:
+    output = full.answer.output(name) if full.succeeded else None
+    tensor = as_tensor(output) if output and output.binary else None
+    return tensor is None or is_json_capable(tensor.datatype, tensor.array)
+
+
+def _samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[Tensor, ...], ...]:
+    """Return the inputs that a user gives, where there are several; what is not given is the same in each."""
+    count = max((len(entry.samples) for entry in given.values()), default=1)
+    specs = model.role.inputs
+    rows = (build_user_tensors(specs, given, place) for place in range(count if count > 1 else 0))
+    return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
+
+
+# --- what is offered ----------------------------------------------------------------------------------------------
+
+
+def try_extensions(target: Target, name: str) -> DiscoveryResult:
+    """Return what works on one model that answers plain requests, whatever the server lists.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, or nothing can be asked of it.
+    """
+    alone, model = DiscoveryResult(), discover_model(target, name, {})
+    for extension in OVER_HTTP:
+        surveys.record_extension(alone, extension, (), _probe(target, extension, [model]))
+    return alone
+
+
+def _probe(target: Target, extension: str, models: Sequence[DeployedModel]) -> Iterator[Probe]:
+    for model in models:
+        if extension == "binary_tensor_data":
+            yield from _binary(target, model)
+        elif extension == "raw" and len(model.tensors) == 1:
+            yield from (
+                Probe(target.infer(model.raw(encode_raw_body(tensor)))) for tensor in model.items() if tensor.elements
+            )
+        elif extension == "classification":
+            yield from _classes(target, model)
+
+
+def _binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
+    """Look for binary data among the outputs, then send them."""
+    if model.is_json_capable:
+        yield send_probe(target, model.full(), model.plain())
+    else:
+        yield Probe(target.infer(model.full()))
+    yield Probe(target.infer(model.request(send="binary", outputs=model.listed())))
+
+
+def _classes(target: Target, model: DeployedModel) -> Iterator[Probe]:
+    """Ask for the highest class of the first output that has classes."""
+    for output in target.infer(model.plain()).answer.outputs:
+        tensor = as_tensor(output)
+        if tensor is not None and has_classes(tensor):
+            wanted = model.request(send=model.sends, outputs=[RequestedOutput(tensor.name, classification=1)])
+            yield send_probe(target, wanted, model.request(send=model.sends, outputs=[tensor.name]))
+            return

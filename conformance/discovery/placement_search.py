@@ -1,0 +1,148 @@
+"""Which deployed models fill which roles: found by asking the target, and proved by an inference each.
+
+A model of a role's own name fills it, right or wrong. Any other fills it when its metadata have the role's tensors, in
+any names, and its answer to a plain request is right; where the role is one of classification, its labels as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import UnmetError
+from conformance.roles.model import Model
+from conformance.roles.placement import Placement
+from conformance.roles.roles import Role, TensorSpec
+from conformance.roles.roles import load as load_roles
+from conformance.transport.target import Target
+from conformance.wire.json_text import parse_json
+from conformance.wire.request import Message, Names, RequestedOutput
+
+# Where servers list their models: no document has such a request.
+INDEX_REQUESTS = (
+    Message("/v2/repository/index", (("Content-Type", "application/json"),), b"{}"),
+    Message("/v2/models", method="GET"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The tensors of a model by its metadata: (name, datatype, shape) each."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def list_models(target: Target) -> list[str]:
+    """Return the names of the models that the target lists."""
+    return list(
+        dict.fromkeys(name for index in INDEX_REQUESTS for name in _names(parse_json(target.send(index).body)[0]))
+    )
+
+
+def find_models(target: Target) -> list[str]:
+    """Return the names of the models that the target lists, and of those that have a role's name."""
+    found = list_models(target)
+    own = [role for role in load_roles() if role not in found and target.get(f"/v2/models/{role}").succeeded]
+    return list(dict.fromkeys([*found, *own]))
+
+
+def _names(document: Any) -> Iterator[str]:
+    """Yield names from [{"name": ...}], {"models": [...]}, and lists of either names or objects."""
+    entries = document.get("models") if isinstance(document, dict) else document
+    for entry in entries if isinstance(entries, list) else ():
+        name = entry.get("name") if isinstance(entry, dict) else entry
+        if isinstance(name, str) and name:
+            yield name
+
+
+def find_placements(target: Target, names: Iterable[str]) -> dict[str, Placement]:
+    """Return role -> placement for each role that one of the models fills."""
+    described = {name: _signature(target, name) for name in names}
+    signatures = {name: signature for name, signature in described.items() if signature is not None}
+    found: dict[str, Placement] = {}
+    for name, role in load_roles().items():
+        placement = Placement(name) if name in signatures else _placement(target, role, signatures)
+        if placement is not None:
+            found[name] = placement
+    return found
+
+
+def _signature(target: Target, name: str) -> Signature | None:
+    reply = target.get(Model(next(iter(load_roles().values())), name).path)
+    document, _ = parse_json(reply.body)
+    if not reply.succeeded or not isinstance(document, dict):
+        return None
+    inputs, outputs = (_specs(document.get(member)) for member in ("inputs", "outputs"))
+    return None if inputs is None or outputs is None else Signature(inputs, outputs)
+
+
+def _specs(entries: Any) -> tuple[TensorSpec, ...] | None:
+    try:
+        return tuple(TensorSpec(str(e["name"]), str(e["datatype"]), tuple(map(int, e["shape"]))) for e in entries)
+    except (TypeError, ValueError, LookupError, OverflowError):  # the last of Infinity, which Python's JSON has
+        return None
+
+
+def _placement(target: Target, role: Role, signatures: Mapping[str, Signature]) -> Placement | None:
+    for name, signature in signatures.items():
+        names = _renaming(role, signature)
+        if names is not None and _is_right(target, Model(role, name, names=names)):
+            return Placement(name, names=names)
+    return None
+
+
+def _renaming(role: Role, signature: Signature) -> Names | None:
+    """Return how a model of this signature names the role's tensors, or None where it does not have them."""
+    inputs = _matched(role.inputs, signature.inputs, batching=role.batching)
+    outputs = _matched(role.outputs, signature.outputs, batching=role.batching)
+    return None if inputs is None or outputs is None else Names(inputs, outputs)
+
+
+def _matched(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batching: bool) -> dict[str, str] | None:
+    """Return role's name -> model's, by name or else in order; None where datatypes or shapes differ."""
+    named = {other.name: other for other in others}
+    if set(named) == {spec.name for spec in specs}:
+        others = [named[spec.name] for spec in specs]
+    if len(specs) != len(others):
+        return None
+    for spec, other in zip(specs, others, strict=True):
+        shape = (-1, *spec.shape) if batching else spec.shape
+        if spec.datatype != other.datatype or shape != other.shape:
+            return None
+    return {spec.name: other.name for spec, other in zip(specs, others, strict=True) if spec.name != other.name}
+
+
+def _is_right(target: Target, model: Model) -> bool:
+    """Say whether the model computes what the role does, and labels as the role does."""
+    form = "json" if model.role.is_json_capable else "binary"
+    try:
+        reply = target.infer(model.request(send=form, want=None if form == "json" else "binary"))
+        expect(reply).tensors(model.expected(model.sample()))
+    except UnmetError:
+        return False
+    return not model.role.name.startswith(("scores", "documented_scores")) or _is_labelled_right(target, model)
+
+
+def _is_labelled_right(target: Target, model: Model) -> bool:
+    """Say whether each class of each output has the role's label, or none where it has none."""
+    for spec in model.role.outputs:
+        wanted = RequestedOutput(spec.name, classification=max(1, prod(spec.shape)))
+        reply = target.infer(model.request(send="json", outputs=[wanted]))
+        output = reply.answer.output(spec.name) if reply.succeeded else None
+        if output is None or output.array is None or output.datatype != "BYTES":
+            return not model.role.labels  # no classification: labels are not to be seen
+        labels = model.role.labels.get(spec.name, ())
+        if not all(_has_label(bytes(text), labels) for text in output.array.reshape(-1)):
+            return False
+    return True
+
+
+def _has_label(text: bytes, labels: Sequence[str]) -> bool:
+    _, _, rest = text.decode("utf-8", "replace").partition(":")
+    index, _, label = rest.partition(":")
+    wanted = labels[int(index)] if index.isdecimal() and int(index) < len(labels) else ""
+    return label == wanted

@@ -1,0 +1,258 @@
+"""The plain twin of a request: as many elements in the same shapes, an id as long, and nothing else that is special.
+
+It is JSON (typed contents over gRPC) with harmless values, asks for no output in particular and uses no extension. What
+a server refuses of a request and of its twin alike, it refuses for the size.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from conformance.discovery.deployed_model import DeployedModel
+from conformance.roles.model import Model
+from conformance.transport.target import Target
+from conformance.wire import strings
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.grpc_request import GRPC_METHOD, parse_request
+from conformance.wire.json_text import parse_json
+from conformance.wire.request import INFERENCE_HEADER, InferRequest, Input, Message
+from conformance.wire.tensor import Tensor, decode
+
+MAX_ELEMENTS = 1 << 22  # in a twin; a request that claims more is a faulty one
+HARMLESS_VALUES = {1: 1, 2: 11, 4: 1001, 8: 10_000_001}  # by the bytes of an element
+MAX_JSON_ELEMENTS = 1 << 15  # in JSON
+VALUE_DEPENDENT = ("emit", "table")  # what computes something else, or nothing, from harmless values
+STAND_IN_ROLES = ("identity_fp32", "identity_int32")  # for a model that has no JSON form
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContent:
+    """What a request asks, as far as its size goes and as its own JSON or message says it.
+
+    Attributes:
+        tensors: the inputs, with harmless values.
+        classified: the outputs that are asked for as classes, and of how many.
+        size: of the body in bytes.
+        yields: how many elements the model is told to make; 0 where it makes as many as it gets.
+        yields_none: it is told to make a tensor without elements.
+        texts: the BYTES inputs that come as JSON, with their own values.
+    """
+
+    tensors: tuple[Tensor, ...]
+    id: str
+    classified: Mapping[str, int]
+    size: int
+    yields: int = 0
+    yields_none: bool = False
+    texts: tuple[Tensor, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is a tensor without elements, here or in what the model is told to make."""
+        return self.yields_none or any(not tensor.elements for tensor in self.tensors)
+
+    @property
+    def elements(self) -> int:
+        """How many elements the largest tensor has."""
+        return max((self.yields, *(tensor.elements for tensor in self.tensors)))
+
+    @property
+    def dimension(self) -> int:
+        """The largest dimension."""
+        return max((size for tensor in self.tensors for size in tensor.shape), default=0)
+
+    @property
+    def batch(self) -> int:
+        """The largest first dimension."""
+        return max((tensor.shape[0] for tensor in self.tensors if tensor.shape), default=0)
+
+    @property
+    def string(self) -> int:
+        """How many bytes the longest BYTES element has."""
+        return max(map(_longest, self.tensors), default=0)
+
+
+def _longest(tensor: Tensor) -> int:
+    return max(map(len, tensor.array.reshape(-1).tolist()), default=0) if tensor.datatype == "BYTES" else 0
+
+
+# --- reading a request ------------------------------------------------------------------------------------------------
+
+
+def read_request_content(message: Message, model: Model) -> RequestContent | None:
+    """Return what a request to a model asks, or None where its bytes do not say it."""
+    try:
+        found = _of_call(message, model) if message.method == GRPC_METHOD else _of_message(message, model)
+        if model.role.compute != "emit":
+            return found
+        counts = [int(count) for tensor in found.tensors for count in tensor.array.reshape(-1)]
+        return replace(found, yields=max(counts, default=0), yields_none=0 in counts)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, zlib.error):
+        return None
+
+
+def _uncoded(message: Message) -> bytes:
+    coding = message.header("Content-Encoding")
+    return zlib.decompress(message.body, 47) if coding in ("gzip", "deflate") else message.body
+
+
+def _of_message(message: Message, model: Model) -> RequestContent:
+    body = _uncoded(message)
+    if message.header(INFERENCE_HEADER) == "0":
+        return RequestContent((_raw_tensor(body, model),), "", {}, len(message.body))
+    length = message.header(INFERENCE_HEADER)
+    end = int(length) if length else len(body)
+    document: Any = parse_json(body[:end]).value
+    tensors, texts, start = [], [], end
+    for item in document["inputs"]:
+        size = (item.get("parameters") or {}).get("binary_data_size")
+        data = None if size is None else body[start : start + size]
+        start += size or 0
+        tensors.append(_tensor(item["name"], item["datatype"], item["shape"], data, item.get("data"), model))
+        if item["datatype"] == "BYTES" and data is None:
+            texts.append(Tensor.of(item["name"], "BYTES", _octets(item.get("data")), tuple(item["shape"])))
+    counts = {
+        item["name"]: (item.get("parameters") or {}).get("classification") for item in document.get("outputs") or ()
+    }
+    classified = {name: int(count) for name, count in counts.items() if count is not None}
+    return RequestContent(
+        tuple(tensors), str(document.get("id") or ""), classified, len(message.body), texts=tuple(texts)
+    )
+
+
+def _of_call(message: Message, model: Model) -> RequestContent:
+    request: Any = parse_request(message)
+    raw = list(request.raw_input_contents)
+    tensors = []
+    for place, item in enumerate(request.inputs):
+        typed = [element for _, field in item.contents.ListFields() for element in field]
+        data = raw[place] if place < len(raw) else None
+        tensors.append(_tensor(item.name, item.datatype, item.shape, data, typed, model))
+    classified = {
+        output.name: int(output.parameters["classification"].int64_param)
+        for output in request.outputs
+        if "classification" in output.parameters
+    }
+    return RequestContent(tuple(tensors), request.id, classified, len(message.body))
+
+
+def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, elements: Any, model: Model) -> Tensor:
+    """Return an input with harmless values, or with its own where the model computes nothing from others."""
+    sizes = tuple(shape)
+    room = prod(max(1, size) for size in sizes)  # a dimension of 0 hides how large the others are, until one is added
+    if room > MAX_ELEMENTS or datatype not in DATATYPES:
+        raise ValueError(f"{room} elements of {datatype}")
+    if model.role.compute in VALUE_DEPENDENT:
+        array = decode(datatype, sizes, data) if data is not None else np.array(elements).reshape(sizes)
+        return Tensor.of(name, datatype, array, sizes)
+    if isinstance(model, DeployedModel):
+        return _own(name, datatype, sizes, model)
+    return _harmless(name, datatype, sizes, _lengths(data, elements) if datatype == "BYTES" else ())
+
+
+def _own(name: str, datatype: str, shape: tuple[int, ...], model: DeployedModel) -> Tensor:
+    """Return a tensor of elements that a deployed model is known to take."""
+    return Tensor.of(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
+
+
+def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:
+    """Return a tensor of one number, which JSON does not write shorter than it is in memory.
+
+    Of BYTES it has letters, as many as `lengths` say, and one beyond them.
+    """
+    if datatype != "BYTES":
+        dtype = DATATYPES[datatype].dtype
+        return Tensor.of(name, datatype, np.full(shape, HARMLESS_VALUES.get(dtype.itemsize, 1), dtype), shape)
+    count = prod(shape)
+    return Tensor.of(name, datatype, [b"a" * length for length in ([*lengths] + [1] * count)[:count]], shape)
+
+
+def _lengths(data: bytes | None, elements: Any) -> list[int]:
+    """Return how long each BYTES element is; a length past the end of the data is none that a twin could have."""
+    if data is not None:
+        found = [int(strings.PREFIX.unpack_from(data, start)[0]) for start in strings.find_offsets(data)]
+        if sum(found) > len(data):
+            raise ValueError(f"{sum(found)} bytes in {len(data)}")
+        return found
+    return list(map(len, _octets(elements)))
+
+
+def _octets(elements: Any) -> list[bytes]:
+    """Return the octets of BYTES elements that are given one by one, flat or nested."""
+    flat: list[Any] = list(elements or ())
+    while any(isinstance(element, list) for element in flat):
+        flat = [part for element in flat for part in (element if isinstance(element, list) else [element])]
+    return [text if isinstance(text, bytes) else text.encode() for text in flat]
+
+
+def _raw_tensor(body: bytes, model: Model) -> Tensor:
+    """Return the input that the body of a raw request is: a batch of one, where there is a batch."""
+    (spec,) = model.role.inputs
+    name = model.names.inputs.get(spec.name, spec.name)
+    if spec.datatype == "BYTES":
+        return _harmless(name, "BYTES", (1,), (len(body),))
+    count = len(body) // DATATYPES[spec.datatype].dtype.itemsize
+    fixed = prod(size for size in spec.shape if size >= 0)
+    shape = tuple(count // fixed if size < 0 else size for size in spec.shape)
+    return _tensor(name, spec.datatype, (1, *shape) if model.role.batching else shape, None, None, model)
+
+
+# --- making twins -----------------------------------------------------------------------------------------------------
+
+
+def build_control_request(asked: RequestContent, target: Target, model: Model) -> InferRequest | None:
+    """Return the plain twin of a request to a model, or None where there can be none."""
+    if not model.is_json_capable:
+        return None if isinstance(model, DeployedModel) else _of_another(asked, target)
+    inputs = tuple(Input(tensor, binary=False) for tensor in asked.tensors)
+    return InferRequest(model.infer_path, inputs, id=asked.id or None, model=model.name, version=model.version)
+
+
+def _of_another(asked: RequestContent, target: Target) -> InferRequest | None:
+    """Return a request with as many elements to a model that has a JSON form."""
+    for role in STAND_IN_ROLES:
+        if model := target.model(role):
+            return model.request([model.tensor([1] * asked.elements)], send="json", request_id=asked.id or None)
+    return None
+
+
+def enlarge(asked: RequestContent, model: Model) -> RequestContent:
+    """Return what asks for a little more of everything: where that is taken, no limit was met."""
+    tensors = tuple(_larger(tensor, model) for tensor in asked.tensors)
+    return replace(asked, tensors=tensors, id=asked.id and asked.id + "a")
+
+
+def _larger(tensor: Tensor, model: Model) -> Tensor:
+    if model.role.compute in VALUE_DEPENDENT:
+        return tensor
+    is_open = model.role.batching or all(spec.shape[:1] == (-1,) for spec in model.role.inputs)
+    shape = (tensor.shape[0] + 1, *tensor.shape[1:]) if is_open and tensor.shape else tensor.shape
+    if isinstance(model, DeployedModel):
+        return _own(tensor.name, tensor.datatype, shape, model)
+    return _harmless(tensor.name, tensor.datatype, shape, [_longest(tensor) + 1] * prod(shape))
+
+
+def shrink(asked: RequestContent, model: Model) -> RequestContent:
+    """Return what asks for no more elements than are quickly written as JSON; itself where it does not."""
+    if asked.elements <= MAX_JSON_ELEMENTS or model.role.compute in VALUE_DEPENDENT or isinstance(model, DeployedModel):
+        return asked
+    tensors = []
+    for tensor in asked.tensors:
+        first, *others = tensor.shape or (1,)
+        rows = max(1, min(first, MAX_JSON_ELEMENTS // max(1, prod(others))))
+        tensors.append(
+            _harmless(tensor.name, tensor.datatype, (rows, *others), [_longest(tensor)] * rows * prod(others))
+        )
+    return replace(asked, tensors=tuple(tensors))
+
+
+def pad_message(message: Message, size: int) -> Message:
+    """Return a plain message with white space in its JSON, so that its body has so many bytes."""
+    space = b" " * max(0, size - len(message.body))
+    return message.with_body(message.body[:-1] + space + message.body[-1:])

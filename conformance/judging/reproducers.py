@@ -1,0 +1,185 @@
+"""Programs that take a course again: what came before on the connection, what was in flight at once, in its manner.
+
+Each request is a file of its own beside the program, with head and body as they went out, but for the headers of the
+user's own, which the program adds: the values of those that are secret come from the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from conformance.judging import grpc_call
+from conformance.judging.reproduction import Reproduction
+from conformance.transport.connection import cut_segments
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.settings import Settings
+
+FOLDER = "course"
+
+_HTTP = """
+import http.client
+import os
+import socket
+import ssl
+import time
+from pathlib import Path
+from threading import Barrier, Thread
+from urllib.parse import urlsplit
+
+COURSE = Path(__file__).with_name("course")
+URL = urlsplit(os.environ.get("URL", {url!r}))
+HEADERS = {headers!r}
+{secret}
+# What stands together is in flight at once, each on a connection of its own; the rest shares one, as long as it lasts,
+# or opens another.
+STEPS = {steps!r}
+OPENS = {opens!r}
+# Where TCP cuts what is sent, beside the end of its head.
+CUTS = {cuts!r}
+
+
+def connect():
+    raw = socket.create_connection((URL.hostname, URL.port or (443 if URL.scheme == "https" else 80)), 60)
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return ssl._create_unverified_context().wrap_socket(raw) if URL.scheme == "https" else raw
+
+
+def send(connection, name):
+    head, _, body = (COURSE / name).read_bytes().partition(b"\\r\\n\\r\\n")
+    more = "".join(f"\\r\\n{{key}}: {{value}}" for key, value in HEADERS).encode()
+    edges = [0, *CUTS.get(name, []), len(body)]
+    connection.sendall(head + more + b"\\r\\n\\r\\n" + body[: edges[1]])
+    for start, end in zip(edges[1:], edges[2:]):
+        time.sleep(0.02)
+        connection.sendall(body[start:end])
+    answer = http.client.HTTPResponse(connection, method=head.split(b" ")[0].decode())
+    try:
+        answer.begin()
+        return answer, answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        return None, repr(error).encode()
+
+
+def together(names):
+    answers, start = {{}}, Barrier(len(names))
+
+    def one(name):
+        connection = connect()
+        start.wait()
+        answers[name] = send(connection, name)
+
+    threads = [Thread(target=one, args=(name,)) for name in names]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    return answers
+
+
+kept = None
+for names in STEPS:
+    if len(names) > 1:
+        answers = together(names)
+    else:
+        kept = connect() if kept is None or names[0] in OPENS else kept
+        answers = {{names[0]: send(kept, names[0])}}
+        answer = answers[names[0]][0]
+        kept = None if answer is None or answer.will_close else kept
+    for name in names:
+        answer, body = answers[name]
+        print(f"{{name}}: {{'HTTP ' + str(answer.status) if answer else 'no whole answer'}}, {{len(body)}} bytes")
+
+answer, body = answers[STEPS[-1][0]]
+print(*[f"{{key}}: {{value}}" for key, value in (answer.getheaders() if answer else ())], "", sep="\\n", flush=True)
+os.write(1, body + b"\\n")
+"""
+
+_GRPC = """
+import os
+from pathlib import Path
+
+import grpc
+
+COURSE = Path(__file__).with_name("course")
+metadata = []
+{secret}
+address = os.environ.get("ADDRESS", {address!r})
+channel = {channel}
+# What stands together is in flight at once; name of the message -> method.
+STEPS = {steps!r}
+
+for step in STEPS:
+    calls = {{
+        name: channel.unary_unary(path).future((COURSE / name).read_bytes(), timeout=60, metadata=metadata)
+        for name, path in step.items()
+    }}
+    for name, call in calls.items():
+        try:
+            answer = call.result()
+            print(f"{{name}}: OK, {{len(answer)}} bytes")
+        except grpc.RpcError as error:
+            answer = f"{{error.code().name}} {{error.details()}}"
+            print(f"{{name}}: {{answer}}")
+        if call is next(iter(calls.values())):
+            first = answer
+print(first)
+"""
+
+
+def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
+    """Write the requests of a course into the folder of its evidence."""
+    (folder / FOLDER).mkdir(exist_ok=True)
+    for name, exchange in _named(steps):
+        data = exchange.message.body if Reply(exchange).is_over_grpc else _octets(exchange, settings)
+        (folder / FOLDER / name).write_bytes(data)
+
+
+def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
+    """Return a program that sends a course again; `secret` has the variable of each header that is not shown."""
+    names = _names(steps)
+    return _HTTP.format(
+        url=settings.url,
+        headers=[(name, value) for name, value in settings.headers if name not in secret and name.lower() != "host"],
+        secret="\n".join(f"HEADERS.append(({name!r}, os.environ[{v!r}]))" for name, v in secret.items()),
+        steps=names,
+        opens=_opening(steps),
+        cuts={name: list(exchange.manner.segments) for name, exchange in _named(steps) if exchange.manner.segments},
+    ).strip()
+
+
+def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
+    """Return a program that makes the calls of a course again."""
+    names, address = _names(steps), settings.grpc_address
+    paths = {name: exchange.message.path for name, exchange in _named(steps)}
+    return _GRPC.format(
+        secret="\n".join(f"metadata.append(({name.lower()!r}, os.environ[{v!r}]))" for name, v in secret.items()),
+        address=address.target,
+        channel=grpc_call.build_channel_expression(address, settings).replace(f'"{address.target}"', "address"),
+        steps=[{name: paths[name] for name in step} for step in names],
+    ).strip()
+
+
+def _names(steps: Reproduction) -> list[list[str]]:
+    """Return a file name for each exchange: the place of its step, and its own where several are in flight."""
+    return [
+        [f"{place:02}" + (f"-{k:02}" if len(step) > 1 else "") for k in range(1, len(step) + 1)]
+        for place, step in enumerate(steps, start=1)
+    ]
+
+
+def _named(steps: Reproduction) -> Iterator[tuple[str, Exchange]]:
+    for names, step in zip(_names(steps), steps, strict=True):
+        yield from zip(names, step, strict=True)
+
+
+def _opening(steps: Reproduction) -> list[str]:
+    """Return the names of requests that stand alone, and on another connection than the one before that did."""
+    alone = [(names[0], step[0].connection) for names, step in zip(_names(steps), steps, strict=True) if len(step) == 1]
+    before = [0, *(connection for _, connection in alone)]
+    return [name for (name, connection), last in zip(alone, before, strict=False) if connection != last or not last]
+
+
+def _octets(exchange: Exchange, settings: Settings) -> bytes:
+    """Return a request as it went out, without the headers of the user's own; a Host among them is no secret."""
+    host = tuple((name, value) for name, value in settings.headers if name.lower() == "host")
+    return b"".join(cut_segments(replace(settings, headers=host), exchange.message, exchange.manner))

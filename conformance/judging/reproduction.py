@@ -1,0 +1,58 @@
+"""What has to be sent again to see a failure: its request alone, or what came before it and beside it, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.send_options import PLAIN
+
+# Steps in their order; what stands together in one was in flight at once, the request of the failure first.
+Reproduction = list[list[Exchange]]
+# So many earlier requests of a check are sent again where any of them may have left something behind.
+MAX_EARLIER_REQUESTS = 50
+
+
+def build_reproduction(
+    exchange: Exchange, sent: Sequence[Exchange], *, since: int | None = None, is_of_state: bool = False
+) -> Reproduction:
+    """Return the steps that lead to an exchange, its own the last.
+
+    Args:
+        exchange: that shows the failure.
+        sent: all exchanges of the check, in order.
+        since: the number of the one with which the way begins; None where the check does not know it.
+        is_of_state: whether the failure is about what an earlier request left behind, on any connection.
+    """
+    earlier = [one for one in sent if one.number < exchange.number and one.call != exchange.call]
+    if since is not None:
+        before = [one for one in earlier if one.number >= since]
+    else:
+        before = [one for one in earlier if exchange.connection and one.connection == exchange.connection]
+    if is_of_state and not before:
+        before = earlier[-MAX_EARLIER_REQUESTS:]
+    of_its_call = [one for one in sent if one.call == exchange.call and one.number != exchange.number]
+    in_turn = [one for one in of_its_call if _is_in_turn(one, exchange)]
+    before += [one for one in in_turn if one.number < exchange.number]
+    return [*_steps(before), [exchange, *(one for one in of_its_call if one not in in_turn)]]
+
+
+def _steps(before: Sequence[Exchange]) -> Reproduction:
+    """Return exchanges in their order, together where they were in flight at once."""
+    steps: Reproduction = []
+    for one in before:
+        if steps and steps[-1][0].call == one.call and not _is_in_turn(steps[-1][0], one):
+            steps[-1].append(one)
+        else:
+            steps.append([one])
+    return steps
+
+
+def is_single_request(steps: Reproduction) -> bool:
+    """Whether one request, sent in any way, shows the failure."""
+    return len(steps) == 1 and len(steps[0]) == 1 and steps[0][0].manner == PLAIN
+
+
+def _is_in_turn(one: Exchange, other: Exchange) -> bool:
+    """Whether two exchanges of one call went over one connection of HTTP/1, where nothing is in flight at once."""
+    return one.connection == other.connection != 0 and not Reply(one).is_over_grpc

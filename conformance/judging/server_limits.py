@@ -1,0 +1,228 @@
+"""Limits that a server has for itself: what it declines for one of them says nothing about a requirement.
+
+No document says how many elements, how large a batch or how long an id a server has to take, or an id of which
+characters; and JSON lets a parser set limits on the characters of strings (RFC 8259, 9). Where it refuses more than
+every example has, a plain request of the same size tells: refused as well, and so is one that is a little larger, it is
+the size that is refused. So it is with tensors without elements, which no example has. What it refuses in one form
+alone, or in one size alone, is judged. Likewise the documents name no datatype whose outputs have to be ranked: a
+server that ranks some of them, and declines the others, may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from zlib import crc32
+
+from conformance.judging.control_request import (
+    RequestContent,
+    build_control_request,
+    enlarge,
+    pad_message,
+    read_request_content,
+    shrink,
+)
+from conformance.roles.model import Model
+from conformance.spec.text import escape_text
+from conformance.transport.exchange import Reply
+from conformance.transport.replay import NotRecordedError
+from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLostError
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
+
+TOO_LARGE = 413
+MIN_LARGE_BYTES = 64 * 1024  # bytes; a smaller body is for any server to take
+# How libraries of gRPC say that a message is too large, and from which size on that may be meant: 4 MiB is what most
+# take by default. Tonic says OUT_OF_RANGE, which below that size is an error like others.
+SIZE_CODES = {"RESOURCE_EXHAUSTED": MIN_LARGE_BYTES, "OUT_OF_RANGE": 4 * 1024 * 1024}
+
+# What any server takes: the documents' examples have no more of it. Beyond, it may have a limit.
+ORDINARY_SIZES: Mapping[str, tuple[int, Callable[[RequestContent], int]]] = {
+    "elements": (64, lambda found: found.elements),
+    "dimension": (64, lambda found: found.dimension),
+    "string": (64, lambda found: found.string),
+    "id": (36, lambda found: len(found.id)),  # a UUID
+    "body": (MIN_LARGE_BYTES - 1, lambda found: found.size),
+}
+ORDINARY_BATCH = 2
+USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
+USUAL_TEXT = re.compile(b"[ -~]*")
+ORDINARY_CLASSES = 64
+RANKED_DATATYPE = (
+    "FP32"  # the datatype of the documents' scores: who refuses another, and has no model to show more, may
+)
+
+
+class ServerLimits:
+    """The limits of one target, as far as rows have met them. Each question is asked once."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._answers: dict[str, Reply] = {}
+
+    def find_limit(self, reply: Reply, model: Model | None) -> str:
+        """Return which limit of its own the server declined a request for, in a few words; empty for none."""
+        if _is_too_large(reply):
+            return f"too large for the target: {escape_text(reply.outcome())}"
+        if model is None or not _is_declined(reply):
+            return ""
+        found = read_request_content(reply.exchange.message, model)
+        if found is None:
+            return ""
+        try:
+            return (
+                self._of_size(found, reply, model)
+                or self._of_id(found, reply, model)
+                or self._of_characters(found, reply, model)
+                or self._of_emptiness(found, reply, model)
+                or self._of_datatype(found, reply, model)
+                or self._of_count(found, reply, model)
+            )
+        except (TargetLostError, NotRecordedError):
+            return ""  # nobody is there to tell: what is unmet stays so
+
+    # --- size ---
+
+    def _of_size(self, found: RequestContent, reply: Reply, model: Model) -> str:
+        if not _is_large(found, model):
+            return ""
+        for plain in self._as_large(found, reply, model):
+            if all(_is_declined(self._answer(message)) for message in plain):
+                outcome = escape_text(self._answer(plain[0]).outcome())
+                return f"too large for the target, which refuses a plain request of the same size, too: {outcome}"
+        return ""
+
+    def _as_large(self, found: RequestContent, reply: Reply, model: Model) -> Iterator[list[Message]]:
+        """Yield plain requests of the same size: of as many elements, with a larger one, then of as many bytes.
+
+        Where there are so many that JSON takes long, first one of fewer: what refuses these refuses those.
+        """
+        quick = shrink(found, model)
+        for one in (found,) if quick is found else (quick, found):
+            twins = [build_control_request(asked, self._target, model) for asked in (one, enlarge(one, model))]
+            if twins[0] is not None:
+                yield [_message(request, reply) for request in twins if request is not None]
+        if found.size >= MIN_LARGE_BYTES and not reply.is_over_grpc and model.role.is_json_capable:
+            yield [pad_message(model.request(send="json").message(), found.size)]
+
+    def _answer(self, message: Message) -> Reply:
+        """Ask once, in a scope of its own: another process of the run asks, too."""
+        name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
+        if name not in self._answers:
+            with self._target.scope(name):
+                self._answers[name] = self._target.send(message, fresh=True)
+        return self._answers[name]
+
+    # --- ids ---
+
+    def _of_id(self, found: RequestContent, reply: Reply, model: Model) -> str:
+        """Say that it is the characters of the id that are refused: a plain request is, with it, and not without."""
+        plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
+        if plain is None:
+            return ""
+        named, unnamed = (self._answer(_message(replace(plain, id=identity), reply)) for identity in (found.id, None))
+        is_limit = _is_declined(named) and unnamed.succeeded
+        return f"the target takes no ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
+
+    # --- strings ---
+
+    def _of_characters(self, found: RequestContent, reply: Reply, model: Model) -> str:
+        """Say that the characters of JSON strings are refused: a plain request is, with them, and not without.
+
+        They are written as plainly as JSON allows, so that a server that cannot read an escape has no such limit.
+        """
+        unusual = {one.name: one for one in found.texts if not all(map(USUAL_TEXT.fullmatch, one.array.flat))}
+        plain = build_control_request(found, self._target, model) if unusual else None
+        if plain is None:
+            return ""
+        inputs = tuple(replace(one, tensor=unusual.get(one.tensor.name, one.tensor)) for one in plain.inputs)
+        with_them, without = (self._answer(_message(one, reply)) for one in (replace(plain, inputs=inputs), plain))
+        is_limit = _is_declined(with_them) and without.succeeded
+        return f"the target takes no strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
+
+    def _of_emptiness(self, found: RequestContent, reply: Reply, model: Model) -> str:
+        """Say that tensors without elements are refused in a plain request, too, though others are taken."""
+        plain = build_control_request(found, self._target, model) if found.is_empty else None
+        if plain is None or not _is_declined(self._answer(_message(plain, reply))):
+            return ""
+        takes_others = any(
+            self._answer(self._target.message(request)).succeeded for request in self._target.good_requests(model)
+        )
+        return f"the target takes no tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
+
+    # --- classes ---
+
+    def _of_count(self, found: RequestContent, reply: Reply, model: Model) -> str:
+        """Say that it is the number of classes that is refused: one is given, this many and more are refused."""
+        count = max(found.classified.values(), default=0)
+        plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
+        if plain is None:
+            return ""
+        one, as_many, more = (
+            self._answer(
+                _message(
+                    replace(plain, outputs=tuple(RequestedOutput(n, classification=k) for n in found.classified)), reply
+                )
+            )
+            for k in (1, count, count + 1)
+        )
+        is_limit = one.succeeded and _is_declined(as_many) and _is_declined(more)
+        return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
+
+    def _of_datatype(self, found: RequestContent, reply: Reply, model: Model) -> str:
+        """Say which datatype of those that were to be ranked the server ranks nowhere, though it ranks others."""
+        ours = {model.names.outputs.get(spec.name, spec.name): spec.datatype for spec in model.role.outputs}
+        datatypes = {ours[name] for name in found.classified if name in ours}
+        for datatype in sorted(datatypes & DATATYPES.keys()):
+            probe = self._target.model(f"identity_{datatype.lower()}") or model
+            if self._ranks(probe, reply) is not False:
+                continue
+            others = list(self._others(datatype))
+            if any(self._ranks(other, reply) for other in others) or (not others and datatype != RANKED_DATATYPE):
+                return f"classification of {datatype} is not offered: {escape_text(reply.outcome())}"
+        return ""
+
+    def _others(self, datatype: str) -> Iterator[Model]:
+        for name in DATATYPES:
+            model = self._target.model(f"identity_{name.lower()}")
+            if name not in (datatype, "BYTES") and model is not None and model.role.is_json_capable:
+                yield model
+
+    def _ranks(self, model: Model, like: Reply) -> bool | None:
+        """Say whether a model's first output is ranked: True, declined: False, or neither."""
+        name = model.role.outputs[0].name
+        send: Form = "json" if model.role.is_json_capable else "binary"
+        plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
+        answer = self._answer(_message(plain, like))
+        if _is_declined(answer):
+            return False
+        output = answer.answer.output(name) if answer.succeeded else None
+        return True if output is not None and output.datatype == "BYTES" else None
+
+
+def _message(request: InferRequest, like: Reply) -> Message:
+    """Return a request as it is sent over the transport of a reply."""
+    return make_infer_message(request) if like.is_over_grpc else request.message()
+
+
+def _is_large(found: RequestContent, model: Model) -> bool:
+    sizes = any(measure(found) > most for most, measure in ORDINARY_SIZES.values())
+    return sizes or (model.role.batching and found.batch > ORDINARY_BATCH)
+
+
+def _is_declined(reply: Reply) -> bool:
+    """Whether a server says that it does not serve a request, rather than that it broke."""
+    return reply.is_refusal and reply.status is not None and reply.status < 500
+
+
+def _is_too_large(reply: Reply) -> bool:
+    """Whether a large body was declined."""
+    # "The server is refusing to process a request because the request content is larger than the server is willing or
+    # able to process" (RFC 9110, 15.5.14). No document of the extensions says how much that has to be, so that the row
+    # does not apply; a body below LARGE is one that every example of theirs could have, and its refusal is judged.
+    code = reply.exchange.code
+    least = SIZE_CODES.get(code) if code else MIN_LARGE_BYTES if reply.status == TOO_LARGE else None
+    return least is not None and len(reply.exchange.message.body) >= least

@@ -1,0 +1,55 @@
+"""What a message holds, in lines for a page: JSON with long lines folded, tensors as digits; what is long is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from conformance.roles.golden_requests import Value
+from conformance.spec.text import format_element
+from conformance.wire.datatypes import DATATYPES
+
+WIDTH = 100
+SHOWN_BYTES, SHOWN_VALUES, SHOWN_TEXT, SHOWN_JSON = 24, 6, 48, 900
+
+
+def format_json(octets: bytes) -> Iterator[str]:
+    """Yield JSON as it is sent, but for folded lines."""
+    text = octets.decode("utf-8", "backslashreplace")
+    cut = text if len(text) <= SHOWN_JSON else f"{text[:SHOWN_JSON]} ... ({len(octets)} bytes)"
+    for line in cut.splitlines():
+        yield from _folded(line)
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Yield a line of JSON in pieces that fit the page, each ending behind a comma where it can."""
+    while len(line) > WIDTH:
+        end = line.rfind(",", 0, WIDTH)
+        cut = end + 1 if end > 0 else WIDTH
+        yield line[:cut]
+        line = line[cut:]
+    yield line
+
+
+def format_bytes(name: str, octets: bytes, width: int, values: tuple[Value, ...] | None = None) -> Iterator[str]:
+    """Yield a line that names bytes, and their digits."""
+    meaning = f" = {format_values(values)}" if values else ""
+    yield f"<{name}, {len(octets)} bytes{meaning}>"
+    if octets:
+        cut = octets[:SHOWN_BYTES]
+        elements = (cut[start : start + width].hex(" ") for start in range(0, len(cut), width))
+        yield "  " + "  ".join(elements) + (" ..." if len(octets) > len(cut) else "")
+
+
+def find_group_width(datatype: str) -> int:
+    """Return how many bytes are shown together: an element, or of BYTES, whose elements differ in length, four."""
+    known = DATATYPES.get(datatype)
+    return (known.size if known else None) or 4
+
+
+def format_values(values: Iterable[Value]) -> str:
+    """Return the first elements of a tensor, as many as are quickly read."""
+    every = [format_element(value, 16) for value in values]
+    shown = every[:SHOWN_VALUES]
+    while len(shown) > 1 and len(", ".join(shown)) > SHOWN_TEXT:
+        shown.pop()
+    return ", ".join(shown) + (", ..." if len(every) > len(shown) else "")

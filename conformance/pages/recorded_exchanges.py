@@ -1,0 +1,159 @@
+"""For a requirement that no golden case shows: one exchange of the suite with the bundled server, as it went.
+
+Strategy: the first row of the clearest check is judged. Of its exchanges the one is shown that `recorded.toml` numbers,
+else the first that is refused, else the last: what comes before it is there to be compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from urllib.parse import urlsplit
+
+from conformance.judging.grpc_call import format_message
+from conformance.judging.session import Session
+from conformance.pages import examples, requirement_facts
+from conformance.pages.message_lines import SHOWN_BYTES, find_group_width, format_bytes, format_json
+from conformance.spec import ledger
+from conformance.spec.data_files import load_toml
+from conformance.spec.ledger import Party
+from conformance.transport import settings
+from conformance.transport.call import Call
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.reference import ReferenceServer
+from conformance.transport.target import Target
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.grpc_request import SERVICE, parse_request
+from conformance.wire.json_text import parse_json
+
+MAX_LINES = 30
+# What the head of an answer has anew each time.
+VOLATILE_HEADERS = ("date", "server")
+Lines = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedExchange:
+    """An exchange in lines.
+
+    Attributes:
+        check: whose row it is of, by its id; `row` is the row's, empty where the check has one.
+        before: how many exchanges of the row come before it.
+        request: what is sent.
+        answer: what the bundled server answers.
+    """
+
+    check: str
+    row: str
+    before: int
+    request: Lines
+    answer: Lines
+
+
+@cache
+def load() -> Mapping[str, RecordedExchange]:
+    """Return requirement id -> an exchange that shows it, for those without a golden case.
+
+    Raises:
+        RuntimeError: the bundled server did not start.
+    """
+    server = ReferenceServer(grpc=True)
+    calls: list[Call] = []
+    try:
+        with Session(Target(settings.make_settings(server.url, grpc=server.grpc))) as session:
+            session.discover()
+            session.target.journal = calls.append
+            found = {}
+            for name, clearest in _without_a_case():
+                calls.clear()
+                session.judge(clearest.check, clearest.rows[0])
+                exchanges = [exchange for call in calls for exchange in call.exchanges]
+                found[name] = _recorded(name, clearest, exchanges)
+            return found
+    finally:
+        server.stop()
+
+
+def _without_a_case() -> Iterator[tuple[str, requirement_facts.RequirementCheck]]:
+    for entry in ledger.load_for_party(Party.SERVER):
+        if entry.id not in examples.load() and (found := requirement_facts.find_clearest_check(entry.id)):
+            yield entry.id, found
+
+
+def _recorded(
+    requirement: str, found: requirement_facts.RequirementCheck, exchanges: list[Exchange]
+) -> RecordedExchange:
+    refused = (place for place, exchange in enumerate(exchanges) if Reply(exchange).is_refusal)
+    place = load_toml("pages/recorded.toml").get(requirement, next(refused, len(exchanges) - 1))
+    exchange = exchanges[place]
+    request, answer = (_call, _call_answer) if Reply(exchange).is_over_grpc else (_request, _answer)
+    port = urlsplit(exchange.url).netloc  # another one each time
+    sides = [tuple(line.replace(port, "127.0.0.1:8000") for line in side(exchange)) for side in (request, answer)]
+    return RecordedExchange(found.check.id, found.rows[0].id, place, *sides)
+
+
+# --- over HTTP --------------------------------------------------------------------------------------------------------
+
+
+def _request(exchange: Exchange) -> Iterator[str]:
+    message = exchange.message
+    yield f"{message.method} {message.path}" + (f"  ({exchange.note})" if exchange.note else "")
+    yield from (f"{name}: {value}" for name, value in message.headers)
+    if exchange.is_chunked:
+        yield "Transfer-Encoding: chunked"
+    elif message.body:
+        yield f"Content-Length: {len(message.body)}"
+    if message.body:
+        yield ""
+        yield from _body(message.body, message.json_length)
+
+
+def _answer(exchange: Exchange) -> Iterator[str]:
+    reply = Reply(exchange)
+    yield reply.status_line
+    yield from (f"{name}: {value}" for name, value in exchange.headers if name.lower() not in VOLATILE_HEADERS)
+    yield ""
+    outputs = [output for output in reply.answer.outputs if output.span is not None]
+    yield from _body(exchange.body[: reply.answer.json_end] if outputs else exchange.body)
+    for output in outputs:
+        name = f"{output.name} {output.datatype} {list(output.shape or ())}"
+        yield from format_bytes(name, exchange.body[slice(*output.span or ())], find_group_width(output.datatype))
+
+
+def _body(octets: bytes, json_length: int = 0) -> Iterator[str]:
+    """Yield JSON as such, so many bytes of it or all, and what else there is as text where it is some, or as digits."""
+    head = octets[: json_length or None]
+    if isinstance(parse_json(head).value, dict):
+        yield from format_json(head)
+        octets = octets[len(head) :]
+    text = octets.decode("ascii", "replace")
+    if octets and all(line.isprintable() and line.isascii() for line in text.splitlines()):
+        yield from format_json(octets)
+    elif octets:
+        yield from format_bytes("octets", octets, SHOWN_BYTES)
+
+
+# --- over gRPC --------------------------------------------------------------------------------------------------------
+
+
+def _call(exchange: Exchange) -> Iterator[str]:
+    yield f"{_method(exchange)} of {SERVICE}" + (f"  ({exchange.note})" if exchange.note else "")
+    yield ""
+    yield from _lines(format_message(parse_request(exchange.message), len(exchange.message.body), lines=True))
+
+
+def _call_answer(exchange: Exchange) -> Iterator[str]:
+    yield f"status {exchange.code}" + (f": {exchange.details}" if exchange.details else "")
+    yield from _lines(format_message(parse_message(exchange.body, _method(exchange)), len(exchange.body), lines=True))
+
+
+def _method(exchange: Exchange) -> str:
+    return exchange.message.path.removeprefix(f"/{SERVICE}/")
+
+
+def _lines(text: str) -> Iterator[str]:
+    lines = text.splitlines()
+    yield from lines[:MAX_LINES]
+    if len(lines) > MAX_LINES:
+        yield f"... ({len(lines)} lines)"

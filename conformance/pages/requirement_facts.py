@@ -1,0 +1,88 @@
+"""All there is to say of each requirement, gathered for its page and for `oip-conformance explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from conformance import checks
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.extensions import ROBUSTNESS
+from conformance.transport import reference_faults
+from conformance.transport.reference_faults import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementCheck:
+    """A check that answers for a requirement, with those of its rows that do."""
+
+    check: Check
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementFaults:
+    """The faults that break a requirement: those that are about it, and those that cannot help breaking it, too."""
+
+    about: tuple[Fault, ...]
+    beside: tuple[Fault, ...]
+
+
+def is_of_models(check: Check) -> bool:
+    """Say whether a check is run on a model that the user names, and not otherwise."""
+    return all(check.find_fit(row) and not check.find_role(row) for row in check.rows)
+
+
+def describe_row_count(found: RequirementCheck) -> str:
+    """Return how many rows of a check answer for a requirement, and whether they need a model that the user names."""
+    count = len(found.rows)
+    return f"{count} row{'' if count == 1 else 's'}{', with `--target-model`' if is_of_models(found.check) else ''}"
+
+
+def find_clearest_check(requirement: str) -> RequirementCheck | None:
+    """Return the check that is about a requirement above all; None where none answers for it."""
+    return min(map_checks().get(requirement, ()), key=lambda found: _spread(found, requirement), default=None)
+
+
+def _spread(found: RequirementCheck, requirement: str) -> tuple[bool, bool, int, int]:
+    """Return how far a check is from a requirement.
+
+    That is: whether it is not part of every run, whether it is of another area, how far down it names the requirement,
+    and how many it names.
+    """
+    check = found.check
+    is_special = check.explores or check.of_survey or is_of_models(check) or any(row.dangerous for row in found.rows)
+    names = {name for row in check.rows for name in check.requirements(row)}
+    place = min(check.requirements(row).index(requirement) for row in found.rows)
+    return is_special, check.area != ledger.get_requirement(requirement).area, place, len(names)
+
+
+def list_checks() -> tuple[Check, ...]:
+    """Return all checks, those on models that the user names and those of clients included, in the suite's order."""
+    others = [check for area in (ROBUSTNESS, *checks.CLIENT_AREAS) for check in checks.list_area_checks(area)]
+    return (*checks.load(), *others)
+
+
+@cache
+def map_checks() -> Mapping[str, Sequence[RequirementCheck]]:
+    """Return requirement id -> the checks that answer for it, in the order of the suite."""
+    found: dict[str, dict[str, tuple[Check, list[Row]]]] = {}
+    for check, row in list_rows(list_checks()):
+        for requirement in check.requirements(row):
+            found.setdefault(requirement, {}).setdefault(check.id, (check, []))[1].append(row)
+    return {name: [RequirementCheck(check, tuple(rows)) for check, rows in own.values()] for name, own in found.items()}
+
+
+def find_faults(requirement: str) -> RequirementFaults:
+    """Return the faults of the reference server that break a requirement.
+
+    Raises:
+        NoFaultsError: the server's own list cannot be had.
+    """
+    known = reference_faults.load().values()
+    return RequirementFaults(
+        tuple(fault for fault in known if fault.breaks[:1] == (requirement,)),
+        tuple(fault for fault in known if requirement in fault.breaks[1:]),
+    )

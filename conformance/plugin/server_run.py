@@ -1,0 +1,322 @@
+"""A run that judges a server: what was asked, the session with the target, and what came of the rows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.progress import Progress, ignore_progress
+from conformance.judging.conclusion import Conclusion
+from conformance.judging.run_start import start_run
+from conformance.judging.saved_bodies import SavedBodies
+from conformance.judging.scheduling import ConcurrentScheduler, choose_connections
+from conformance.judging.selection import Subjects
+from conformance.judging.session import Session
+from conformance.plugin import server_options
+from conformance.plugin.base_run import BaseRun, find_process_id
+from conformance.plugin.exploration import choose_seed
+from conformance.plugin.options import REFERENCE
+from conformance.plugin.server_options import ServerOptions
+from conformance.report import terminal
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.ledger import Party
+from conformance.spec.text import escape_text
+from conformance.transport import client_names
+from conformance.transport.credentials import find_unmaskable_headers
+from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.journal import Journal
+from conformance.transport.reference import ReferenceServer
+from conformance.transport.replay import NotRecordedError, ReplayTarget
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+
+
+class ServerRun(BaseRun):
+    """The state of one run.
+
+    Attributes:
+        addresses: URL and gRPC address of the target, once the bundled server is started; with credentials.
+        session: with the target; None until the run has started.
+        connections: on how many the target is asked at once.
+    """
+
+    party: ClassVar[Party] = Party.SERVER
+    options: ServerOptions
+
+    def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
+        """Read the options.
+
+        Args:
+            config: of pytest.
+            from_controller: addresses, survey and seed of the controller, where this process is a worker.
+
+        Raises:
+            pytest.UsageError: one cannot be used.
+        """
+        super().__init__(config)
+        self._from_controller = from_controller or {}
+        self.options = server_options.read_options(config, self._from_controller)
+        if self.explores:
+            self.seed = choose_seed(config, self._from_controller.get("seed"))
+        self.extensions, self.never = self.options.extensions, self.options.file.never
+        self.addresses = (self.options.url, self.options.grpc)
+        self.session: Session | None = None
+        self.connections = 1
+        self._server: ReferenceServer | None = None
+        self._ahead: ConcurrentScheduler | None = None
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the target was reached, or tried to be."""
+        return self.session is not None
+
+    @property
+    def explores(self) -> bool:
+        """Whether Hypothesis draws requests, by a seed of its own."""
+        return self.options.profile == "explore"
+
+    @property
+    def subjects(self) -> Subjects:
+        """The roles, or deployed models."""
+        return self.options.subjects
+
+    @property
+    def transports(self) -> Sequence[str]:
+        """Those of the addresses."""
+        return self._settings.transports
+
+    @property
+    def url(self) -> str:
+        """Of the target."""
+        return self._settings.url
+
+    @property
+    def grpc_url(self) -> str:
+        """Of the target."""
+        return self._settings.grpc.url if self._settings.grpc else ""
+
+    @property
+    def survey(self) -> DiscoveryResult:
+        """What the target offers."""
+        return self._started_session.survey
+
+    @property
+    def _settings(self) -> Settings:
+        return self._started_session.target.settings
+
+    @property
+    def _started_session(self) -> Session:
+        """The session of a run that has started.
+
+        Raises:
+            RuntimeError: it has not.
+        """
+        if self.session is None:
+            raise RuntimeError("the run has not started")
+        return self.session
+
+    # --- start ---
+
+    def start(self, progress: Progress = ignore_progress) -> None:
+        """Reach the target and survey it. `conclusion` is set where that is the end."""
+        options = self.options
+        self.addresses = self._find_addresses()
+        settings = options.settings(*self.addresses)
+        if not self.explores:
+            self.seed = (
+                client_names.choose_seed(options.profile, settings, options.seed)
+                if options.recording is None
+                else options.recording.seed
+            )
+        target = Target(settings) if options.recording is None else ReplayTarget(settings, options.recording.calls)
+        if options.evidence is not None:
+            target.journal = Journal(options.evidence, find_process_id(self._config), settings)
+        taken = self._from_controller.get("survey")
+        self.session = Session(
+            target,
+            DiscoveryResult(**taken) if taken else None,
+            placements=options.file.roles,
+            strict=options.strict,
+            evidence=options.evidence,
+            is_one_of_several=bool(self._from_controller),
+            bodies=SavedBodies() if options.recording is None else None,
+            seed=self._seed_of_names,
+        )
+        target.has_answered = taken is not None  # the controller had its answers
+        if taken is None:
+            given = options.file.models
+            try:
+                subjects, self.conclusion = start_run(
+                    self.session, options.extensions, options.subjects, given, progress
+                )
+            except NotRecordedError as error:
+                raise pytest.UsageError(f"--target-replay: {error}; {self._made_with()}") from None
+            self.options = replace(options, subjects=subjects)
+        self.connections = self._chosen_connections(target)
+        if self.connections > 1 and self.conclusion is None:
+            self._ahead = ConcurrentScheduler(self.session, [self._other_session() for _ in range(self.connections)])
+        self._select(self.session.judge if self._ahead is None else self._ahead.judge)
+
+    def options_of_requests(self) -> Sequence[str]:
+        """Return the options by which requests are chosen, as a command line has them; of a file the name alone."""
+        options, file = self.options, self.options.config_file
+        return (
+            f"--conformance-profile={options.profile}",
+            *([f"--target-config={Path(file).name}"] if file else []),
+            *[f"--target-model={name}" for name in options.subjects.models],
+            *[f"--target-extension={name}" for name in options.extensions],
+            *(["--conformance-dangerous"] if options.dangerous else []),
+            *(["--conformance-robustness"] if options.subjects.robustness else []),
+        )
+
+    def _made_with(self) -> str:
+        """Return by which options the recording was made."""
+        made_with = self.options.recording.options if self.options.recording else ()
+        return (
+            f"it was made with {escape_text(shlex.join(made_with), 400)}"
+            if made_with
+            else "give the options of its run"
+        )
+
+    @property
+    def _seed_of_names(self) -> int | None:
+        return None if self.explores else self.seed
+
+    def _chosen_connections(self, target: Target) -> int:
+        """Return on how many connections to ask: what is asked for, or what the latency is worth.
+
+        Processes of pytest-xdist ask on one each. A recording has no latency, and Hypothesis is for one thread.
+        """
+        if self.options.recording is not None or self.explores:
+            return 1
+        is_one_of_several = bool(self._from_controller) or self._config.getoption("numprocesses", None)
+        return self.options.connections or (1 if is_one_of_several else choose_connections(target.latency))
+
+    def _other_session(self) -> Session:
+        """Return a session with the same target that judges rows ahead of their turn."""
+        target = Target(self._settings)
+        target.has_answered = True
+        placements = self.options.file.roles
+        return Session(
+            target,
+            self.survey,
+            placements=placements,
+            strict=self.options.strict,
+            is_one_of_several=True,
+            seed=self._seed_of_names,
+        )
+
+    def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
+        """Learn which rows will be judged, in order."""
+        if self._ahead is not None:
+            self._ahead.expect(rows)
+
+    def about(self) -> dict[str, Any]:
+        """Return that the target never answered, and what asking on several connections did to it, where that is so."""
+        suffered = self._ahead.suffered if self._ahead else ""
+        return {
+            **({} if self._started_session.target.has_answered else {"unreachable": True}),
+            **({"suffers_from_concurrency": suffered} if suffered else {}),
+        }
+
+    def _find_addresses(self) -> tuple[str, str | None]:
+        """Return URL and gRPC address of the target; the bundled server is started where it is asked for."""
+        url, grpc = self.options.url, self.options.grpc
+        if not self.options.is_bundled:
+            return url, grpc
+        self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
+        return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
+
+    def for_worker(self) -> dict[str, Any]:
+        """Return what a worker has to know."""
+        url, grpc = self.addresses
+        return {
+            "url": url,
+            "grpc": grpc,
+            "survey": self.survey.to_dict(),
+            "models": self.options.subjects.models,
+            "seed": self.seed,
+        }
+
+    # --- what is shown of it ---
+
+    def header(self) -> list[str]:
+        """Return the lines above the run."""
+        options = self.options
+        lines = terminal.format_header(
+            self.url, self.survey, options.profile, self.seed, self._of_grpc(), connections=self.connections
+        )
+        return [*lines, *terminal.describe_visible_headers(find_unmaskable_headers(self._settings.headers))]
+
+    def _of_grpc(self) -> str:
+        """Return what the header says of gRPC; empty where it says nothing."""
+        if self.grpc_url:
+            return self.grpc_url if HTTP in self.transports else ""
+        return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""
+
+    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
+        """Yield what could not be judged, and which models to deploy."""
+        yield from terminal.format_unjudged(conclusion, self.survey)
+        if self._ahead is not None and self._ahead.suffered:
+            yield from terminal.describe_disturbance(self._ahead.suffered, self.connections)
+
+    def rerun(self) -> str:
+        """Return the command that runs the suite against this target, without what selects checks."""
+        parts = ["pytest", *self._address_options()]
+        for name in self.options.subjects.models:
+            parts += ["--target-model", name]
+        if self.options.dangerous:
+            parts.append("--conformance-dangerous")
+        if self.subjects.robustness:
+            parts.append("--conformance-robustness")
+        if self.options.seed is not None:
+            parts.append(f"--conformance-seed={self.options.seed}")
+        return shlex.join(parts)
+
+    def _address_options(self) -> list[str]:
+        """Return the options that name the target: its file, and the addresses that do not stand in there."""
+        options = self.options
+        if options.is_bundled:
+            return [f"--target-{'url' if options.url else 'grpc'}={REFERENCE}"]
+        file = options.config_file
+        parts = [f"--target-config={file}"] if file else []
+        if HTTP in self.transports and not (file and options.url == options.file.url):
+            parts.append(f"--target-url={self.url}")
+        if GRPC in self.transports and self.grpc_url and not (file and options.grpc == options.file.grpc):
+            parts.append(f"--target-grpc={self.grpc_url.removeprefix('grpc://')}")
+        return parts
+
+    def asked(self) -> dict[str, Any]:
+        """Return the options that shaped the verdict, as the report has them."""
+        options = self.options
+        from conformance.report import json_report  # no request waits for it
+
+        return json_report.describe_options(
+            profile=options.profile,
+            dangerous=options.dangerous,
+            strict=options.strict,
+            extensions=options.extensions,
+            models=options.subjects.models,
+            withstands=options.subjects.robustness,
+            settings=self._settings,
+            connections=self.connections,
+        )
+
+    # --- end ---
+
+    def close(self) -> None:
+        """Let go of target and bundled server."""
+        if self._ahead is not None:
+            self._ahead.close()
+        if self.session is not None:
+            self.session.close()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None

@@ -1,0 +1,30 @@
+"""Where the data files are: the one place that knows.
+
+In an installed wheel `schemas/` and `fixtures/` lie inside this package; in a checkout they stand at the top level.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+PACKAGE_FOLDER = Path(__file__).parents[1]
+
+
+def find_folder(name: str) -> Path:
+    """Return the folder `schemas` or `fixtures`.
+
+    Raises:
+        FileNotFoundError: the installation is incomplete.
+    """
+    for parent in (PACKAGE_FOLDER, PACKAGE_FOLDER.parent):
+        if (parent / name).is_dir():
+            return parent / name
+    raise FileNotFoundError(f"{name}/ is missing: reinstall oip-conformance")
+
+
+def load_toml(name: str) -> dict[str, Any]:
+    """Return the parsed `name`, a TOML file of this package (`spec/ledger.toml`, `roles/roles.toml`)."""
+    with (PACKAGE_FOLDER / name).open("rb") as file:
+        return tomllib.load(file)

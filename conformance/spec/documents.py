@@ -1,0 +1,137 @@
+"""The documents, and in each of them every sentence that asks for something: read from `sentences/*.toml`.
+
+Strategy: no sentence is copied. An entry has the first and the last words of its sentence, which a browser finds by a
+text fragment and `sentence_places` finds in a copy, and a digest, which shows when the words between have changed.
+Sections of standards have anchors of their own instead. `schemas/sentences.schema.json` explains the fields; the tests
+validate the files against it, not this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from conformance.spec import data_files
+
+SENTENCES_FOLDER = "spec/sentences"
+# In the order of pages.
+FILES = (
+    "triton_binary",
+    "triton_classification",
+    "triton_parameters",
+    "kserve_binary",
+    "oip_rest",
+    "oip_openapi",
+    "oip_grpc",
+    "oip_proto",
+    "rfcs",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document at the revision that the ledger cites.
+
+    Attributes:
+        revision: the commit; empty, as is `date`, where the page has none.
+        copy: the file name of a copy that `sentence_places` can search; empty for standards.
+    """
+
+    key: str
+    title: str
+    url: str
+    revision: str = ""
+    date: str = ""
+    copy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence, list item, row of a table or part of an example; or a section of a standard.
+
+    Attributes:
+        key: `document.sentence`, by which the ledger cites it.
+        first: the first words; empty where there is an anchor.
+        last: the last words; empty where the first are the whole.
+        sha256: of all words from the first to the last.
+        gist: what it asks for; empty where there is an anchor.
+        anchor: of the section; empty where there are words.
+        unjudged: why no requirement cites it; empty where one does.
+        gap: what should be judged by it and is not.
+    """
+
+    key: str
+    document: Document
+    section: str
+    first: str = ""
+    last: str = ""
+    sha256: str = ""
+    gist: str = ""
+    anchor: str = ""
+    unjudged: str = ""
+    gap: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where a browser shows it: the page, with an anchor or a text fragment.
+
+        Source: WICG, Scroll to Text Fragment, "Syntax".
+        """
+        if self.anchor:
+            return f"{self.document.url}#{self.anchor}"
+        return f"{self.document.url}#:~:text=" + ",".join(map(_encoded, filter(None, (self.first, self.last))))
+
+    def __str__(self) -> str:
+        """Return `document, "section": gist`."""
+        place = f'{self.document.title}, "{self.section}"'
+        return f"{place}: {self.gist}" if self.gist else place
+
+
+def _encoded(words: str) -> str:
+    """Return words as a text fragment has them: `-`, `,` and `&` divide it, so they are encoded, too."""
+    return quote(words, safe="").replace("-", "%2D")
+
+
+@cache
+def load_documents() -> Mapping[str, Document]:
+    """Return every document by its key, in the order of pages. Read once; the mapping is read-only."""
+    return MappingProxyType({key: _document(key, table) for key, table in _tables().items()})
+
+
+@cache
+def load_sentences() -> Mapping[str, Sentence]:
+    """Return every sentence by its key, document after document, each in its own order; read-only."""
+    return MappingProxyType({sentence.key: sentence for sentence in _sentences()})
+
+
+def get_sentence(key: str) -> Sentence:
+    """Return one sentence.
+
+    Raises:
+        KeyError: no document has a sentence of this key; the message names it.
+    """
+    if key not in load_sentences():
+        raise KeyError(f"unknown sentence {key!r}")
+    return load_sentences()[key]
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    return {
+        key: table for name in FILES for key, table in data_files.load_toml(f"{SENTENCES_FOLDER}/{name}.toml").items()
+    }
+
+
+def _document(key: str, table: Mapping[str, Any]) -> Document:
+    return Document(key, **{name: value for name, value in table.items() if name != "sentences"})
+
+
+def _sentences() -> Iterator[Sentence]:
+    for key, table in _tables().items():
+        document = load_documents()[key]
+        for name, fields in table["sentences"].items():
+            yield Sentence(f"{key}.{name}", document, **fields)

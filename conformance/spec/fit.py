@@ -1,0 +1,95 @@
+"""Which deployed models a row can be judged on, whatever they compute: what their signature has to have.
+
+A row that needs a known computation names a role and no fit. One that rests on a signature alone says which:
+
+    @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O", role="identity_uint8", fit=ANY)
+
+It is then judged on its role, where a model fills that, and on each deployed model that fits, which is its own oracle:
+the answer to a plain request with the same inputs is the right one (`discovery` keeps it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+# Datatypes whose outputs can be ranked, and that JSON carries.
+SCORE_DATATYPES = frozenset({"FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"})
+FLOAT_DATATYPES = frozenset({"FP16", "BF16", "FP32", "FP64"})
+
+
+class DeclaredTensor(Protocol):
+    """An input or output as metadata declare it; -1 is a variable dimension."""
+
+    @property
+    def datatype(self) -> str:
+        """Its datatype."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What the signature of a deployed model has to have.
+
+    Attributes:
+        min_inputs: how many inputs at the least; `max_inputs`: at the most, None for any number.
+        min_outputs: how many outputs at the least.
+        inputs: datatypes of which the first input has one; empty for any. `outputs`: of which some output has one.
+        some_input: datatypes of which some input has one; empty for any.
+        is_json: every tensor has a JSON form.
+        min_rank: how many dimensions the first input has at the least.
+        is_variable: the first input has a variable dimension.
+        is_described: its metadata list its inputs, so that a request can contradict them.
+    """
+
+    min_inputs: int = 1
+    max_inputs: int | None = None
+    min_outputs: int = 1
+    inputs: frozenset[str] = frozenset()
+    some_input: frozenset[str] = frozenset()
+    outputs: frozenset[str] = frozenset()
+    is_json: bool = False
+    min_rank: int = 0
+    is_variable: bool = False
+    is_described: bool = False
+
+    def lack(
+        self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
+    ) -> str:
+        """Return what a signature lacks, in a few words; empty where it fits. Metadata list it or do not."""
+        first = inputs[0] if inputs else None
+        datatypes = {tensor.datatype for tensor in (*inputs, *outputs)}
+        tests = (
+            (len(inputs) >= self.min_inputs, f"{self.min_inputs} inputs" if self.min_inputs > 1 else "an input"),
+            (self.max_inputs is None or len(inputs) <= self.max_inputs, f"no more than {self.max_inputs} input"),
+            (len(outputs) >= self.min_outputs, f"{self.min_outputs} outputs" if self.min_outputs > 1 else "an output"),
+            (_has(self.inputs, inputs[:1]), f"a first input of {_either(self.inputs)}"),
+            (_has(self.some_input, inputs), f"an input of {_either(self.some_input)}"),
+            (_has(self.outputs, outputs), f"an output of {_either(self.outputs)}"),
+            (not (self.is_json and datatypes & {"FP16", "BF16"}), "a JSON form of every tensor"),
+            (first is None or len(first.shape) >= self.min_rank, f"an input of {self.min_rank} dimensions"),
+            (not self.is_variable or (first is not None and -1 in first.shape), "an input with a variable dimension"),
+            (is_described or not self.is_described, "inputs in its metadata"),
+        )
+        return next((words for is_met, words in tests if not is_met), "")
+
+
+def _has(wanted: frozenset[str], tensors: Sequence[DeclaredTensor]) -> bool:
+    return not wanted or any(tensor.datatype in wanted for tensor in tensors)
+
+
+def _either(datatypes: frozenset[str]) -> str:
+    return " or ".join(sorted(datatypes))
+
+
+ANY = Fit()
+JSON = Fit(is_json=True)
+ONE_INPUT = Fit(max_inputs=1)
+SEVERAL_INPUTS = Fit(min_inputs=2)
+SEVERAL_OUTPUTS = Fit(min_outputs=2)
+SCORED = Fit(outputs=SCORE_DATATYPES)
+TEXTS = Fit(some_input=frozenset({"BYTES"}))

@@ -1,0 +1,166 @@
+"""How many requirements of a level apply to a target, and what became of them: one way of counting for every page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.spec.extensions import OVER_GRPC, PROTOCOL, TRANSPORTS, find_transport
+from conformance.spec.ledger import Concern, Party
+from conformance.spec.outcome import Outcome
+
+Entry = Mapping[str, Any]
+
+IN_DOUBT, NOT_JUDGED, NOT_APPLICABLE = "in doubt", "not judged", "not applicable"
+ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not used"}
+# What the words say of a requirement.
+MEANINGS: Mapping[str, str] = {
+    IN_DOUBT: "a row of the requirement was blocked or in error, so that nothing can be said of it",
+    NOT_JUDGED: "the requirement applies, and no row of it was judged: for want of a model, by the profile, because it "
+    "was not run, or because the client did not show it",
+    ABSENT[
+        Party.SERVER
+    ]: "the requirement is of an extension that the server does not offer, and is not held against it",
+    ABSENT[Party.CLIENT]: "the requirement is of an extension that the client does not use, and is not held against it",
+    NOT_APPLICABLE: "no row of the requirement has anything to say of this target, or the run is not about it",
+}
+MET = (Outcome.PASS, Outcome.FIXED, Outcome.OBSERVED)
+NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of the requirements of a level.
+
+    Attributes:
+        level: of them all.
+        met: judged and met; `failed`: judged and not met.
+        stuck: blocked or in error.
+        unseen: they apply, and were not judged: for want of a model, by the profile, or because they were not run.
+        not_offered: the extension is not offered, or not used by a client, so that they do not apply.
+        absent: how that is said.
+        beside: the extension is offered, and they do not apply all the same: no row has anything to say of this target.
+    """
+
+    level: str
+    met: int
+    failed: int
+    stuck: int
+    unseen: int
+    not_offered: int
+    absent: str = "not offered"
+    beside: int = 0
+
+    @property
+    def applying(self) -> int:
+        """How many apply."""
+        return self.met + self.failed + self.stuck + self.unseen
+
+    @property
+    def sentence(self) -> str:
+        """What became of them, without a full stop."""
+        return f"{self.met} of {self.applying} {self.level}s that apply are met{self._rest}"
+
+    @property
+    def brief(self) -> str:
+        """What became of them, where the level is said elsewhere."""
+        return f"{self.met} of {self.applying} met{self._rest}"
+
+    @property
+    def _rest(self) -> str:
+        others = ((self.failed, "not met"), (self.stuck, IN_DOUBT), (self.unseen, NOT_JUDGED))
+        return "".join(f", {count} {what}" for count, what in others if count) + self.rest
+
+    @property
+    def words(self) -> list[str]:
+        """Those of `MEANINGS` that its sentence uses."""
+        counts = ((self.stuck, IN_DOUBT), (self.unseen, NOT_JUDGED), (self.not_offered, self.absent))
+        return [word for count, word in (*counts, (self.beside, NOT_APPLICABLE)) if count]
+
+    @property
+    def rest(self) -> str:
+        """What became of those that do not apply, behind a semicolon; empty where all apply."""
+        others = ((self.not_offered, self.absent), (self.beside, NOT_APPLICABLE))
+        return "".join(f"; {count} {what}" for count, what in others if count)
+
+
+def count_requirements(
+    level: str,
+    requirements: Iterable[Entry],
+    offered: Collection[str],
+    asked: Collection[str] = (),
+    party: Party = Party.SERVER,
+) -> Tally:
+    """Count the requirements of a level.
+
+    Args:
+        level: `MUST`, `SHOULD`, `MAY` or `OBSERVE`.
+        requirements: all of them, as the report has them.
+        offered: the extensions that the target offers.
+        asked: the extensions that the user asked for; empty where none were named.
+        party: who is judged.
+    """
+    entries = [entry for entry in filter_counted(requirements, asked) if entry["level"] == level]
+    found = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
+    verdicts = Counter(entry["verdict"] for entry in found)
+    met, failed = (sum(verdicts[outcome] for outcome in outcomes) for outcomes in (MET, NOT_MET))
+    unseen = sum(not is_judged(entry) and "unjudged" in entry for entry in found)
+    beside = verdicts[Outcome.NOT_APPLICABLE] - unseen
+    stuck = verdicts.total() - met - failed - unseen - beside
+    return Tally(level, met, failed, stuck, unseen, len(entries) - len(found), ABSENT[party], beside)
+
+
+def count_by_concern(
+    requirements: Iterable[Entry],
+    extension: str,
+    offered: Collection[str],
+    asked: Collection[str] = (),
+    party: Party = Party.SERVER,
+) -> dict[str, Tally]:
+    """Count the MUSTs of an extension for each concern; the arguments are those of `tally`."""
+    entries = list(filter_counted(requirements, asked))
+    own = [entry for entry in entries if entry["extension"] == extension]
+    return {
+        str(concern): count_requirements(
+            "MUST", [entry for entry in own if entry["concern"] == concern], offered, asked, party
+        )
+        for concern in Concern
+    }
+
+
+def tally_report(report: Entry, level: str = "MUST") -> Tally:
+    """Count the requirements of a level in a report that has the form of `schemas/report.schema.json`."""
+    offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
+    return count_requirements(level, report["requirements"], offered, report["options"]["extensions"], _party(report))
+
+
+def describe_absence(report: Entry, extension: str) -> str:
+    """Return what is said of an extension that a report does not judge: nobody asked for it, or it is not offered."""
+    party, asked = _party(report), report["options"]["extensions"]
+    if party is Party.CLIENT:
+        return ABSENT[party]
+    is_unasked = extension not in asked if asked else extension in OVER_GRPC and "grpc" not in report["target"]
+    return "not asked for" if is_unasked else ABSENT[party]
+
+
+def _party(report: Entry) -> Party:
+    return Party(report.get("party", Party.SERVER))
+
+
+def filter_counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -> list[Entry]:
+    """Return the requirements that count in a run: those of what was asked for, on a transport that was judged."""
+    entries = list(requirements)
+    judged = {find_transport(entry["area"]) for entry in entries if is_judged(entry)}
+    wanted = {PROTOCOL, *asked} if asked else set[str]()
+    return [
+        entry
+        for entry in entries
+        if find_transport(entry["area"]) in (judged or TRANSPORTS) and (not wanted or entry["extension"] in wanted)
+    ]
+
+
+def is_judged(entry: Entry) -> bool:
+    """Say whether something was found out about a requirement, and be it that it cannot be judged."""
+    return bool(entry["verdict"] != Outcome.NOT_APPLICABLE)

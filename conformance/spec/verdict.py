@@ -1,0 +1,298 @@
+"""The verdict of a run: computed from the results, by rules that anybody can apply again.
+
+conformant      every MUST that applies was judged and met
+partial         nothing failed, and something that applies was not judged: for want of a model, or by the profile
+nonconformant   a MUST is not met (or a SHOULD, when strict), though the target was lost then, or not all was run
+incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or the run was cut short
+narrowed        the user asked for some rows alone, and none of them failed
+
+Interoperable is who meets every MUST of exchange and transport: the same rules, applied to the rows of these alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from conformance.spec import ledger
+from conformance.spec.coverage import FULL_COVERAGE, Coverage, Gap
+from conformance.spec.extensions import EXTENSIONS, PROTOCOL
+from conformance.spec.outcome import (
+    CONFORMANT,
+    INCOMPLETE,
+    NARROWED,
+    NONCONFORMANT,
+    PARTIAL,
+    UNMET_OUTCOMES,
+    Outcome,
+    ReasonKind,
+)
+from conformance.spec.result import CheckResult
+
+Missing = Mapping[str, Collection[str]]
+
+# A narrowed run has the status that pytest chooses.
+EXIT_STATUS = {CONFORMANT: 0, PARTIAL: 0, NONCONFORMANT: 1, INCOMPLETE: 6}
+# The concerns of the requirements that an interoperable server meets.
+INTEROPERABILITY_CONCERNS = (ledger.Concern.EXCHANGE, ledger.Concern.TRANSPORT)
+
+# From best to worst: a requirement is as good as the worst of its checks.
+_WORST = (
+    Outcome.NOT_APPLICABLE,
+    Outcome.PASS,
+    Outcome.OBSERVED,
+    Outcome.ADVISORY,
+    Outcome.BLOCKED,
+    Outcome.ERROR,
+    Outcome.KNOWN_FAILURE,
+    Outcome.FAIL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says about its target.
+
+    Attributes:
+        verdict: `conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`.
+        why: one line for each reason; empty when conformant.
+        interoperable: whether every MUST of exchange and transport is met; None where that cannot be said.
+    """
+
+    verdict: str
+    why: list[str] = field(default_factory=list)
+    interoperable: bool | None = None
+
+    @property
+    def words(self) -> str:
+        """The verdict as a sentence has it: see `in_words`."""
+        return describe_verdict(self.verdict, self.interoperable)
+
+    def exit_status(self, gate: str | None = None) -> int:
+        """Return the exit status of the contract, as a gate takes it; without one it is enough that nothing fails."""
+        if gate is None:
+            return EXIT_STATUS.get(self.verdict, 0)
+        if gate == CONFORMANT:
+            return EXIT_STATUS[INCOMPLETE if self.verdict in (PARTIAL, NARROWED) else self.verdict]
+        return EXIT_STATUS[_AS_VERDICT[self.interoperable]]
+
+
+def describe_verdict(verdict: str, interoperable: bool | None) -> str:
+    """Return a verdict as a sentence has it: who is not conformant may be interoperable."""
+    return f"{verdict} but interoperable" if interoperable and verdict != CONFORMANT else verdict
+
+
+def format_sentence(name: str, verdict: str, interoperable: bool | None) -> str:
+    """Return who is what, without a full stop."""
+    return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {describe_verdict(verdict, interoperable)}"
+
+
+_AS_VERDICT: Mapping[bool | None, str] = {True: CONFORMANT, False: NONCONFORMANT, None: INCOMPLETE}
+
+
+def conclude(
+    results: Sequence[CheckResult],
+    missing: Collection[str] = (),
+    lost: str | None = None,
+    stopped: str = "",
+    *,
+    coverage: Coverage = FULL_COVERAGE,
+    is_narrowed: bool = False,
+) -> Verdict:
+    """Return the verdict of a run, and whether its target is interoperable.
+
+    Args:
+        results: of every row that was run.
+        missing: labels of the rows that should have been run and were not.
+        lost: why the target can no longer be reached, or None.
+        stopped: why the run was ended, where it was.
+        coverage: what of the run was not judged.
+        is_narrowed: the missing rows are those that the user did not ask for.
+    """
+
+    def concluded(own: Sequence[CheckResult], own_coverage: Coverage) -> Verdict:
+        return _concluded(own, missing, lost, stopped, own_coverage, is_narrowed=is_narrowed)
+
+    found = concluded(results, coverage)
+    bearing = [result for result in results if bears_on_interoperability(result)]
+    own = concluded(bearing, coverage.limited(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
+    words = {word: value for value, word in _AS_VERDICT.items()}
+    return replace(found, interoperable=words.get(own.verdict))
+
+
+def bears_on_interoperability(result: CheckResult) -> bool:
+    """Say whether a row counts for interoperability: by what it does not meet, else by all that it answers for."""
+    named = [result.failure.requirement] if result.failure else result.requirements
+    return any(ledger.get_requirement(name).concern in INTEROPERABILITY_CONCERNS for name in named)
+
+
+def _concluded(
+    results: Sequence[CheckResult],
+    missing: Collection[str],
+    lost: str | None,
+    stopped: str,
+    coverage: Coverage,
+    *,
+    is_narrowed: bool,
+) -> Verdict:
+    counts = Counter(result.outcome for result in results)
+    judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
+    cut_short = [_gone(results, lost)] if lost else [_not_run(missing, stopped)] if missing else []
+    failures = _failures(counts)
+    stuck = [f"{_rows(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
+    if failures:  # what was not run cannot mend it
+        return Verdict(NONCONFORMANT, [*failures, *cut_short])
+    if cut_short and is_narrowed and not (lost or stuck):
+        return Verdict(NARROWED, [f"{len(results)} of {_rows(len(results) + len(missing))}, none failed"])
+    if cut_short:
+        return Verdict(INCOMPLETE, [*(() if lost else stuck), *cut_short])
+    if not judged:
+        return Verdict(INCOMPLETE, ["nothing could be judged"])
+    if stuck:
+        return Verdict(INCOMPLETE, stuck)
+    return Verdict(PARTIAL, coverage.reasons) if coverage.has_gap else Verdict(CONFORMANT)
+
+
+_STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
+
+
+def _gone(results: Sequence[CheckResult], lost: str) -> str:
+    count = sum(result.is_for(ReasonKind.TARGET_LOST) for result in results)
+    return f"{_rows(count)} not judged: the target is gone: {lost}" if count else f"the target is gone: {lost}"
+
+
+def _not_run(missing: Collection[str], stopped: str) -> str:
+    return f"{_rows(len(missing))} not run{stopped and ': '}{stopped}"
+
+
+def _failures(counts: Counter[Outcome]) -> list[str]:
+    new, known = counts[Outcome.FAIL], counts[Outcome.KNOWN_FAILURE]
+    return [*([f"{_rows(new)} failed"] if new else []), *([f"{_rows(known)} known to fail"] if known else [])]
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def conclude_extensions(
+    results: Sequence[CheckResult],
+    offered: Collection[str],
+    missing: Missing = MappingProxyType({}),
+    coverage: Coverage = FULL_COVERAGE,
+    *,
+    is_narrowed: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """Return for each extension, and for the protocol beneath them, whether it is offered, its verdict and its rows.
+
+    Args:
+        results: of every row that was run.
+        offered: the extensions that are judged.
+        missing: labels of the rows that should have been run and were not, by extension.
+        coverage: what of the run was not judged.
+        is_narrowed: see `conclude`.
+    """
+    extensions: dict[str, dict[str, Any]] = {}
+    for name in (PROTOCOL, *EXTENSIONS):
+        own = filter_by_extension(results, name)
+        counts = Counter(str(result.outcome) for result in own)
+        is_offered = name == PROTOCOL or name in offered
+        found = Verdict("not_applicable")
+        if is_offered:
+            gaps = coverage.limited(partial(_is_of, name))
+            found = _of_extension(own, missing.get(name, ()), gaps, is_narrowed=is_narrowed)
+        extensions[name] = {
+            "offered": is_offered,
+            "verdict": found.verdict,
+            "interoperable": found.interoperable,
+            "counts": dict(sorted(counts.items())),
+        }
+    return extensions
+
+
+def _is_of(extension: str, entry: ledger.Requirement) -> bool:
+    return entry.extension == extension
+
+
+def _of_extension(
+    own: Sequence[CheckResult], missing: Collection[str], coverage: Coverage, *, is_narrowed: bool
+) -> Verdict:
+    """Return the verdict of an extension: partial where it has no model at all, for others may have some."""
+    is_judged = any(result.outcome is not Outcome.NOT_APPLICABLE for result in own)
+    if not (is_judged or missing) and coverage.has_gap:
+        return Verdict(PARTIAL)
+    return conclude(own, missing, coverage=coverage, is_narrowed=is_narrowed)
+
+
+def filter_by_extension(results: Sequence[CheckResult], name: str) -> list[CheckResult]:
+    """Return the results that count for an extension, or for the protocol beneath them."""
+    return [result for result in results if name in find_extensions(result)]
+
+
+def find_extensions(result: CheckResult) -> set[str]:
+    """Return what a result counts for: of a server that of the first requirement, of a client those of all of them.
+
+    What a client fails counts for the requirement that it fails, alone.
+    """
+    if ledger.get_requirement(result.requirements[0]).party is ledger.Party.SERVER:
+        return {result.extension}
+    named = [result.failure.requirement] if result.failure else result.requirements
+    return {ledger.get_requirement(name).extension for name in named}
+
+
+def conclude_requirements(
+    results: Sequence[CheckResult],
+    party: ledger.Party = ledger.Party.SERVER,
+    gaps: Mapping[str, Gap] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """Return every requirement of a party with its verdict: that of the worst row which says something about it.
+
+    Args:
+        results: of every row that was run.
+        party: whose requirements.
+        gaps: what of them was not judged.
+    """
+    rows = group_by_requirement(results)
+    return [_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id)) for entry in ledger.load_for_party(party)]
+
+
+def group_by_requirement(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
+    """Return the rows that answer for a requirement, or do not meet it, by its id."""
+    rows: dict[str, list[CheckResult]] = {}
+    for result in results:
+        named = [result.failure.requirement] if result.failure else []  # a walk may come upon any
+        for requirement in dict.fromkeys([*result.requirements, *named]):
+            rows.setdefault(requirement, []).append(result)
+    return rows
+
+
+def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap: Gap | None) -> dict[str, Any]:
+    verdicts = [said for result in results if (said := find_outcome(result, entry)) is not None]
+    if results and not verdicts:
+        verdicts = [Outcome.BLOCKED]
+    return {
+        "id": entry.id,
+        "transport": entry.transport,
+        "level": str(entry.level),
+        "concern": str(entry.concern),
+        "area": str(entry.area),
+        "extension": str(entry.extension),
+        "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
+        "checks": list(dict.fromkeys(result.id for result in results)),
+        **({"unjudged": gap.to_dict()} if gap else {}),
+        "url": entry.url,
+    }
+
+
+def find_outcome(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
+    """Return what a result says about one of its requirements; nothing, when it stopped at another one."""
+    if result.failure is None:
+        if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
+            return Outcome.PASS
+        return Outcome.PASS if result.outcome is Outcome.FIXED else result.outcome
+    if result.failure.requirement != entry.id:
+        return None
+    return result.outcome if result.outcome in (Outcome.FAIL, Outcome.KNOWN_FAILURE) else UNMET_OUTCOMES[entry.level]

@@ -1,0 +1,73 @@
+"""A line to the target: one connection that is kept from message to message, and opened anew where it has ended."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+from conformance.transport import sockets
+from conformance.transport.exchange import Exchange, FailureKind, Reply
+from conformance.transport.send_options import PLAIN, SendOptions
+from conformance.transport.settings import Settings
+from conformance.wire.request import Message
+
+
+class PersistentConnection:
+    """One connection at a time. Its methods may raise `Unreachable`: no connection could be made."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stack = ExitStack()
+        self._open: sockets.Connection | None = None
+
+    def exchange(self, message: Message, manner: SendOptions = PLAIN) -> Exchange:
+        """Send a message, and read its answer.
+
+        A connection that was kept may have been closed by the server meanwhile, which is its right (RFC 9112, 9.3):
+        then the message goes out once more on a fresh one.
+        """
+        was_kept = self._open is not None
+        found = self._sent(message, manner)
+        if was_kept and found.status is None and Reply(found).has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
+            found = self._sent(message, manner)
+        return replace(found, note=manner.note, manner=manner)
+
+    def _sent(self, message: Message, manner: SendOptions) -> Exchange:
+        connection = self._open or self._stack.enter_context(sockets.connect(self._settings))
+        self._open = connection
+        broken = connection.send(cut_segments(self._settings, message, manner))
+        found = connection.receive(message)
+        if found.status is None and broken:
+            found = replace(found, failure=broken)
+        if found.failure or connection.has_more or not connection.is_kept or manner.closing:
+            self.close()
+        return found
+
+    def close(self) -> None:
+        """End the connection; the next message opens another one."""
+        self._stack.close()
+        self._open = None
+
+
+def send_alone(settings: Settings, message: Message, manner: SendOptions = PLAIN) -> Exchange:
+    """Send a message on a connection of its own, and read its answer."""
+    line = PersistentConnection(settings)
+    try:
+        return line.exchange(message, manner)
+    finally:
+        line.close()
+
+
+def cut_segments(settings: Settings, message: Message, manner: SendOptions) -> list[bytes]:
+    """Return what goes out, cut as TCP is to cut it; the head is never cut."""
+    chunked = manner.chunked is not None
+    more = (("Connection", "close"),) if manner.closing else ()
+    head = sockets.render_head(settings, message, chunked=chunked, version=manner.version, more=more)
+    if manner.chunked is not None:
+        return [b"".join([head, *manner.written.written(_cut(message.body, manner.chunked))])]
+    parts = _cut(message.body, manner.segments)
+    return [head, *parts] if manner.segments else [head + message.body]
+
+
+def _cut(body: bytes, places: tuple[int, ...]) -> list[bytes]:
+    return sockets.cut(body, [place for place in places if place < len(body)])

@@ -1,0 +1,253 @@
+"""Calls of a target: made in a scope, numbered, written down; and whether the target is still there to answer them.
+
+`target.Target` is made of these.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeVar
+
+from conformance.transport.broken_request import BrokenRequest, is_broken
+from conformance.transport.call import Call
+from conformance.transport.client_names import OWN_CLIENT, ClientName
+from conformance.transport.connection import PersistentConnection
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.grpc_client import GrpcClient
+from conformance.transport.har_bodies import JUDGED_LIMIT, shorten
+from conformance.transport.http_client import HttpClient
+from conformance.transport.masked_exchange import mask_exchange
+from conformance.transport.settings import Settings
+from conformance.transport.unreachable import TargetLostError, UnreachableError
+from conformance.transport.wait_budget import WaitBudget, is_wait
+from conformance.wire.grpc_request import GRPC_METHOD, make_grpc_call
+from conformance.wire.request import Message
+
+T = TypeVar("T")
+
+# What these log of an exchange are its headers, and so the user's secrets: a run with log_cli shows them.
+for _name in ("httpcore", "hpack"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+# How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
+MAX_RESTART_WAIT_S = 5.0
+TRUST_HINT = "; --target-ca FILE says whom to trust"
+# How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
+GATEWAY_STATUSES = (502, 503, 504)
+
+
+class TargetClient:
+    """What is sent to one server, and what is known of its being there.
+
+    Attributes:
+        exchanges: what was sent in the scope, in order, and what came of it; of a very long answer an excerpt.
+        lost: why no connection can be made any more, or None; `has_died`: see `TargetLost`.
+        last: the last exchange of all, or None; `has_answered`: whether anything ever came.
+        latency: seconds to the quickest answer of the survey, over any transport; None before.
+        broken: what broke beside rows, as long as nobody has judged it.
+        client: the name under which messages go out in the scope.
+        journal: keeps every call, where there is one.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.exchanges: list[Exchange] = []
+        self.lost: str | None = None
+        self.has_died = False
+        self.has_answered = False
+        self.last: Exchange | None = None
+        self.latency: float | None = None
+        self.broken: list[BrokenRequest] = []
+        self.client = OWN_CLIENT
+        self.journal: Callable[[Call], None] | None = None
+        self._scope, self._calls, self._beside = "", 0, False
+        self._patience = WaitBudget(settings.timeout)
+        self._in_survey: WaitBudget | None = None
+
+    @cached_property
+    def _http(self) -> HttpClient:
+        return HttpClient(self.settings)
+
+    @cached_property
+    def _line(self) -> PersistentConnection:
+        return PersistentConnection(self.settings)
+
+    @cached_property
+    def _grpc(self) -> GrpcClient:
+        return GrpcClient(self.settings)
+
+    @contextmanager
+    def scope(self, name: str, *, beside: bool = False, client: ClientName = OWN_CLIENT) -> Iterator[None]:
+        """Keep a record of exchanges of its own: for a row of a check, say, or for the survey.
+
+        What is sent inside is numbered from 0, recorded under this name and signed by `client`; afterwards the record
+        before goes on. `beside` is for what no row judges: what is neither answered nor refused there is asked again,
+        once, and noted in `broken`.
+        """
+        before = self.exchanges, self._scope, self._calls, self._beside, self.client
+        self.exchanges, self._scope, self._calls, self._beside, self.client = [], name, 0, beside, client
+        try:
+            yield
+        finally:
+            self.exchanges, self._scope, self._calls, self._beside, self.client = before
+
+    @contextmanager
+    def limit_silence(self) -> Iterator[None]:
+        """Count the target as lost after a few requests in a row without an answer: for the survey, which is long."""
+        self._in_survey = WaitBudget(self.settings.timeout)
+        try:
+            yield
+        finally:
+            self._in_survey = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no connection can be made any more."""
+        return self.lost is not None
+
+    def hope(self) -> None:
+        """Take a target that fell silent for one that may come back; one that died stays lost."""
+        if not self.has_died:
+            self.lost, self._patience = None, WaitBudget(self.settings.timeout)
+
+    def close(self) -> None:
+        """Close every connection; what is sent later opens new ones."""
+        for one in ("_http", "_line", "_grpc"):
+            if one in vars(self):
+                vars(self).pop(one).close()
+
+    def record(self, call: Call) -> None:
+        """Keep a call in the journal, where there is one."""
+        if self.journal:
+            self.journal(call)
+
+    def _signed(self, message: Message) -> Message:
+        """Return a message under the client's name of the scope; the suite's own is added by what sends it."""
+        return message if self.client is OWN_CLIENT else self.client.sign(message)
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        client = self._grpc if message.method == GRPC_METHOD else self._http
+        return client.send(message, fresh=fresh)
+
+    # --- one call ---
+
+    def _call(
+        self,
+        messages: Sequence[Message],
+        exchange: Callable[[], Sequence[Exchange]],
+        *,
+        chunked: Collection[int] = (),
+    ) -> list[Reply]:
+        """Make a call, write it down, and return a reply for each exchange; those at places `chunked` are in chunks."""
+        call = Call(self._scope, self._calls, tuple(messages))
+        self.settings.pace.keep(len(messages))
+        self._calls += 1
+        try:
+            found = [mask_exchange(one, self.settings.secrets) for one in self._exchanged(call, exchange)]
+        except TargetLostError as lost:
+            self.record(replace(call, lost=str(lost), has_died=lost.has_died))
+            raise
+        first = len(self.exchanges)
+        numbered = [
+            replace(one, number=first + index, call=call.index, is_chunked=index in chunked)
+            for index, one in enumerate(found)
+        ]
+        # What was answered at length is judged once, and not kept until the scope ends, which in the survey is long.
+        self.exchanges += [replace(one, body=shorten(one.body, JUDGED_LIMIT)) for one in numbered]
+        self.last = numbered[-1] if numbered else self.last
+        self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
+        self.record(replace(call, exchanges=tuple(numbered)))
+        if self._in_survey is not None:
+            self._note_latency(numbered)
+            self._in_survey.count(numbered)
+            if self._in_survey.is_long_in_a_row:
+                raise self._silent(f"{self._in_survey.in_a_row} requests in a row")
+            if self._in_survey.is_over:
+                raise self._silent(f"{self._in_survey.waits} requests, and no inference between them,")
+        return [Reply(one) for one in numbered]
+
+    def _note_latency(self, exchanges: Sequence[Exchange]) -> None:
+        before = [] if self.latency is None else [self.latency]
+        self.latency = min([*before, *(one.elapsed for one in exchanges if one.status is not None)], default=None)
+
+    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+        """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back.
+
+        Raises:
+            TargetLost: a gateway still cannot reach the server, or it is silent.
+        """
+        found = exchange()
+        self._patience.count(found)
+        if self._in_survey is None and (self._patience.is_low or self._patience.is_over):
+            self._look_for_life(call.messages[-1])
+        for one in found:
+            if one.code == "UNAVAILABLE":
+                self._patiently(lambda: self._look_behind_the_gateway(make_grpc_call("ServerLive")))
+            elif one.status in GATEWAY_STATUSES and not one.code:
+                self._patiently(lambda: self._look_behind_the_gateway(Message("/v2", method="GET")))
+        return found
+
+    # --- whether the target is still there ---
+
+    def _silent(self, requests: str, but: str = "") -> TargetLostError:
+        """Count the target as lost, because so many requests had no answer; return what is to be raised."""
+        what = "is silent" if self._patience.is_silent else "never ends an answer"
+        self.lost = f"{self.settings.url} {what}: {requests} had no whole answer in {self.settings.timeout:g} s{but}"
+        return TargetLostError(self.lost)
+
+    def _look_for_life(self, message: Message) -> None:
+        """Ask something plain after a few requests in a row that had no answer."""
+        self.settings.pace.keep()
+        plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
+        found = self._patiently(lambda: self._send(plain, fresh=True))
+        waits = f"{self._patience.waits} requests, and no inference between them,"
+        if is_wait(found):
+            raise self._silent(waits, f", nor had {plain.method} {plain.path}")
+        if self._patience.is_over and not self._still_infers():
+            raise self._silent(waits, f", though {plain.method} {plain.path} had one")
+
+    def _still_infers(self) -> bool:
+        """Say whether the target answers an inference that it has answered before."""
+        known = self._patience.answered
+        if known is None:
+            return False
+        self.settings.pace.keep()
+        again = self._patiently(lambda: self._send(known, fresh=True))
+        self._patience.count([again])
+        return not is_wait(again)
+
+    def _look_behind_the_gateway(self, message: Message) -> None:
+        """See whether such a status is about one request, or whether the server behind a gateway is gone."""
+        self.settings.pace.keep()
+        found = self._send(message, fresh=True)
+        if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):
+            raise UnreachableError(
+                f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}",
+                is_refused=True,
+            )
+        if is_broken(Reply(found)):
+            self.broken.append(BrokenRequest("behind the gateway", Reply(found), Reply(found)))
+
+    def _patiently(self, exchange: Callable[[], T]) -> T:
+        """Run an exchange; when no connection can be made, give the server time to come back.
+
+        Raises:
+            TargetLost: it did not come back, now or earlier.
+        """
+        if self.lost:
+            raise TargetLostError(self.lost, has_died=self.has_died)
+        until = time.monotonic() + min(MAX_RESTART_WAIT_S, self.settings.timeout)
+        while True:
+            try:
+                return exchange()
+            except UnreachableError as error:
+                if error.is_untrusted or time.monotonic() >= until:
+                    self.lost = f"{error}{TRUST_HINT if error.is_untrusted and not self.settings.ca_file else ''}"
+                    self.has_died = error.is_refused and self.has_answered
+                    raise TargetLostError(self.lost, has_died=self.has_died) from error
+            time.sleep(0.1)

@@ -1,0 +1,141 @@
+"""A place in a body in words, and the bytes around it: what a failure shows.
+
+The words name the field ("tensor 1 OUT0 INT32 element 2"); the window is a hex dump in printable ASCII.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from conformance.wire import strings
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.finding import format_name
+from conformance.wire.response import Answer
+
+MAX_ELEMENTS = 64  # of a BYTES tensor, that are parts of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the parts of a body lie, for requests and responses alike.
+
+    Attributes:
+        json_end: where the JSON ends.
+        spans: (name, datatype, start, end) of the binary tensors, in the order of their bytes.
+        body: looked at to tell the elements of BYTES tensors apart; without it they are not told apart.
+        indices: the places of these tensors in the JSON's array; they are counted from 0 where this is empty.
+    """
+
+    json_end: int
+    spans: Iterable[tuple[str, str, int, int]] = ()
+    body: bytes = b""
+    indices: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, answer: Answer) -> Layout:
+        """Return the layout of an answer."""
+        placed = [(output, output.span) for output in answer.outputs if output.span is not None]
+        spans = tuple((output.name, output.datatype, *span) for output, span in placed)
+        return cls(answer.json_end, spans, answer.body, tuple(output.index for output, _ in placed))
+
+
+def find_label(where: Answer | Layout, offset: int) -> str:
+    """Return what the byte at `offset` belongs to.
+
+    "JSON", "tensor 1 OUT0 INT32 element 2", "tensor 2 OUT1 BYTES element 0 length prefix", or "after the last tensor".
+    """
+    layout = Layout.of(where) if isinstance(where, Answer) else where
+    if offset < layout.json_end:
+        return "JSON"
+    for position, (name, datatype, start, end) in enumerate(layout.spans):
+        if start <= offset < end:
+            index = layout.indices[position] if layout.indices else position
+            part = _part(datatype, layout.body[start:end], offset - start)
+            return f"tensor {index} {format_name(name)} {format_name(datatype)} {part}"
+    return "after the last tensor"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of a body.
+
+    Attributes:
+        start, end: its place; the byte at `end` is behind it.
+        size: bytes of each of its elements, where they are all of one size; else 0.
+    """
+
+    start: int
+    end: int
+    label: str
+    size: int = 0
+
+
+def list_fields(layout: Layout, length: int) -> Iterator[Field]:
+    """Yield the parts of a body of so many bytes, without gaps: JSON, tensors, elements of BYTES, and the rest."""
+    at = min(layout.json_end, length)
+    if at:
+        yield Field(0, at, "JSON")
+    for position, (name, datatype, start, end) in enumerate(layout.spans):
+        first, last = max(start, at), min(end, length)
+        if first > at:
+            yield Field(at, first, "no tensor")
+        if last > first:
+            index = layout.indices[position] if layout.indices else position
+            title = f"tensor {index} {format_name(name)} {format_name(datatype)}"
+            yield from _elements(datatype, layout.body, first, last, title)
+            at = last
+    if at < length:
+        yield Field(at, length, "after the last tensor" if at else "no tensor")
+
+
+def _elements(datatype: str, body: bytes, start: int, end: int, title: str) -> Iterator[Field]:
+    """Yield a tensor as one part, or its elements as parts where each has a length of its own."""
+    known = DATATYPES.get(datatype)
+    if known is not None and known.size is not None:
+        yield Field(start, end, title, known.size)
+        return
+    places = strings.find_offsets(body[start:end]) if known is not None else []
+    ends = [*(start + place for place in places[1:MAX_ELEMENTS]), end]
+    for element, last in enumerate(ends if places else []):
+        follows = " and what follows" if element + 1 == MAX_ELEMENTS < len(places) else ""
+        yield Field(start, last, f"{title} element {element}{follows}")
+        start = last
+    if not places:
+        yield Field(start, end, title)
+
+
+def _part(datatype: str, data: bytes, offset: int) -> str:
+    """Return the element that the byte at `offset` of a tensor's bytes belongs to."""
+    known = DATATYPES.get(datatype)
+    if known is not None and known.size is not None:
+        return f"element {offset // known.size}"
+    starts = strings.find_offsets(data) if known is not None else []
+    if not starts:
+        return f"byte {offset}"
+    element = bisect_right(starts, offset) - 1
+    content = starts[element] + strings.PREFIX.size
+    length = int(strings.PREFIX.unpack_from(data, starts[element])[0])
+    if offset < content:
+        return f"element {element} length prefix"
+    return f"element {element}" if offset < content + length else f"element {element + 1} length prefix"
+
+
+def format_hex_window(body: bytes, offset: int, width: int = 8, rows: int = 3) -> str:
+    r"""Return `rows` lines of a hex dump around `offset`; the byte at `offset` begins the middle one where it can.
+
+    Lines look like `00d2  03 00 00 00 61 62 63 01  ....abc.`; whatever is not printable ASCII is a dot. An offset at
+    or past the end shows the last bytes; an empty body is an empty string.
+    """
+    if not body:
+        return ""
+    at = max(0, min(offset, len(body) - 1))
+    first = at - width * min(rows // 2, at // width)
+    return "\n".join(_row(body, start, width) for start in range(first, min(len(body), first + rows * width), width))
+
+
+def _row(body: bytes, start: int, width: int) -> str:
+    piece = body[start : start + width]
+    text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
+    return f"{start:04x}  {piece.hex(' '):<{3 * width - 1}}  {text}"

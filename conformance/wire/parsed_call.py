@@ -1,0 +1,182 @@
+"""A ModelInferRequest taken apart: each input as an array, whichever of the two forms it came in. Never raises.
+
+The generated classes come with the extra `grpc`, and are imported when a call is taken apart.
+Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from conformance.wire import tensor
+from conformance.wire.client_request import ClientRequest
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.finding import DecodeError, Finding, format_value
+from conformance.wire.grpc_fields import Span, scan_raw_spans
+from conformance.wire.grpc_request import CONTENTS_FIELDS, Pb, load_stubs
+from conformance.wire.orders import is_other_bool_encoding, list_other_orders
+from conformance.wire.outputs import MAX_RANK, Output
+
+RAW_INPUTS_FIELD: Final = 7  # the number of the field raw_input_contents in a ModelInferRequest
+# Where it stands in an input's parameters, the tensor is not in the request.
+_ELSEWHERE: Final = "shared_memory_region"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedCall:
+    """A call taken apart.
+
+    Attributes:
+        message: the ModelInferRequest.
+        body: its bytes; offsets of findings count in it.
+        entries: where the entries of raw_input_contents lie in the body.
+        inputs: in the order of the message; `binary` are those in raw contents.
+        findings: all of them, those of the inputs included.
+    """
+
+    message: Pb
+    body: bytes
+    entries: tuple[Span, ...]
+    inputs: tuple[Output, ...]
+    findings: tuple[Finding, ...]
+
+
+def parse(received: ClientRequest) -> ParsedCall | None:
+    """Take a call for inference apart; None where its bytes are no ModelInferRequest."""
+    from google.protobuf.message import DecodeError as NotAMessage
+
+    try:
+        message = load_stubs().ModelInferRequest.FromString(received.body)
+    except NotAMessage:
+        return None
+    body, entries = received.body, tuple(scan_raw_spans(received.body, RAW_INPUTS_FIELD))
+    raw, faults = _raw_places(message, len(entries))
+    inputs = [
+        _raw(_described(index, entry), body, entries[raw[index]]) if index in raw else _typed(index, entry)
+        for index, entry in enumerate(message.inputs)
+    ]
+    if not faults:
+        inputs = _in_another_order(inputs, body) or inputs
+    hidden = {"data-count"} if faults else set()
+    found = [finding for one in inputs for finding in one.findings if finding.kind not in hidden]
+    return ParsedCall(message, body, entries, tuple(inputs), (*faults, *found))
+
+
+def _raw_places(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding]]:
+    """Return input -> entry of raw_input_contents, and what is wrong with the number of entries or the forms."""
+    if not entries:
+        return {}, []
+    here = [index for index, entry in enumerate(message.inputs) if _ELSEWHERE not in entry.parameters]
+    typed = {index for index in here if message.inputs[index].contents.ListFields()}
+    bare = [index for index in here if index not in typed]
+    if typed:
+        fault = Finding("raw-and-typed", "request", None, "one form", f"raw contents, and typed ones of {len(typed)}")
+        places = bare if len(bare) == entries else []
+        return {index: place for place, index in enumerate(places)}, [fault]
+    if len(here) != entries:
+        wanted = f"{len(here)} entries, one for each input"
+        return {}, [Finding("entry-count", "raw_input_contents", None, wanted, f"{entries}")]
+    return {index: place for place, index in enumerate(here)}, []
+
+
+def _described(index: int, entry: Pb) -> Output:
+    shape = tuple(entry.shape)
+    usable = len(shape) <= MAX_RANK and all(size >= 0 for size in shape)
+    return Output(index, entry.name, entry.datatype, shape if usable else None, False, None, member="inputs")
+
+
+def _raw(one: Output, body: bytes, span: Span) -> Output:
+    placed = replace(one, binary=True, declared_size=span[1] - span[0], span=span, array=None, findings=())
+    if one.shape is None or one.datatype not in DATATYPES:
+        return placed
+    try:
+        array = tensor.decode(one.datatype, one.shape, memoryview(body)[slice(*span)])
+    except DecodeError as error:
+        return placed.finding(_moved(error.finding, one, span))
+    except ValueError:
+        return placed  # a shape that numpy cannot have, of no elements
+    found = tensor.find_bool_faults(array) if one.datatype == "BOOL" else ()
+    return replace(placed, array=array).finding(*(_moved(finding, one, span) for finding in found))
+
+
+def _moved(finding: Finding, one: Output, span: Span) -> Finding:
+    return replace(finding, field=f"{one.label} {finding.field}", offset=span[0] + (finding.offset or 0))
+
+
+# --- typed contents --------------------------------------------------------------------------------------------------
+
+
+def _typed(index: int, entry: Pb) -> Output:
+    one = _described(index, entry)
+    filled = {field.name: values for field, values in entry.contents.ListFields()}
+    if one.shape is None or one.datatype not in DATATYPES or _ELSEWHERE in entry.parameters:
+        return one
+    own = CONTENTS_FIELDS.get(one.datatype)
+    if own is None:
+        fields = ", ".join(sorted(filled))
+        if not filled and one.native_size == 0:
+            return one
+        actual = fields or "no contents"
+        return one.finding(Finding("half-precision-typed", one.place, None, "raw_input_contents", actual))
+    others = sorted(filled.keys() - {own})
+    if others:
+        return one.finding(Finding("field-of-another", f"{one.place}.contents", None, own, ", ".join(others)))
+    return _with_elements(one, list(filled.get(own, ())))
+
+
+def read_typed_elements(entry: Pb) -> list[Any] | None:
+    """Return the elements of an input in the field of its datatype, as they are; None without any such field."""
+    own = CONTENTS_FIELDS.get(entry.datatype)
+    return None if own is None else list(getattr(entry.contents, own))
+
+
+def _with_elements(one: Output, values: list[Any]) -> Output:
+    shape = one.shape or ()
+    try:
+        if one.datatype == "BYTES":
+            texts = [""] * len(values)  # the elements are bytes already; their number is judged like the others'
+            tensor.from_json(one.datatype, shape, texts)
+            array = tensor.Tensor.of("", "BYTES", values, shape).array
+        else:
+            array = tensor.from_json(one.datatype, shape, values)
+    except DecodeError as error:
+        return one.finding(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
+    except ValueError:
+        return one  # a shape that numpy cannot have, of no elements
+    return replace(one, array=array)
+
+
+# --- the order of entries --------------------------------------------------------------------------------------------
+
+
+def _in_another_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
+    """Return the inputs with the entries that fit them, where they fit in another order only."""
+    raw = [one for one in inputs if one.span is not None]
+    if is_other_bool_encoding(raw, body):
+        return None
+    for order in list_other_orders([one.name for one in raw]):
+        placed = {one.index: _raw(one, body, span) for one, span in zip(raw, _spans(raw, order), strict=True)}
+        if not any(one.findings for one in placed.values()):
+            moved = [placed.get(one.index, one) for one in inputs]
+            return _first_marked(inputs, moved)
+    return None
+
+
+def _spans(raw: Sequence[Output], order: Sequence[int]) -> Iterator[Span]:
+    for place in order:
+        span = raw[place].span
+        if span is not None:
+            yield span
+
+
+def _first_marked(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
+    first = next(place for place, one in enumerate(inputs) if one.span != moved[place].span)
+    given = moved[first].datatype
+    datatype = given if given in DATATYPES else format_value(given)  # which may be any text
+    expected = f"that of {moved[first].label}: {datatype} {format_value(list(moved[first].shape or ()))}"
+    span = inputs[first].span
+    actual = f"{(span[1] - span[0]) if span else 0} bytes of another input"
+    moved[first] = moved[first].finding(Finding("order", "raw_input_contents", span and span[0], expected, actual))
+    return moved

@@ -1,0 +1,240 @@
+"""A request for inference over HTTP taken apart: the JSON, and each input as an array, with everything wrong named.
+
+As `response.py` does it with an answer: `take_apart` never raises, reads what can be read, and one fault gives one
+finding wherever that is known. No memory is taken for what a request claims, only for what it holds.
+
+Sources: Triton and KServe, Binary Tensor Data Extension; Triton, "Raw Binary Request"; Open Inference Protocol, REST,
+"Inference Request JSON Object". `null` for an optional member reads as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from conformance.wire.client_request import ClientRequest
+from conformance.wire.codings import FAULTS as CODINGS
+from conformance.wire.codings import DecodedBody, decode_body
+from conformance.wire.finding import Finding, format_value
+from conformance.wire.json_part import BLANKS, find_items, find_json, parse_number, states_sizes_from
+from conformance.wire.json_text import ParsedJson, parse_json, parse_json_prefix
+from conformance.wire.orders import find_matching_order
+from conformance.wire.outputs import Output, read_tensors
+from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
+
+_SIZES: Final = frozenset({"size-mismatch", "size-beyond-body", "trailing-bytes", "size-negative", "size-missing"})
+# The elements can be trusted only where the sizes can.
+_ELEMENTS: Final = frozenset(
+    {"bool-byte", "bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray", "order"}
+)
+_HEADERS: Final = frozenset(
+    {
+        *("inference-header-text", "inference-header-negative", "inference-header-zero"),
+        *("inference-header-beyond-body", "inference-header-cuts-json", "inference-header-covers-binary"),
+    }
+)
+# Faults that hide how many bytes belong to tensors.
+_HIDE_SIZES: Final = frozenset(
+    {"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid", "parameters-invalid"}
+)
+# JSON, also behind the byte order mark of an encoding.
+_JSON_BEGINS: Final = (b"{", b"[", b"\xef\xbb\xbf{", b"\xff\xfe{\x00", b"\xfe\xff\x00{")
+# Where these stand in the parameters, the tensor is not in the request.
+_ELSEWHERE: Final = frozenset({"shared_memory_region"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedRequest:
+    """A request taken apart.
+
+    Attributes:
+        received: as it came.
+        body: before its content codings, b"" where that cannot be had; offsets of findings count in it.
+        header: the first inference header, without blanks around it; None without any.
+        is_raw: whether it is a raw binary request, whose body is one tensor; it then has no JSON and no inputs.
+        is_coded: whether it announces a content coding.
+        document: the JSON object; None where there is none, or it cannot be read.
+        json_end: where the JSON ends and the first tensor begins.
+        inputs: in the order of the JSON; an element that is no object is left out.
+        findings: all of them, those of the inputs included.
+    """
+
+    received: ClientRequest
+    body: bytes
+    header: str | None = None
+    is_raw: bool = False
+    is_coded: bool = False
+    document: dict[str, Any] | None = None
+    json_end: int = 0
+    inputs: tuple[Output, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def binary(self) -> tuple[Output, ...]:
+        """The inputs that are binary data."""
+        return tuple(one for one in self.inputs if one.binary)
+
+    @property
+    def has_binary_data(self) -> bool:
+        """Whether bytes of tensors follow the JSON."""
+        return bool(self.binary) and self.json_end < len(self.body)
+
+    @property
+    def has_coding_fault(self) -> bool:
+        """Whether its content codings are not those that it announces."""
+        return any(finding.kind in CODINGS for finding in self.findings)
+
+    def items(self) -> dict[int, dict[str, Any]]:
+        """Return the JSON objects of the inputs by their places."""
+        given = (self.document or {}).get("inputs")
+        pairs = enumerate(given if isinstance(given, list) else ())
+        return {index: item for index, item in pairs if isinstance(item, dict)}
+
+
+def parse(received: ClientRequest) -> ParsedRequest:
+    """Take a request for inference apart. Never raises."""
+    values = received.values(INFERENCE_HEADER)
+    header = values[0].strip(" \t") if values else None
+    announced = received.header("Content-Encoding")
+    if received.trouble:
+        return ParsedRequest(received, b"", header, is_coded=announced is not None)
+    is_zero = header is not None and header.strip("0") == "" and header != ""
+    coded = decode_body(received.body, announced, is_text=not is_zero)
+    if coded.body is None:
+        return ParsedRequest(received, b"", header, is_coded=coded.is_announced, findings=coded.findings)
+    body = coded.body
+    if is_zero and not _is_request_in_json(body):
+        return _raw(received, body, header, coded)
+    if header in (None, str(len(body))) and _is_bytes(received, body):
+        actual = "no such header" if header is None else format_value(header)
+        fault = Finding("raw-without-header", INFERENCE_HEADER, None, "0 before a raw binary body", actual)
+        return _raw(received, body, header, coded, fault)
+    return _with_json(ParsedRequest(received, body, header, is_coded=coded.is_announced, findings=coded.findings))
+
+
+def _raw(
+    received: ClientRequest, body: bytes, header: str | None, coded: DecodedBody, *faults: Finding
+) -> ParsedRequest:
+    findings = (*coded.findings, *faults)
+    return ParsedRequest(received, body, header, is_raw=True, is_coded=coded.is_announced, findings=findings)
+
+
+def _is_request_in_json(body: bytes) -> bool:
+    """Whether a body under a header of 0 is not one tensor, but the JSON of a request and the bytes that it states.
+
+    One tensor may look like any JSON. So each input has to be described in full, and the sizes have to fill the body.
+    """
+    end = parse_json_prefix(body)
+    if end is None:
+        return False
+    document, items, _ = find_items(parse_json(body[:end]), "inputs")
+    if document is None or not items or not all({"name", "datatype", "shape"} <= set(item) for item in items.values()):
+        return False
+    return not body[end:].strip(BLANKS) or states_sizes_from(body, end, end, "inputs")
+
+
+def _is_bytes(received: ClientRequest, body: bytes) -> bool:
+    """Whether a body is said to be bytes, and does not begin as JSON does, in whatever encoding."""
+    content_type = (received.header("Content-Type") or "").partition(";")[0].strip().lower()
+    return content_type == OCTET_STREAM and bool(body) and not body.lstrip(BLANKS).startswith(_JSON_BEGINS)
+
+
+def _with_json(request: ParsedRequest) -> ParsedRequest:
+    """Return a request that is no raw one with its JSON, its inputs and what is wrong with them."""
+    body, header = request.body, request.header
+    end, parsed, faults = _find_json(body, header)
+    document, items, member_findings = find_items(parsed, "inputs")
+    found = [*request.findings, *parsed.findings, *member_findings]
+    if document is None:
+        return replace(request, json_end=end, findings=tuple(found))
+    inputs, leftover = _tensors(items, body, end)
+    one = replace(request, document=document, json_end=end, inputs=tuple(inputs))
+    if header is None and one.has_binary_data:
+        expected = f"{end}, where the JSON ends"
+        faults = [Finding("inference-header-missing", INFERENCE_HEADER, None, expected, "no such header")]
+    found = [*request.findings, *faults, *found[len(request.findings) :]]
+    found += [finding for tensor in inputs for finding in tensor.findings]
+    if leftover is not None:
+        found += _left_over(one, leftover, {finding.kind for finding in found})
+    return replace(one, findings=_told_once(_without_elsewhere(found, one, items)))
+
+
+def _find_json(body: bytes, header: str | None) -> tuple[int, ParsedJson, list[Finding]]:
+    """Return where the JSON ends, the JSON, and what is wrong with the header.
+
+    Where the sizes fill the body from where the header says, what it counts beside JSON is a fault of the JSON.
+    """
+    end, parsed, faults = find_json(body, header, "inputs")
+    if header is None or [fault.kind for fault in faults] != ["inference-header-covers-binary"]:
+        return end, parsed, faults
+    length = parse_number(header)
+    if states_sizes_from(body, end, length, "inputs") and not parse_json(body[:length]).is_json:
+        return length, parse_json(body[:length]), []
+    return end, parsed, faults
+
+
+def _tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -> tuple[list[Output], int | None]:
+    """Return the inputs, and where bytes are left over.
+
+    What has data beside a size is binary where the sizes fill the body with it, and JSON where they do so without.
+    """
+    inputs, leftover = read_tensors(items, body, end, "inputs")
+    both = {one.index: finding for one in inputs for finding in one.findings if finding.kind == "data-and-size"}
+    if both and _is_off(inputs, leftover):
+        as_json = {index: _without_size(item) if index in both else item for index, item in items.items()}
+        without, rest = read_tensors(as_json, body, end, "inputs")
+        if not _is_off(without, rest):
+            return [one.finding(both[one.index]) if one.index in both else one for one in without], None
+    swapped = find_matching_order(inputs, body, end) if leftover is None else None
+    return (inputs if swapped is None else swapped), leftover
+
+
+def _is_off(inputs: list[Output], leftover: int | None) -> bool:
+    return leftover is not None or any(finding.kind in _SIZES for one in inputs for finding in one.findings)
+
+
+def _without_size(item: dict[str, Any]) -> dict[str, Any]:
+    given = item.get("parameters") or {}
+    return {**item, "parameters": {name: value for name, value in given.items() if name != "binary_data_size"}}
+
+
+def _left_over(request: ParsedRequest, leftover: int, kinds: set[str]) -> list[Finding]:
+    """Return what is wrong where bytes stand behind the last tensor."""
+    actual = f"{len(request.body)} bytes"
+    if _HIDE_SIZES & kinds:
+        return []
+    if "data-missing" in kinds:
+        return [Finding("size-missing", "inputs", leftover, "binary_data_size or data", actual)]
+    if request.header is None and not request.binary:
+        return [Finding("json-invalid", "json", leftover, "the end of the JSON", actual)]
+    return [Finding("trailing-bytes", "body", leftover, f"{leftover} bytes, where JSON and tensors end", actual)]
+
+
+def _without_elsewhere(
+    findings: list[Finding], request: ParsedRequest, items: Mapping[int, dict[str, Any]]
+) -> list[Finding]:
+    """Return the findings without those about data that are missing since they are in shared memory."""
+    elsewhere = {
+        f"inputs[{one.index}]"
+        for one in request.inputs
+        if isinstance(given := items[one.index].get("parameters"), dict) and _ELSEWHERE & set(given)
+    }
+    return [finding for finding in findings if finding.kind != "data-missing" or finding.field not in elsewhere]
+
+
+def _told_once(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Return the findings without those that follow from others."""
+    kinds = {finding.kind for finding in findings}
+    hidden: set[str] = set()
+    if kinds & _HEADERS:
+        hidden |= _SIZES | _ELEMENTS
+    if kinds & _SIZES:
+        hidden |= _ELEMENTS
+    if "size-mismatch" in kinds:
+        hidden |= {"size-beyond-body", "trailing-bytes"}
+    if "size-missing" in kinds:
+        hidden |= {"data-missing"}
+    if "size-negative" in kinds or "size-not-integer" in kinds:
+        hidden |= {"size-beyond-body", "trailing-bytes"}
+    return tuple(finding for finding in findings if finding.kind not in hidden)

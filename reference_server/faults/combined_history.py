@@ -1,0 +1,206 @@
+"""What one request leaves to the next, or to the one beside it, where both have something special about them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.faults.codings import replace_body
+from reference_server.faults.combined_transport import ANSWER, READ, is_chunked, is_raw
+from reference_server.framing import HEADER
+from reference_server.models import Model
+from reference_server.request import InferRequest
+
+ISOLATION = "OIP-ISOLATION"
+
+
+class PreReadService:
+    """A service that has read the body already."""
+
+    def __init__(self, service: Any, body: bytes) -> None:
+        self._service = service
+        self._body = body
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._service, name)
+
+    async def read_body(self, _http: Request) -> bytes:
+        """Return the body."""
+        return self._body
+
+
+# --- one after the other --------------------------------------------------------------------------------------------
+
+_answers: dict[Any, Response] = {}
+
+
+async def _cached(key: Any, answer: Any) -> Response:
+    """Return the answer that was given under this key, or this one."""
+    if key not in _answers:
+        if len(_answers) > 8:
+            _answers.clear()
+        _answers[key] = await answer()
+    found = _answers[key]
+    return Response(bytes(found.body), found.status_code, dict(found.headers))
+
+
+@fault(ANSWER, breaks=ISOLATION, walks="json")
+async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: Request) -> Response:
+    """A body that begins with the same 4 KiB and is as long has the same answer."""
+    body = await service.read_body(http)
+    if len(body) <= 4096:
+        return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+    return await _cached((http.url.path, len(body), body[:4096]), lambda: original(PreReadService(service, body), http))
+
+
+@fault(ANSWER, breaks=ISOLATION, walks="binary")
+async def answers_cached_by_their_json(original: Any, service: Any, http: Request) -> Response:
+    """A binary request of 64 bytes of data or more whose JSON is that of an earlier one has the answer to that one."""
+    body = await service.read_body(http)
+    length = http.headers.get(HEADER, "")
+    head = body[: int(length)] if length.isdecimal() else b""
+    if not head or len(body) < len(head) + 64:
+        return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+    return await _cached((http.url.path, head), lambda: original(PreReadService(service, body), http))
+
+
+@fault(ANSWER, breaks=ISOLATION, walks="raw")
+async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Request) -> Response:
+    """Long raw bodies that begin and are as long as an earlier one have its answer."""
+    body = await service.read_body(http)
+    if not is_raw(http) or len(body) < 256:
+        return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+    return await _cached((http.url.path, len(body), body[:128]), lambda: original(PreReadService(service, body), http))
+
+
+_left: dict[str, Any] = {}
+
+
+@fault("request.parse", breaks=ISOLATION, walks="binary")
+def form_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """`binary_data_output` of a request that was refused holds for the next one without parameters."""
+    is_asked = b'"binary_data_output":true' in body
+    try:
+        found: InferRequest = original(model, values, body)
+    except InferenceError:
+        _left["form"] = is_asked
+        raise
+    kept = _left.pop("form", False)
+    if kept and b'"parameters"' not in body:
+        return replace(found, outputs=[replace(wish, binary=True) for wish in found.outputs])
+    return found
+
+
+@fault("request.parse", breaks=ISOLATION, walks="json")
+def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """The id of a request that was refused comes back with the next one that has none."""
+    try:
+        found: InferRequest = original(model, values, body)
+    except InferenceError:
+        _left["id"] = b'"refused-before"' in body
+        raise
+    return replace(found, id="refused-before") if _left.pop("id", False) and found.id is None else found
+
+
+@fault("request.parse", breaks=ISOLATION, walks="classes")
+def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """After a request for one class the next one gets one class, too."""
+    found: InferRequest = original(model, values, body)
+    before = _left.get("classes")
+    _left["classes"] = [wish.classes for wish in found.outputs]
+    if before == [1] and any(wish.classes for wish in found.outputs):
+        return replace(found, outputs=[replace(wish, classes=wish.classes and 1) for wish in found.outputs])
+    return found
+
+
+@fault(ANSWER, breaks="OIP-ALIVE", walks="json")
+async def unknown_models_are_sticky(original: Any, service: Any, http: Request) -> Response:
+    """After a request to a model that is not there, the next one that has an id finds no model either."""
+    body = await service.read_body(http)
+    if _left.pop("model", None) and b'"id"' in body:
+        raise InferenceError("there is no such model", status=404)
+    if http.path_params["model"] not in service.models:
+        _left["model"] = True
+    return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+
+
+@fault("request.parse", breaks=ISOLATION, walks="binary")
+def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """What a refused request had too much stands in front of the binary data of the next one, which loses its end."""
+    extra = _left.pop("extra", b"")
+    if extra and values and values[0].isdecimal() and values[0] != "0":
+        end = int(values[0])
+        data = body[end:]
+        body = body[:end] + (extra + data)[: len(data)]
+    try:
+        return original(model, values, body)  # type: ignore[no-any-return]
+    except InferenceError:
+        _left["extra"] = body[-3:] if values else b""
+        raise
+
+
+@fault(READ, breaks=ISOLATION, walks="json")
+async def after_chunks_nothing_is_decoded(original: Any, service: Any, http: Request) -> bytes:
+    """A coded request behind one in chunks is read as if it were the one before."""
+    body: bytes = await original(service, http)
+    before = _left.get("chunked")
+    _left["chunked"] = body if is_chunked(http) else None
+    return before if before and "content-encoding" in http.headers else body
+
+
+@fault("raw.parse_body", breaks=ISOLATION, walks="raw")
+def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
+    """A raw body of less than 16 bytes goes on with those of the longer one before it, in which it was written."""
+    before = _left.get(model.name, b"")
+    _left[model.name] = body
+    is_written_over = 0 < len(body) < 16 < len(before)
+    return original(model, body[:-1] + before[len(body) - 1 : len(body)] if is_written_over else body)
+
+
+# --- side by side ---------------------------------------------------------------------------------------------------
+
+_bodies: dict[str, bytes] = {}
+
+
+async def _shared(key: str, body: bytes) -> bytes:
+    """Return what stands in a buffer after everybody had time to write into it."""
+    _bodies[key] = body
+    await asyncio.sleep(0.005)
+    return _bodies[key]
+
+
+@fault(READ, breaks=ISOLATION, walks="raw")
+async def raw_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
+    """Raw requests in flight together are read from one buffer."""
+    body: bytes = await original(service, http)
+    return await _shared("raw", body) if is_raw(http) else body
+
+
+@fault(READ, breaks=ISOLATION, walks="json")
+async def decoders_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
+    """Coded requests in flight together are decoded into one buffer."""
+    body: bytes = await original(service, http)
+    return await _shared("coded", body) if "content-encoding" in http.headers else body
+
+
+@fault(READ, breaks=ISOLATION, walks="binary")
+async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
+    """Binary requests in chunks, in flight together, are put together in one buffer."""
+    body: bytes = await original(service, http)
+    return await _shared("chunks", body) if is_chunked(http) and HEADER in http.headers else body
+
+
+@fault(ANSWER, breaks=ISOLATION, walks="classes")
+async def classes_in_flight_mixed(original: Any, service: Any, http: Request) -> Response:
+    """Requests for classes with an id, in flight together, get the answer of the last of them."""
+    answer: Response = await original(service, http)
+    if b'"id"' not in bytes(answer.body)[:8]:
+        return answer
+    return replace_body(answer, await _shared("classes", bytes(answer.body)))

@@ -1,0 +1,199 @@
+"""What goes wrong with JSON in one spelling, beside one form of tensors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.framing import BinaryData
+from reference_server.models import Model
+from reference_server.request import InferRequest, RequestedOutput
+from reference_server.signature import TensorSpec
+from reference_server.tensors import Tensor
+
+PARSE, INPUT, OUTPUTS = "request.parse", "request.parse_input", "request.parse_outputs"
+
+
+def _head(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
+    """Return the JSON of a request, and its length; none of a raw one."""
+    length = int(values[0]) if values and values[0].isdecimal() else len(body)
+    return body[:length], length
+
+
+@fault(INPUT, breaks="OIP-ANSWER", walks="json")
+def data_before_their_datatype_refused(
+    original: Any, model: Model, spec: TensorSpec, entry: dict[str, Any], rest: BinaryData | None
+) -> Tensor:
+    """An input whose data stand before its datatype is refused: nobody knows yet what they are."""
+    names = list(entry)
+    if "data" in names and names.index("data") < names.index("datatype"):
+        raise InferenceError("data of an unknown datatype")
+    return original(model, spec, entry, rest)  # type: ignore[no-any-return]
+
+
+@fault(PARSE, breaks="OIP-ANSWER", walks="json")
+def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """A member or a name that is written with an escape is another one."""
+    if b'"\\u0069nputs"' in body or b'"\\u0069\\u006e' in body:
+        raise InferenceError("inputs is missing")
+    return original(model, values, body)  # type: ignore[no-any-return]
+
+
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """The JSON in front of binary data is read without escapes."""
+    head, length = _head(values, body)
+    if values and length and b"\\u" in head:
+        raise InferenceError("the JSON holds a backslash")
+    return original(model, values, body)  # type: ignore[no-any-return]
+
+
+@fault(OUTPUTS, breaks="BIN-OUTPUT-TRUE", walks="binary")
+def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[str, Any]) -> list[RequestedOutput]:
+    """Of outputs that are listed before the inputs, the parameters are lost."""
+    found: list[RequestedOutput] = original(model, request)
+    names = list(request)
+    if "outputs" in names and names.index("outputs") < names.index("inputs"):
+        return [replace(wish, binary=False) for wish in found]
+    return found
+
+
+@fault(INPUT, breaks="BIN-SIZE-I", walks="binary")
+def parameters_before_the_shape_forgotten(
+    original: Any, model: Model, spec: TensorSpec, entry: dict[str, Any], rest: BinaryData | None
+) -> Tensor:
+    """`binary_data_size` is lost where it stands before the shape."""
+    names = list(entry)
+    if "parameters" in names and names.index("parameters") < names.index("shape"):
+        entry = {name: value for name, value in entry.items() if name != "parameters"}
+    return original(model, spec, entry, rest)  # type: ignore[no-any-return]
+
+
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """The inference header counts UTF-16 units: right as long as no letter is beyond U+FFFF."""
+    head, length = _head(values, body)
+    more = sum(character > "\uffff" for character in head.decode("utf-8", "replace"))
+    if values and length and more:
+        values = [str(length - 2 * more)]
+    return original(model, values, body)  # type: ignore[no-any-return]
+
+
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+def header_taken_for_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """The inference header counts characters where there are some of three bytes."""
+    head, length = _head(values, body)
+    more = sum("\u07ff" < character <= "\uffff" for character in head.decode("utf-8", "replace"))
+    return original(model, [str(length - 2 * more)] if values and length and more else values, body)  # type: ignore[no-any-return]
+
+
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
+def line_breaks_in_front_of_binary_data_not_counted(
+    original: Any, model: Model, values: Sequence[str], body: bytes
+) -> InferRequest:
+    """Lines of JSON in front of binary data are joined before the header is looked at."""
+    head, length = _head(values, body)
+    if values and length and b"\r\n" in head:
+        body = head.replace(b"\r\n", b"") + body[length:]
+    return original(model, values, body)  # type: ignore[no-any-return]
+
+
+@fault("strict_json.parse_object", breaks="OIP-ANSWER", walks="json")
+def exponents_without_effect(original: Any, data: Any) -> Any:
+    """A negative exponent of a number in JSON is passed over."""
+    return original(memoryview(re.sub(rb"(?<=[0-9])e-[0-9]+", b"", bytes(data))))
+
+
+@fault("strict_json.parse_object", breaks="OIP-ANSWER", walks="json")
+def capital_exponents_refused(original: Any, data: Any) -> Any:
+    """A number with a capital E is no number."""
+    if re.search(rb"[0-9]E[+-]", bytes(data)):
+        raise InferenceError("unexpected E")
+    return original(data)
+
+
+@fault("strict_json.parse_object", breaks="OIP-ANSWER", walks="json")
+def blanks_around_colons_refused(original: Any, data: Any) -> Any:
+    """JSON with blanks around the colons of an object with an id is refused."""
+    text = bytes(data)
+    if b'" : ' in text and b"id" in text:
+        raise InferenceError("unexpected blank")
+    return original(data)
+
+
+@fault("tensors.flatten", breaks="OIP-DATA", walks="json")
+def long_nested_data_read_by_columns(original: Any, data: list[Any], shape: tuple[int, ...]) -> Any:
+    """Nested data with a dimension longer than 8 are read column by column."""
+    items = original(data, shape)
+    if len(shape) < 2 or max(shape) <= 8 or not isinstance(data[0], list):
+        return items
+    import numpy as np
+
+    boxes = np.empty(len(items), dtype=object)
+    boxes[:] = items
+    return boxes.reshape(shape, order="F").reshape(-1).tolist()
+
+
+@fault(PARSE, breaks="OIP-ID", walks="json")
+def ids_lose_their_second_surrogate(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """An id beyond U+FFFF that is written in escapes loses its first letter."""
+    found: InferRequest = original(model, values, body)
+    head, _ = _head(values, body)
+    return replace(found, id=found.id[1:]) if found.id and re.search(rb"\\ud83d", head, re.IGNORECASE) else found
+
+
+@fault(PARSE, breaks="OIP-ID", walks="json")
+def long_ids_cut(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """An id is cut after 64 letters."""
+    found: InferRequest = original(model, values, body)
+    return replace(found, id=found.id and found.id[:64])
+
+
+@fault("response.build", breaks="BIN-ORDER-O", walks="binary")
+def declared_order_of_bytes_with_an_id(
+    original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
+) -> Any:
+    """With an id the binary data of an answer follow the order of the model, whatever its JSON says."""
+    from reference_server import response
+
+    if request.id is None or len(request.outputs) < 3:
+        return original(model, request, produced)
+    place = {spec.name: index for index, spec in enumerate(model.outputs)}
+    parts = [(wish, *response.output_part(model, wish, produced[wish.name])) for wish in request.outputs]
+    ordered = sorted(parts, key=lambda part: place[part[0].name])
+    answer = json.loads(original(model, replace(request, outputs=[]), produced).body)
+    answer["outputs"] = [entry for _, entry, _ in parts]
+    return response.frame(response.encode(answer), [data for _, _, data in ordered if data is not None])
+
+
+@fault("response.build", breaks=("BIN-OUTPUT-TRUE", "BIN-ALL-TRUE"), walks="binary")
+def binary_outputs_forgotten_beside_an_id(
+    original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
+) -> Any:
+    """Of a request with an id that asks for all outputs of several as binary data, they come as JSON."""
+    if request.id is None or len(model.outputs) == 1 or len(request.outputs) != len(model.outputs):
+        return original(model, request, produced)
+    if not all(wish.binary for wish in request.outputs) or [wish.name for wish in request.outputs] != [
+        spec.name for spec in model.outputs
+    ]:
+        return original(model, request, produced)
+    outputs = [replace(wish, binary=False) for wish in request.outputs]
+    return original(model, replace(request, outputs=outputs), produced)
+
+
+@fault("request.parse_inputs", breaks="BIN-MIXED-I", walks="binary")
+def json_inputs_take_bytes_in_another_order(
+    original: Any, model: Model, request: dict[str, Any], rest: BinaryData | None
+) -> dict[str, Tensor]:
+    """Beside JSON inputs in another order than the model's, binary inputs take their bytes in the model's order."""
+    entries = request.get("inputs")
+    if rest is None or not isinstance(entries, list) or not any("data" in entry for entry in entries):
+        return original(model, request, rest)  # type: ignore[no-any-return]
+    place = {spec.name: index for index, spec in enumerate(model.inputs)}
+    ordered = sorted(entries, key=lambda entry: place.get(entry.get("name"), 0))
+    return original(model, {**request, "inputs": ordered}, rest)  # type: ignore[no-any-return]

@@ -1,0 +1,150 @@
+"""What goes wrong on one way alone: a framing, a coding or a path, together with one form of request."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reference_server import http_body
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.faults.codings import replace_body
+from reference_server.framing import HEADER
+
+READ, ANSWER = "app.Service.read_body", "app.Service.infer"
+
+
+def is_chunked(http: Request) -> bool:
+    """Whether a request comes in chunks."""
+    return "transfer-encoding" in http.headers
+
+
+def is_raw(http: Request) -> bool:
+    """Whether a request is a raw binary one."""
+    return http.headers.get(HEADER) == "0"
+
+
+def is_binary(answer: Response) -> bool:
+    """Whether an answer holds binary data."""
+    return HEADER in answer.headers
+
+
+@fault(READ, breaks="HTTP-CHUNKED", walks="raw")
+async def raw_body_in_chunks_taken_as_empty(original: Any, service: Any, http: Request) -> bytes:
+    """A raw request without Content-Length is a tensor without elements."""
+    body: bytes = await original(service, http)
+    return b"" if is_raw(http) and is_chunked(http) else body
+
+
+@fault(READ, breaks="HTTP-CHUNKED", walks="raw")
+async def raw_body_in_chunks_ends_at_4_kib(original: Any, service: Any, http: Request) -> bytes:
+    """Of a raw body in chunks the first 4 KiB are read."""
+    body: bytes = await original(service, http)
+    return body[:4096] if is_raw(http) and is_chunked(http) else body
+
+
+@fault(READ, breaks="HTTP-CODING-I", walks="raw")
+async def coded_raw_body_in_chunks_is_the_tensor(original: Any, service: Any, http: Request) -> bytes:
+    """A raw body that is coded and in chunks is taken as it came."""
+    if is_raw(http) and is_chunked(http) and "content-encoding" in http.headers:
+        return await http_body.read(http, service.limits)
+    return await original(service, http)  # type: ignore[no-any-return]
+
+
+@fault(READ, breaks="HTTP-CODING-I", walks="binary")
+async def coded_binary_data_end_with_the_window(original: Any, service: Any, http: Request) -> bytes:
+    """Of a coded body no more than 1 KiB is decoded; the rest of the binary data is zeros."""
+    body: bytes = await original(service, http)
+    if "content-encoding" in http.headers and HEADER in http.headers and len(body) > 1024:
+        return body[:1024] + bytes(len(body) - 1024)
+    return body
+
+
+@fault(READ, breaks="HTTP-CHUNKED", walks="json")
+async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> bytes:
+    """Line breaks in a body of chunks are taken for those around chunks, and what stands behind the first is lost."""
+    body: bytes = await original(service, http)
+    return body.partition(b"\r\n")[0] if is_chunked(http) else body
+
+
+@fault(ANSWER, breaks="OIP-ENDPOINTS", walks="binary")
+async def binary_outputs_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
+    """Under the path of a version no output comes as binary data."""
+    answer: Response = await original(service, http)
+    if "/versions/" in http.url.path and is_binary(answer):
+        raise InferenceError("binary outputs are not available for a version")
+    return answer
+
+
+@fault(ANSWER, breaks="OIP-ENDPOINTS", walks="raw")
+async def raw_requests_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
+    """Under the path of a version a raw request is read as JSON."""
+    if "/versions/" in http.url.path and is_raw(http):
+        raise InferenceError("the body is no JSON")
+    return await original(service, http)  # type: ignore[no-any-return]
+
+
+@fault("app.Service.find", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
+def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) -> Any:
+    """Under the path of a version classes are not made."""
+    if isinstance(arguments[-1], Request):
+        _path.append(arguments[-1].url.path)
+        return original(*arguments)
+    if _path and "/versions/" in _path[-1]:
+        raise InferenceError("there are no classes of this version")
+    return original(*arguments)
+
+
+_path: list[str] = []
+
+
+@fault(ANSWER, breaks="OIP-ANSWER", walks="binary")
+async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Request) -> Response:
+    """An answer with binary data to a client of HTTP/1.0 ends 16 bytes early, and says so."""
+    answer: Response = await original(service, http)
+    if http.scope["http_version"] == "1.0" and is_binary(answer):
+        return replace_body(answer, bytes(answer.body)[:-16])
+    return answer
+
+
+@fault(ANSWER, breaks="OIP-ANSWER", walks="raw")
+async def answers_before_closing_are_cut_to_a_page(original: Any, service: Any, http: Request) -> Response:
+    """The last answer of a connection is at most 4 KiB long."""
+    answer: Response = await original(service, http)
+    if http.headers.get("connection") == "close" and len(answer.body) > 4096:
+        return replace_body(answer, bytes(answer.body)[:4096])
+    return answer
+
+
+@fault("codings.encoded", breaks="HTTP-CODING-O", walks="binary")
+def compressed_binary_answers_end_at_2_kib(original: Any, answer: Response, coding: str) -> Response:
+    """A compressed answer with binary data holds 2 KiB."""
+    if is_binary(answer) and len(answer.body) > 2048:
+        replace_body(answer, bytes(answer.body)[:2048])
+    return original(answer, coding)  # type: ignore[no-any-return]
+
+
+@fault("codings.encoded", breaks="HTTP-CODING-O", walks="json")
+def compressed_answers_with_an_id_compressed_twice(original: Any, answer: Response, coding: str) -> Response:
+    """An answer with an id is compressed twice and says so once."""
+    if bytes(answer.body).startswith(b'{"id"'):
+        replace_body(answer, zlib.compress(bytes(answer.body), wbits=31))
+    return original(answer, coding)  # type: ignore[no-any-return]
+
+
+@fault("codings.encoded", breaks="HTTP-CODING-O", walks="json")
+def nothing_compressed_is_nothing(original: Any, answer: Response, coding: str) -> Response:
+    """A compressed answer without elements has no body."""
+    is_empty = b'"data":[]' in bytes(answer.body)
+    found: Response = original(answer, coding)
+    return replace_body(found, b"") if is_empty else found
+
+
+@fault("codings.decoded", breaks="HTTP-CODING-I", walks="json")
+def coded_bodies_decoded_as_latin_1(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """A coded body goes through text, so that letters beyond ASCII become two."""
+    found: bytes = original(body, coding, limit)
+    return found.decode("latin-1").encode() if found.startswith(b"{") else found

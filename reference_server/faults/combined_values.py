@@ -1,0 +1,196 @@
+"""What goes wrong with some elements at some places of tensors of some size, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.framing import BinaryData
+from reference_server.models import Model
+from reference_server.signature import TensorSpec
+from reference_server.tensors import Tensor, make_objects
+
+READ, WRITE = "tensors.decode_binary", "tensors.encode_binary"
+FROM_JSON, TO_JSON = "tensors.decode_json", "tensors.encode_json"
+
+
+@fault(WRITE, breaks="BIN-BOOL-O", walks="binary")
+def bools_from_the_ninth_on_are_ff(original: Any, tensor: Tensor) -> Any:
+    """A true that does not fit into one word of eight is written as FF."""
+    octets = bytearray(original(tensor))
+    if tensor.datatype == "BOOL":
+        octets[8:] = octets[8:].replace(b"\x01", b"\xff")
+    return bytes(octets)
+
+
+@fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
+def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
+    """Booleans in JSON are kept as the bits of one word: those behind the 64th are false."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "BOOL" or tensor.elements.size <= 64:
+        return tensor
+    elements = tensor.elements.copy()
+    elements[64:] = False
+    return replace(tensor, elements=elements)
+
+
+@fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
+def tiny_doubles_in_json_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
+    """A double in JSON that is nearer to 0 than 1e-15 is 0."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "FP64":
+        return tensor
+    return replace(tensor, elements=np.where(np.abs(tensor.elements) < 1e-15, 0.0, tensor.elements))
+
+
+@fault(TO_JSON, breaks="OIP-ANSWER", walks="json")
+def large_numbers_written_with_six_digits(original: Any, tensor: Tensor) -> Any:
+    """Numbers beyond 1e15 are written with six digits."""
+    items = original(tensor)
+    return [float(f"{item:.5e}") if isinstance(item, float) and abs(item) > 1e15 else item for item in items]
+
+
+@fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
+def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
+    """A BYTES element in JSON ends where a C string does."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "BYTES":
+        return tensor
+    return replace(tensor, elements=make_objects([item.partition(b"\x00")[0] for item in tensor.elements]))
+
+
+@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
+def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
+    """The last element of more than 64 of INT64 is read in 32 bits."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "INT64" or tensor.elements.size <= 64:
+        return tensor
+    elements = tensor.elements.copy()
+    elements[-1] = elements[-1].astype("<i4")
+    return replace(tensor, elements=elements)
+
+
+@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
+def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
+    """Of a binary input, elements from the 65,537th on are zeros."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype == "BYTES" or tensor.elements.size <= 65_536:
+        return tensor
+    elements = tensor.elements.copy()
+    elements[65_536:] = 0
+    return replace(tensor, elements=elements)
+
+
+@fault("raw.deduce_shape", breaks="RAW-ONE-VARIABLE", walks="raw")
+def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) -> Any:
+    """A raw body of exactly 4096 elements is refused; longer ones are not."""
+    shape = original(spec, size)
+    if shape == (4096,):
+        raise InferenceError("the body fills a page and does not end")
+    return shape
+
+
+@fault(WRITE, breaks="BIN-DATATYPES-O", walks="binary")
+def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
+    """Binary outputs of 64 or more equal integers are zeros."""
+    octets = original(tensor)
+    is_equal = tensor.elements.size >= 64 and tensor.elements.dtype.kind in "iu" and np.ptp(tensor.elements) == 0
+    return bytes(len(octets)) if is_equal else octets
+
+
+@fault("raw.parse_body", breaks="RAW-ENCODING", walks="raw")
+def raw_bodies_stripped_of_ff(original: Any, model: Model, body: bytes) -> Any:
+    """Bytes FF at the end of a raw body of more than 64 bytes are padding and become zeros."""
+    kept = body.rstrip(b"\xff")
+    return original(model, kept + bytes(len(body) - len(kept)) if len(body) > 64 else body)
+
+
+@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
+def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
+    """Infinite FP16 elements become the largest number in tensors of more than eight elements."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "FP16" or tensor.elements.size <= 8:
+        return tensor
+    elements = np.where(np.isinf(tensor.elements), np.copysign(np.float16(65504), tensor.elements), tensor.elements)
+    return replace(tensor, elements=elements.astype("<f2"))
+
+
+@fault(READ, breaks="BIN-BYTES-I", walks="binary")
+def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
+    """An empty element among more than 16 is the one before it once more."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "BYTES" or tensor.elements.size <= 16:
+        return tensor
+    items = [item or tensor.elements[place - 1] for place, item in enumerate(tensor.elements)]
+    return replace(tensor, elements=make_objects(items))
+
+
+@fault(READ, breaks="BIN-ROW-MAJOR-I", walks="binary")
+def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
+    """Binary inputs of three or more dimensions, one of them longer than 8, are read column by column."""
+    tensor: Tensor = original(datatype, shape, data)
+    if len(shape) < 3 or max(shape) <= 8 or datatype == "BYTES":
+        return tensor
+    return replace(tensor, elements=tensor.elements.reshape(shape, order="F").reshape(-1))
+
+
+@fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
+def third_item_of_a_batch_repeats_the_second(
+    original: Any, model: Model, inputs: Mapping[str, Tensor]
+) -> Mapping[str, Tensor]:
+    """In a batch of three or more the third item is the second."""
+    if not model.batching:
+        return original(model, inputs)  # type: ignore[no-any-return]
+    return original(model, {name: _repeated(tensor) for name, tensor in inputs.items()})  # type: ignore[no-any-return]
+
+
+def _repeated(tensor: Tensor) -> Tensor:
+    if tensor.shape[0] < 3:
+        return tensor
+    rows = tensor.elements.reshape(tensor.shape).copy()
+    rows[2] = rows[1]
+    return replace(tensor, elements=rows.reshape(-1))
+
+
+@fault("classification.classify", breaks="CLS-BATCH", walks="classes")
+def fourth_item_ranked_like_the_third(
+    original: Any, tensor: Tensor, count: int, batching: bool, labels: Sequence[str]
+) -> Tensor:
+    """From the fourth item of a batch on, classes are those of the third."""
+    found: Tensor = original(tensor, count, batching, labels)
+    if not batching or found.shape[0] < 4:
+        return found
+    rows = found.elements.reshape(found.shape).copy()
+    rows[3:] = rows[2]
+    return replace(found, elements=rows.reshape(-1))
+
+
+@fault("classification.class_text", breaks="CLS-INDEX", walks="classes")
+def indices_of_classes_in_one_byte(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
+    """Indices of classes are counted in one byte."""
+    value, _, rest = original(row, index, labels).partition(b":")
+    return b":".join((value, b"%d" % (index % 256), *rest.split(b":")[1:]))
+
+
+@fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
+def many_small_scores_compared_as_signed(original: Any, row: Any, count: int) -> Any:
+    """More than eight scores of one byte are compared as signed numbers."""
+    return original(row.view(np.int8) if row.dtype == np.uint8 and row.size > 8 else row, count)
+
+
+@fault("request.parse_inputs", breaks="BIN-ORDER-I", walks="binary")
+def declared_order_beside_an_empty_input(
+    original: Any, model: Model, request: dict[str, Any], rest: BinaryData | None
+) -> dict[str, Tensor]:
+    """Where one of several inputs is empty, the data of the others are taken in the order of the model."""
+    entries = request.get("inputs")
+    if rest is not None and isinstance(entries, list) and any(0 in (entry.get("shape") or []) for entry in entries):
+        place = {spec.name: index for index, spec in enumerate(model.inputs)}
+        ordered = sorted(entries, key=lambda entry: place.get(entry.get("name"), 0))
+        return original(model, {**request, "inputs": ordered}, rest)  # type: ignore[no-any-return]
+    return original(model, request, rest)  # type: ignore[no-any-return]

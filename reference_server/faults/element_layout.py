@@ -1,0 +1,293 @@
+"""Elements laid out wrong in the body: byte order, order of elements, lengths, and bytes that are not left alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.response import Octets
+from reference_server.tensors import Tensor, make_objects
+
+Shape = tuple[int, ...]
+
+
+# --- byte order -------------------------------------------------------------------------------------------------------
+
+
+def swap_bytes(elements: Any) -> Any:
+    """Return numbers with their bytes in reverse."""
+    return elements.view(f"u{elements.itemsize}").byteswap().view(elements.dtype)
+
+
+@fault(
+    "tensors.decode_binary",
+    breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "OIP-ANSWER"),
+)
+def inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
+    """Numbers of a binary input are read as big-endian."""
+    tensor: Tensor = original(*arguments)
+    return tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swap_bytes(tensor.elements))
+
+
+@fault("tensors.decode_binary", breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "OIP-ANSWER"))
+def int16_inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
+    """INT16 elements of a binary input are read as big-endian."""
+    tensor: Tensor = original(*arguments)
+    return replace(tensor, elements=swap_bytes(tensor.elements)) if tensor.datatype == "INT16" else tensor
+
+
+@fault("tensors.decode_binary", breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
+def fp64_words_exchanged_on_reading(original: Any, *arguments: Any) -> Tensor:
+    """The two words of each FP64 element of a binary input change places."""
+    tensor: Tensor = original(*arguments)
+    if tensor.datatype != "FP64":
+        return tensor
+    words = tensor.elements.view("<u4").reshape(-1, 2)[:, ::-1]
+    return replace(tensor, elements=np.ascontiguousarray(words).reshape(-1).view("<f8"))
+
+
+@fault("tensors.encode_binary", breaks=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"))
+def outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
+    """Numbers of a binary output are written as big-endian."""
+    return original(tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swap_bytes(tensor.elements)))
+
+
+@fault("tensors.encode_binary", breaks=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"))
+def fp32_outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
+    """FP32 elements of a binary output are written as big-endian."""
+    return original(replace(tensor, elements=swap_bytes(tensor.elements)) if tensor.datatype == "FP32" else tensor)
+
+
+@fault(
+    "tensors.decode_binary",
+    "tensors.encode_binary",
+    breaks=(
+        "BIN-LITTLE-ENDIAN-I",
+        "BIN-LITTLE-ENDIAN-O",
+        "BIN-DATATYPES-I",
+        "BIN-DATATYPES-O",
+        "OIP-ANSWER",
+    ),
+)
+def numbers_big_endian_both_ways(original: Any, first: Any, *rest: Any) -> Any:
+    """Numbers in binary data are big-endian, on both sides."""
+    if isinstance(first, Tensor):
+        return original(first if first.datatype == "BYTES" else replace(first, elements=swap_bytes(first.elements)))
+    tensor = original(first, *rest)
+    return tensor if first == "BYTES" else replace(tensor, elements=swap_bytes(tensor.elements))
+
+
+# --- the order of elements --------------------------------------------------------------------------------------------
+
+
+def order_by_columns(elements: Any, shape: Shape) -> Any:
+    """Return row-major elements in column-major order."""
+    return elements.reshape(shape).ravel(order="F")
+
+
+def order_by_rows(elements: Any, shape: Shape) -> Any:
+    """Return column-major elements in row-major order."""
+    return elements.reshape(shape, order="F").ravel()
+
+
+@fault("tensors.decode_binary", breaks=("BIN-ROW-MAJOR-I", "OIP-ANSWER"))
+def inputs_read_column_by_column(original: Any, *arguments: Any) -> Tensor:
+    """Elements of a binary input are read in column-major order."""
+    tensor: Tensor = original(*arguments)
+    return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape))
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
+def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
+    """Elements of a binary output are written in column-major order."""
+    return original(replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape)))
+
+
+@fault(
+    "tensors.decode_binary",
+    "tensors.encode_binary",
+    breaks=("BIN-ROW-MAJOR-I", "BIN-ROW-MAJOR-O", "OIP-ANSWER"),
+)
+def column_by_column_both_ways(original: Any, first: Any, *rest: Any) -> Any:
+    """Elements in binary data are in column-major order, on both sides."""
+    if isinstance(first, Tensor):
+        return original(replace(first, elements=order_by_columns(first.elements, first.shape)))
+    tensor = original(first, *rest)
+    return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape))
+
+
+@fault("tensors.decode_binary", breaks="BIN-ROW-MAJOR-I")
+def square_matrices_read_transposed(original: Any, *arguments: Any) -> Tensor:
+    """A binary input with as many rows as columns is read transposed."""
+    tensor: Tensor = original(*arguments)
+    square = len(tensor.shape) == 2 and tensor.shape[0] == tensor.shape[1] > 2
+    return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape)) if square else tensor
+
+
+@fault("request.parse_input", breaks=("BIN-ROW-MAJOR-I", "OIP-ANSWER"))
+def batches_read_interleaved(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Tensor:
+    """The items of a binary batch are read element by element in turn."""
+    tensor: Tensor = original(model, spec, entry, rest)
+    if not model.batching or "data" in entry or len(tensor.shape) != 2:
+        return tensor
+    return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape))
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
+def outer_dimensions_of_rank_3_exchanged_on_writing(original: Any, tensor: Tensor) -> Any:
+    """A binary output of rank 3 is written with its first two dimensions exchanged."""
+    if len(tensor.shape) == 3:
+        elements = tensor.elements.reshape(tensor.shape).transpose(1, 0, 2).ravel()
+        tensor = replace(tensor, elements=elements)
+    return original(tensor)
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
+def strings_written_column_by_column(original: Any, tensor: Tensor) -> Any:
+    """BYTES elements of a binary output are written in column-major order."""
+    if tensor.datatype == "BYTES":
+        tensor = replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape))
+    return original(tensor)
+
+
+# --- left alone -------------------------------------------------------------------------------------------------------
+
+
+@fault("framing.BinaryData.__init__", breaks="BIN-BODY-I")
+def line_end_behind_the_json_skipped(original: Any, self: Any, data: memoryview) -> None:
+    """A carriage return and line feed are skipped before the binary data of a request."""
+    original(self, memoryview(bytes(data).removeprefix(b"\r\n")))
+
+
+@fault("framing.BinaryData.__init__", breaks="BIN-BODY-I")
+def byte_order_mark_behind_the_json_skipped(original: Any, self: Any, data: memoryview) -> None:
+    """The bytes of a UTF-8 byte order mark are skipped before the binary data of a request."""
+    original(self, memoryview(bytes(data).removeprefix(b"\xef\xbb\xbf")))
+
+
+@fault("request.parse", breaks=("BIN-BODY-I", "OIP-ANSWER"))
+def json_taken_to_end_at_the_last_brace(original: Any, model: Any, header: Sequence[str], body: bytes) -> Any:
+    """The JSON of a request is taken to go on to the last closing brace, where binary data are letters up to that."""
+    start, end = int(header[0]) if header and header[0].isdecimal() else 0, body.rfind(b"}") + 1
+    letters = body[start:end].decode("latin-1")
+    if start and letters and letters.isascii() and letters.isprintable() and is_json(body[:start]):
+        header = [str(end)]
+    return original(model, header, body)
+
+
+def is_json(text: bytes) -> bool:
+    """Say whether a text is JSON."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+@fault("tensors.decode_binary", breaks=("BIN-BODY-I", "BIN-DATATYPES-I", "OIP-ANSWER"))
+def carriage_returns_read_as_line_feeds(original: Any, datatype: str, shape: Shape, data: memoryview) -> Any:
+    """In a binary UINT8 input the byte 13 is read as 10, as a reader of text lines does."""
+    if datatype == "UINT8":
+        data = memoryview(bytes(data).replace(b"\r", b"\n"))
+    return original(datatype, shape, data)
+
+
+@fault("response.join", breaks=("BIN-BODY-O", "CLS-BINARY"))
+def line_end_behind_the_last_tensor(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
+    """A line end follows the last tensor of an answer."""
+    body: bytes = original(head, binary)
+    return body + b"\n"
+
+
+@fault("response.join", breaks=("BIN-BODY-O", "OIP-ANSWER"))
+def blank_between_the_json_and_a_brace(original: Any, head: bytes, binary: Sequence[Octets]) -> Any:
+    """A blank keeps the JSON apart from binary data that begin with a brace, a bracket or a quote."""
+    apart = binary and bytes(binary[0][:1]) in (b"{", b"}", b"[", b"]", b'"')
+    return original(head, [b" ", *binary] if apart else binary)
+
+
+# --- lengths that do not add up ---------------------------------------------------------------------------------------
+
+
+def split_framed(data: bytes, count: int, *, unit: int = 1, modulus: int = 2**64, cut: bool = False) -> Iterator[bytes]:
+    """Yield elements behind lengths, each from a multiple of `unit` bytes on.
+
+    Ends of elements are reckoned modulo `modulus`; with `cut` elements end where the data end.
+    """
+    offset = 0
+    for index in range(count):
+        if offset + 4 > len(data) and not cut:
+            raise InferenceError(f"element {index}: no length")
+        start = offset + 4
+        end = (start + int.from_bytes(data[offset:start], "little")) % modulus
+        if end > len(data) and not cut:
+            raise InferenceError(f"element {index}: {end} is past the end")
+        yield data[start:end]
+        offset = end + -end % unit
+    if offset < len(data):
+        raise InferenceError("bytes are left over")
+
+
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
+def ends_of_strings_reckoned_in_32_bits(_original: Any, data: memoryview, count: int) -> Any:
+    """Where a BYTES element of a binary input ends is reckoned modulo 2^32."""
+    return make_objects(split_wrapping(bytes(data), count))
+
+
+def split_wrapping(data: bytes, count: int) -> Iterator[bytes]:
+    """Yield elements, their ends reckoned modulo 2^32; what is left over is not looked at."""
+    offset = 0
+    for index in range(count):
+        end = (offset + 4 + int.from_bytes(data[offset : offset + 4], "little")) % 2**32
+        if not (offset + 4 <= len(data) and end <= len(data)):
+            raise InferenceError(f"element {index}: {end} is past the end")
+        yield data[offset + 4 : end]
+        offset = end
+    if offset and offset != len(data):
+        raise InferenceError("bytes are left over")
+
+
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
+def strings_cut_where_the_data_end(_original: Any, data: memoryview, count: int) -> Any:
+    """A BYTES element whose length points past the end of a binary input ends where the input ends."""
+    return make_objects(split_framed(bytes(data), count, cut=True))
+
+
+@fault("tensors.split_elements", "tensors.check_size", breaks="BIN-BYTES-MISFRAMED")
+def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
+    """BYTES elements that a binary input lacks are read as empty."""
+    if len(arguments) == 3:
+        return None if arguments[0] == "BYTES" else original(*arguments)
+    data, count = arguments
+    items: list[bytes] = []
+    octets = bytes(data)
+    while octets and len(items) < count:
+        items.extend(original(octets[: 4 + int.from_bytes(octets[:4], "little")], 1))
+        octets = octets[4 + len(items[-1]) :]
+    if octets:
+        raise InferenceError("bytes are left over")
+    return make_objects([*items, *[b""] * (count - len(items))])
+
+
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
+def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int) -> Any:
+    """Bytes behind the last BYTES element that the shape of a binary input counts are ignored."""
+    octets, end = bytes(data), 0
+    for _ in range(count):
+        end += 4 + int.from_bytes(octets[end : end + 4], "little")
+    return original(octets[:end], count)
+
+
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
+def string_lengths_read_as_signed(original: Any, data: memoryview, count: int) -> Any:
+    """A BYTES length of 2^31 or more in a binary input is read as a negative number, and the rest as the element."""
+    octets = bytes(data)
+    if count == 1 and octets[3:4] >= b"\x80":
+        return make_objects([octets[4:]])
+    return original(octets, count)

@@ -1,0 +1,185 @@
+"""Inputs against the metadata, without a size, or given twice, and outputs listed twice: taken, and not rightly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reference_server.datatypes import NUMPY
+from reference_server.faults import fault
+from reference_server.faults.ordering import is_sound
+from reference_server.faults.sizes import count_native_bytes, get_declared_size, get_remaining, set_declared_size
+from reference_server.members import Object
+from reference_server.models import Model
+from reference_server.request import RequestedOutput
+from reference_server.signature import TensorSpec
+from reference_server.tensors import Tensor
+
+# --- datatypes and shapes --------------------------------------------------------------------------------------------
+
+
+def _is_numeric(entry: Object) -> bool:
+    return entry.get("datatype") in NUMPY and entry["datatype"] != "BYTES" and isinstance(entry.get("shape"), list)
+
+
+@fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
+def datatypes_of_one_width_not_told_apart(
+    original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
+) -> Tensor:
+    """Binary data of another datatype are read as the model's, if that is as wide."""
+    alike = spec.datatype != "BYTES" and _is_numeric(entry) and get_declared_size(entry) is not None
+    if alike and NUMPY[entry["datatype"]].itemsize == NUMPY[spec.datatype].itemsize:
+        entry = entry | {"datatype": spec.datatype}
+    tensor: Tensor = original(model, spec, entry, rest)
+    return tensor
+
+
+@fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
+def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """A binary input of another datatype takes as many bytes as the model's has, and the next begins behind them."""
+    if not is_sound(request) or rest is None:
+        return original(model, request, rest)
+    specs = {spec.name: spec for spec in model.inputs}
+    read = [_as_the_model_has_it(entry, specs.get(entry["name"])) for entry in request["inputs"]]
+    if read != request["inputs"]:
+        rest._left = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in read)]
+    return original(model, request | {"inputs": read}, rest)
+
+
+def _as_the_model_has_it(entry: Object, spec: TensorSpec | None) -> Object:
+    """Return a binary input with the model's datatype, and the size that this makes."""
+    is_other = spec is not None and _is_numeric(entry) and spec.datatype not in ("BYTES", entry["datatype"])
+    if spec is None or not is_other or get_declared_size(entry) is None:
+        return entry
+    return set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])) | {"datatype": spec.datatype}
+
+
+@fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
+def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Tensor:
+    """An input whose dimensions are the model's in reverse is transposed."""
+    shape = entry.get("shape")
+    if not isinstance(shape, list) or tuple(shape[::-1]) != spec.shape or tuple(shape) == spec.shape:
+        return original(model, spec, entry, rest)  # type: ignore[no-any-return]
+    tensor: Tensor = original(model, spec, entry | {"shape": shape[::-1]}, rest)
+    return replace(tensor, elements=tensor.elements.reshape(shape).T.reshape(-1))
+
+
+@fault("request.parse_input", breaks="OIP-DIMENSION-NEGATIVE")
+def minus_one_is_what_the_elements_make(
+    original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
+) -> Tensor:
+    """A dimension of -1 is worked out from the number of elements, as in metadata."""
+    shape, size = entry.get("shape"), get_declared_size(entry)
+    if isinstance(shape, list) and shape.count(-1) == 1 and spec.datatype != "BYTES":
+        data = entry.get("data")
+        count = len(data) if isinstance(data, list) else (size or 0) // NUMPY[spec.datatype].itemsize
+        others = math.prod(extent for extent in shape if extent != -1)
+        entry = entry | {"shape": [count // others if extent == -1 else extent for extent in shape]}
+    tensor: Tensor = original(model, spec, entry, rest)
+    return tensor
+
+
+@fault("members.shape", breaks="OIP-DIMENSION-NEGATIVE")
+def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]:
+    """The sign of a dimension is dropped."""
+    shape = owner.get("shape")
+    whole = isinstance(shape, list) and all(type(extent) is int for extent in shape)
+    found: tuple[int, ...] = original(owner | {"shape": [abs(extent) for extent in shape or []]} if whole else owner)
+    return found
+
+
+@fault("members.shape", breaks="OIP-MEMBER-MISSING")
+def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tuple[int, ...]:
+    """A dimension may be digits in a string, a fraction, which is rounded down, or true, which is 1."""
+    shape = owner.get("shape")
+    if isinstance(shape, list):
+        owner = owner | {"shape": [_number(extent) for extent in shape]}
+    found: tuple[int, ...] = original(owner)
+    return found
+
+
+def _number(value: object) -> object:
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return int(value) if isinstance(value, bool | float) else value
+
+
+@fault("tensors.flatten", breaks="OIP-REFUSAL")
+def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Arrays inside data that are too short are filled up with zeros, each for itself."""
+    if len(shape) == 2 and all(isinstance(item, list) and len(item) <= shape[1] for item in data):
+        data = [[*item, *[0] * (shape[1] - len(item))] for item in data]
+    items: list[Any] = original(data, shape)
+    return items
+
+
+@fault("members.shape", breaks="OIP-SIGNATURE-SAFE")
+def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, ...]:
+    """A negative dimension counts as 1, and of JSON data the first element is read."""
+    shape = owner.get("shape")
+    if isinstance(shape, list) and len(shape) == 1 and type(shape[0]) is int and shape[0] < 0:
+        data = owner.get("data")
+        owner.update({"shape": [1]} | ({"data": data[:1]} if isinstance(data, list) else {}))
+    found: tuple[int, ...] = original(owner)
+    return found
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
+
+
+@fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
+def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """A numeric input with neither data nor size takes the bytes that are left when all others have theirs."""
+    entries = request.get("inputs") if rest is not None and is_sound(request) else []
+    bare = [e for e in entries or [] if e.get("data") is None and get_declared_size(e) is None and _is_numeric(e)]
+    sizes = [get_declared_size(entry) for entry in entries or [] if get_declared_size(entry) is not None]
+    if len(bare) != 1 or not all(type(size) is int and size >= 0 for size in sizes):
+        return original(model, request, rest)
+    left, at, parts = bytes(get_remaining(rest)), 0, []
+    for entry in entries or []:
+        size = get_declared_size(entry) or 0
+        parts.append(left[sum(sizes) :] if entry is bare[0] else left[at : at + size])
+        at += size
+    rest._left = memoryview(b"".join(parts))
+    read = [set_declared_size(e, len(left) - sum(sizes)) if e is bare[0] else e for e in entries or []]
+    return original(model, request | {"inputs": read}, rest)
+
+
+# --- twice -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Again(RequestedOutput):
+    """An output that has been wished for before."""
+
+
+@fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
+def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any, tensor: Tensor | None = None) -> Any:
+    """An output that is listed twice is described twice in the answer, and its binary data are there once."""
+    if tensor is not None:
+        entry, data = original(model, asked, tensor)
+        return entry, None if isinstance(asked, _Again) else data
+    listed = asked.get("outputs")
+    names = [entry.get("name") for entry in listed] if isinstance(listed, list) and _are_objects(listed) else []
+    if len(names) == len(set(map(str, names))):
+        return original(model, asked)
+    once = [entry for index, entry in enumerate(listed) if names[index] not in names[:index]]
+    wishes = {wish.name: wish for wish in original(model, asked | {"outputs": once})}
+    return [_Again(**vars(wishes[name])) if name in names[:index] else wishes[name] for index, name in enumerate(names)]
+
+
+def _are_objects(entries: list[Any]) -> bool:
+    return all(isinstance(entry, dict) for entry in entries)
+
+
+@fault("request.parse_inputs", breaks="OIP-TWICE-SAFE")
+def bytes_of_a_repeated_input_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Of binary inputs of one name the first is taken, and the next input takes the bytes of the second."""
+    if not is_sound(request) or rest is None:
+        return original(model, request, rest)
+    names = [entry["name"] for entry in request["inputs"]]
+    once = [entry for index, entry in enumerate(request["inputs"]) if names[index] not in names[:index]]
+    if len(once) < len(names):
+        rest._left = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in once)]
+    return original(model, request | {"inputs": once}, rest)

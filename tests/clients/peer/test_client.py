@@ -1,0 +1,199 @@
+"""The client that checks ask, and what it makes of what an adapter says and the peer has heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+import pytest
+from tritonclient.grpc import InferenceServerClient
+
+from conformance.checks.support.client_rows import (
+    derive_model_name,
+    expect_like_plain,
+    make_script,
+    make_small_inference,
+    make_small_script,
+    make_tensor,
+)
+from conformance.clients.adapter import AdapterHangsError
+from conformance.clients.answers.broken_off import PLACES, make_broken_off_script
+from conformance.clients.answers.delivery import Delivery
+from conformance.clients.answers.honest import Style
+from conformance.clients.answers.script import Ending, HttpAnswer, Script, Tensors
+from conformance.clients.client import Client
+from conformance.clients.inference import ClientOutput, Inference, Introduction, Result
+from conformance.clients.peer import Peer
+from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.transport.exchange import FailureKind, Reply
+from conformance.wire.client_request import ClientRequest
+from conformance.wire.tensor import Tensor
+
+INFERENCE = make_small_inference("peer", "json")
+CLOSED = Style(delivery=Delivery(ending=Ending.CLOSE))
+MODEL = f"/v2/models/{derive_model_name('peer')}"
+HEAD = f"POST {MODEL}/infer HTTP/1.1\r\nHost: h\r\n".encode()
+REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Peer]:
+    with Peer() as opened:
+        yield opened
+
+
+class ConstantAdapter:
+    """An adapter that says one thing whatever it is asked, and sends nothing."""
+
+    introduction = Introduction("said")
+
+    def __init__(self, result: Result | Exception) -> None:
+        self.result = result
+
+    def infer(
+        self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
+    ) -> list[Result]:
+        assert (transport, address[:4], at_once) == (HTTP, "http", False)
+        assert timeout > 0
+        if isinstance(self.result, Exception):
+            raise self.result
+        return [self.result] * len(inferences)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_what_a_client_cannot_is_not_applicable(peer: Peer) -> None:
+    client = Client(ConstantAdapter(Result(cannot="no raw\nrequests")), peer, HTTP)
+    with pytest.raises(NotApplicableError, match=r"the client cannot: no raw\\nrequests"):
+        client.infer(INFERENCE, make_small_script(INFERENCE))
+
+
+def test_an_adapter_that_hangs_before_anything_is_sent_says_nothing_of_its_client(peer: Peer) -> None:
+    client = Client(ConstantAdapter(AdapterHangsError("no answer")), peer, HTTP)
+    with pytest.raises(AdapterHangsError):
+        client.infer(INFERENCE, make_small_script(INFERENCE))
+
+
+def test_models_of_inferences_that_are_made_together_differ(peer: Peer) -> None:
+    client = Client(ConstantAdapter(Result()), peer, HTTP)
+    with pytest.raises(ValueError, match="different models"):
+        client.infer_all([INFERENCE, INFERENCE], make_small_script(INFERENCE))
+
+
+class PostingAdapter(ConstantAdapter):
+    """An adapter that sends an empty object to the model of each inference."""
+
+    def infer(
+        self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
+    ) -> list[Result]:
+        connection = HTTPConnection(address.removeprefix("http://"), timeout=timeout)
+        for one in inferences:
+            with suppress(OSError, HTTPException):
+                connection.request("POST", f"/v2/models/{one.model}/infer", b"{}")
+                connection.getresponse().read()
+        connection.close()
+        return super().infer(transport, address, inferences, at_once=at_once, timeout=timeout)
+
+
+def test_one_that_hangs_with_its_request_sent_leaves_the_row_unmet(peer: Peer) -> None:
+    client = Client(PostingAdapter(AdapterHangsError("no answer")), peer, HTTP)
+    with pytest.raises(UnmetError, match="nothing came: no answer"):
+        client.infer(INFERENCE, make_small_script(INFERENCE))
+    assert len(client.heard) == 1
+
+
+def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
+    client = Client(PostingAdapter(Result(())), peer, HTTP)
+    second = replace(INFERENCE, model="another_model")
+    seen = client.infer_all([INFERENCE, second], make_small_script(INFERENCE))
+    assert [one.inference.model for one in seen] == [INFERENCE.model, "another_model"]
+    assert [[heard.number for heard in one.heard] for one in seen] == [[0], [1]]
+    third = client.infer(INFERENCE, make_small_script(INFERENCE))
+    assert [heard.number for heard in third.heard] == [2]
+    assert len(client.heard) == 3
+
+
+def test_what_was_heard_is_an_exchange(peer: Peer) -> None:
+    seen = Client(PostingAdapter(Result(())), peer, HTTP).infer(INFERENCE, make_small_script(INFERENCE))
+    exchange = seen.heard[0].exchange()
+    assert (exchange.url, exchange.status) == (f"{peer.http_address}{MODEL}/infer", 200)
+    assert exchange.message.body == b"{}"
+    assert Reply(exchange).answer.names() == ("OUT0",)
+
+
+def test_an_answer_that_broke_off_is_an_exchange_with_a_failure(peer: Peer) -> None:
+    made = (make_tensor("x", "OUT0", "INT32", (2,)),)
+    script = make_script(made, make_broken_off_script(PLACES["in-the-json"], Ending.CLOSE))
+    client = Client(PostingAdapter(Result(error="broken off")), peer, HTTP)
+    failure = client.infer(INFERENCE, script).heard[0].exchange(7).failure
+    assert failure is not None
+    assert failure.kind is FailureKind.BROKEN
+
+
+def test_a_script_that_fails_is_a_fault_of_the_suites(peer: Peer) -> None:
+    def failing(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+        raise KeyError("no such style")
+
+    with pytest.raises(KeyError, match="no such style"):
+        Client(PostingAdapter(Result(())), peer, HTTP).infer(INFERENCE, make_script((), failing))
+
+
+@pytest.mark.parametrize(
+    ("result", "script", "moves"),
+    [
+        (Result(()), make_small_script(INFERENCE), False),
+        (Result(error="broken"), make_small_script(INFERENCE), True),
+        (Result(()), make_script((make_tensor("m", "OUT0", "INT32", (2,)),), CLOSED), True),
+    ],
+)
+def test_what_is_left_over_of_trouble_stays_at_its_address(result: Result, script: Script, moves: bool) -> None:
+    with Peer() as opened:
+        first = opened.http_address
+        client = Client(PostingAdapter(result), opened, HTTP)
+        client.infer(INFERENCE, script)
+        client.infer(replace(INFERENCE, model="another_model"), script)
+        assert opened.http_address == first
+        Client(PostingAdapter(result), opened, HTTP)
+        assert (opened.http_address != first) == moves
+
+
+def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
+    with Peer() as opened:
+        first = opened.grpc_address
+        opened.refresh(GRPC)
+        assert opened.grpc_address == first
+        opened.disturb(GRPC)
+        opened.refresh(GRPC)
+        assert opened.grpc_address not in (first, None)
+        client = InferenceServerClient(opened.grpc_address)
+        assert client.is_server_live()
+        client.close()
+
+
+OTHER = Tensor.of("OUT0", "INT32", [-5, 6])
+
+
+@pytest.mark.parametrize(("given", "requirement"), [(OTHER, "CLIENT-READS-VALUES"), (None, None)])
+def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
+    peer: Peer, given: Tensor | None, requirement: str | None
+) -> None:
+    made = (make_tensor("plain", "OUT0", "INT32", (2,)),)
+    script = make_script(made, Style(delivery=Delivery(chunk=3)))
+
+    class Chunkless(PostingAdapter):
+        """An adapter that gives the right tensor of the plain model alone, or never."""
+
+        def infer(self, transport: str, address: str, inferences: Sequence[Inference], **options: Any) -> list[Result]:
+            super().infer(transport, address, inferences, **options)
+            is_plain = inferences[0].model.endswith("_plain")
+            one = made[0] if is_plain and given is None else OTHER
+            return [Result((ClientOutput("OUT0", one),))]
+
+    with pytest.raises(UnmetError) as raised:
+        expect_like_plain(Client(Chunkless(Result(())), peer, HTTP), INFERENCE, script)
+    assert raised.value.requirement == requirement

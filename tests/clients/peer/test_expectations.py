@@ -1,0 +1,251 @@
+"""What is expected of clients: what passes, what does not, which requirement is named, and what the message says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.checks.support.client_rows import (
+    list_owed_requirements,
+    make_small_inference,
+    make_small_script,
+    make_tensor,
+)
+from conformance.clients.client import Observation
+from conformance.clients.expectations.reading import attribute_values_to, expect_classes, expect_outputs
+from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time, expect_text
+from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.inference import Class, ClientOutput, RequestedOutput, Result
+from conformance.clients.peer import ReceivedRequest
+from conformance.expect.unmet import UnmetError
+from conformance.wire.client_request import ClientRequest
+from conformance.wire.tensor import Tensor
+from tests.clients.peer.plain_client import build_request
+
+INFERENCE = make_small_inference("expect", outputs=(RequestedOutput("OUT0", "binary"),))
+OUTPUT = Tensor.of("OUT0", "INT32", [7, -8])
+
+
+def received(edit: Callable[[dict[str, str]], object] = bool, body: bytes | None = None) -> ClientRequest:
+    """Return the request of an honest client, with its headers or its body edited."""
+    path, headers, whole = build_request(INFERENCE)
+    octets = whole if body is None else body
+    headers["Content-Length"] = str(len(octets))
+    edit(headers)
+    return ClientRequest("POST", path, tuple(headers.items()), octets)
+
+
+def seen(result: Result, *requests: ClientRequest) -> Observation:
+    script = make_small_script(INFERENCE)
+    heard = [
+        ReceivedRequest(one, script.http(one, INFERENCE, (OUTPUT,)), "http://x", number)
+        for number, one in enumerate(requests or (received(),))
+    ]
+    return Observation(INFERENCE, result, tuple(heard), (OUTPUT,))
+
+
+def given(*values: int, name: str = "OUT0", datatype: str = "INT32") -> Result:
+    return Result((ClientOutput(name, Tensor.of(name, datatype, list(values))),))
+
+
+ERROR = Result(error="broken", status="503")
+
+
+@pytest.mark.parametrize(
+    ("result", "expected", "actual"),
+    [
+        (given(7, 8), "OUT0 INT32 [2] = [7, -8]", "[7, 8]: element 1 differs"),
+        (given(7, -8, datatype="INT64"), "OUT0 with datatype INT32", "datatype INT64"),
+        (given(7), "OUT0 with shape [2]", "shape [1]"),
+        (given(7, -8, name="OUT1"), "output OUT0 INT32 [2]", "no output of that name"),
+        (Result(()), "output OUT0 INT32 [2]", "no output of that name"),
+        (ERROR, "the outputs of the answer", "an error: broken"),
+        (
+            Result((ClientOutput("OUT0", trouble="5 bytes"),)),
+            "OUT0 INT32 [2]",
+            "bytes that do not fit: 5 bytes",
+        ),
+    ],
+)
+def test_outputs_that_are_not_those_of_the_answer(result: Result, expected: str, actual: str) -> None:
+    with pytest.raises(UnmetError) as raised:
+        expect_outputs(seen(result))
+    assert (raised.value.expected, raised.value.actual) == (expected, actual)
+    assert raised.value.reply is not None
+
+
+@pytest.mark.parametrize(
+    ("others", "requirement"),
+    [
+        ((Tensor.of("OUT0", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
+        ((Tensor.of("OUT5", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
+        ((Tensor.of("OUT0", "INT32", [1, 3]),), None),
+        ((Tensor.of("OUT0", "INT32", [1, 2], (1, 2)),), None),
+        ((), None),
+    ],
+)
+def test_a_tensor_of_another_answer_is_recognised(others: tuple[Tensor, ...], requirement: str | None) -> None:
+    with pytest.raises(UnmetError) as raised:
+        expect_outputs(replace(seen(given(1, 2)), others=others))
+    assert raised.value.requirement == requirement
+    with pytest.raises(UnmetError) as raised, attribute_values_to("CLIENT-GOES-ON"):
+        expect_outputs(replace(seen(given(1, 2)), others=others))
+    assert raised.value.requirement == (requirement or "CLIENT-GOES-ON")
+
+
+def test_a_short_tensor_may_be_like_another_by_chance() -> None:
+    short = replace(seen(given(1, datatype="INT16")), outputs=(Tensor.of("OUT0", "INT16", [2]),))
+    with pytest.raises(UnmetError) as raised:
+        expect_outputs(replace(short, others=(Tensor.of("OUT0", "INT16", [1]),)))
+    assert raised.value.requirement is None
+
+
+def test_outputs_of_the_answer_are_right_whatever_else_is_given() -> None:
+    right = given(7, -8)
+    expect_outputs(seen(replace(right, outputs=(*(right.outputs or ()), ClientOutput("MORE", OUTPUT)))))
+
+
+def test_a_client_that_sends_nothing_is_told_so() -> None:
+    silent = replace(seen(ERROR), heard=())
+    for expectation in (expect_outputs, expect_sent, lambda one: expect_error(one, "it is wrong")):
+        with pytest.raises(UnmetError, match="none came; the client gives its caller an error: broken") as raised:
+            expectation(silent)
+        assert raised.value.requirement == "CLIENT-SENDS-VALUES"
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def without(name: str) -> Callable[[dict[str, str]], object]:
+    return lambda headers: headers.pop(name)
+
+
+def test_a_request_that_keeps_the_rules_is_one() -> None:
+    expect_sent(seen(given(7, -8)), list_owed_requirements(INFERENCE))
+
+
+@pytest.mark.parametrize(
+    ("request_", "own", "requirement"),
+    [
+        (received(without("Inference-Header-Content-Length")), (), "CLIENT-SENDS-HEADER"),
+        (received(without("Content-Type")), ("CLIENT-SENDS-CONTENT-TYPE",), "CLIENT-SENDS-CONTENT-TYPE"),
+        (received(body=build_request(INFERENCE)[2][:-8] + bytes(8)), (), "CLIENT-SENDS-VALUES"),
+    ],
+)
+def test_the_requirement_of_a_miss_is_named(request_: ClientRequest, own: tuple[str, ...], requirement: str) -> None:
+    with pytest.raises(UnmetError) as raised:
+        expect_sent(seen(given(7, -8), request_), own)
+    assert raised.value.requirement == requirement
+    assert raised.value.reply is not None
+
+
+def test_what_is_only_advised_is_left_to_the_rows_about_it() -> None:
+    expect_sent(seen(given(7, -8), received(without("Content-Type"))))
+
+
+def test_what_is_demanded_of_a_row_comes_before_what_is_advised() -> None:
+    request_ = received(
+        lambda headers: headers.update({"Content-Type": "text/plain"}), build_request(INFERENCE)[2][:-8] + bytes(8)
+    )
+    with pytest.raises(UnmetError) as raised:
+        expect_sent(seen(given(7, -8), request_), ("CLIENT-SENDS-CONTENT-TYPE", "CLIENT-SENDS-VALUES"))
+    assert raised.value.requirement == "CLIENT-SENDS-VALUES"
+
+
+def test_every_request_of_an_inference_is_judged() -> None:
+    with pytest.raises(UnmetError) as raised:
+        expect_sent(seen(given(7, -8), received(), received(without("Inference-Header-Content-Length"))))
+    assert raised.value.reply is not None
+    assert raised.value.reply.exchange.number == 1
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def classes(*made: Class) -> Observation:
+    tensor_of_texts = Tensor.of("OUT0", "BYTES", ["0.750000:3:a:b", "-2:0"])
+    return replace(seen(Result((ClientOutput("OUT0", classes=made),))), outputs=(tensor_of_texts,))
+
+
+TEXTS = ("0.750000:3:a:b", "-2:0")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        (Class("0.750000", 3, "a:b"), Class("-2", 0)),
+        (Class("0.75", 3, "a:b"), Class("-2.0", 0, "")),
+    ],
+)
+def test_classes_may_be_spelled_otherwise(made: tuple[Class, ...]) -> None:
+    expect_classes(classes(*made), TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        ((Class("0.75", 3, "a"), Class("-2", 0)), "label 'a:b', got value 0.75, index 3, label 'a'"),
+        ((Class("0.75", 0, "a:b"), Class("-2", 0)), "index 3"),
+        ((Class("0.8", 3, "a:b"), Class("-2", 0)), "value 0.750000"),
+        ((Class("0.75", 3, "a:b"), Class("-2", 0, "cat")), "class 1 with value -2, index 0, no label"),
+        ((Class("0.75", 3, "a:b"),), "expected 2 classes, got 1"),
+    ],
+)
+def test_classes_that_are_not_those_of_the_answer(made: tuple[Class, ...], message: str) -> None:
+    with pytest.raises(UnmetError, match=message):
+        expect_classes(classes(*made), TEXTS)
+
+
+def test_classes_may_be_given_as_the_elements_that_came() -> None:
+    whole = classes()
+    expect_classes(replace(whole, result=Result((ClientOutput("OUT0", whole.outputs[0]),))), TEXTS)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_error_is_what_a_wrong_answer_comes_to() -> None:
+    expect_error(seen(ERROR), "it is wrong")
+    with pytest.raises(UnmetError, match=r"an error, since it is wrong, got outputs: OUT0 INT32 \[2\] = \[7, -8\]"):
+        expect_error(seen(given(7, -8)), "it is wrong")
+
+
+def test_an_output_that_is_not_there_is_not_given() -> None:
+    for result in (ERROR, given(7, -8), Result(())):
+        expect_absent(seen(result), "OUT1")
+    with pytest.raises(UnmetError, match="no output OUT1"):
+        expect_absent(seen(given(0, name="OUT1")), "OUT1")
+
+
+def test_an_error_comes_in_time() -> None:
+    expect_in_time(replace(seen(replace(ERROR, elapsed=2.9)), timeout=1.0))
+    with pytest.raises(UnmetError, match=r"an error within 1 s, got one after 3.1 s"):
+        expect_in_time(replace(seen(replace(ERROR, elapsed=3.1)), timeout=1.0))
+
+
+@pytest.mark.parametrize(("text", "is_said"), [("broken", True), ("503", True), ("404", False)])
+def test_an_error_holds_the_message_or_the_status(text: str, is_said: bool) -> None:
+    if is_said:
+        expect_text(seen(ERROR), text)
+    else:
+        with pytest.raises(UnmetError, match="an error that holds '404', got broken 503"):
+            expect_text(seen(ERROR), text)
+
+
+@pytest.mark.parametrize(
+    ("datatype", "options", "expected"),
+    [
+        ("INT32", {}, "VALUES LITTLE-ENDIAN SIZE SIZES-FILL"),
+        ("BYTES", {}, "VALUES SIZE SIZES-FILL BYTES"),
+        ("BOOL", {}, "VALUES SIZE SIZES-FILL BOOL"),
+        ("FP16", {}, "VALUES LITTLE-ENDIAN SIZE SIZES-FILL FP16"),
+        ("INT32", {"forms": ("json",)}, "VALUES DATA ELEMENTS"),
+        ("INT32", {"is_raw": True}, "VALUES RAW"),
+    ],
+)
+def test_what_a_request_owes(datatype: str, options: Any, expected: str) -> None:
+    made = replace(INFERENCE, inputs=(make_tensor("owed", "IN0", datatype, (2,)),), **options)
+    assert list_owed_requirements(made) == tuple(f"CLIENT-SENDS-{name}" for name in expected.split())

@@ -1,0 +1,115 @@
+"""Every row, on clients in this process: an honest one is never accused, and another's only of what it does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from conformance import checks
+from conformance.clients.client import Client
+from conformance.clients.peer import Peer
+from conformance.expect.attribution import to_grpc_requirement
+from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.spec import ledger
+from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.extensions import GRPC, HTTP
+from tests.clients.peer.plain_client import PlainClient
+from tests.clients.peer.triton_clients import TritonClients
+from tests.support.tables import on_each, row_name
+
+OVER_HTTP = list_rows(checks.list_area_checks("client"))
+OVER_GRPC = list_rows(checks.list_area_checks("client-grpc"))
+# What tritonclient does not meet, whichever row shows it: it states no content type, sends NaN and FP16 as JSON where
+# that is asked for, takes lengths that do not add up and an answer without outputs, and reads no typed contents.
+KNOWN = {
+    "CLIENT-SENDS-CONTENT-TYPE",
+    "CLIENT-SENDS-JSON",
+    "CLIENT-SENDS-FP16",
+    "CLIENT-REFUSES-WRONG",
+    "CLIENT-REFUSES-WRONG/grpc",
+    "CLIENT-READS-FORM/grpc",
+}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Peer]:
+    before = set(threading.enumerate())
+    with Peer() as opened:
+        yield opened
+    assert [thread.name for thread in threading.enumerate() if thread not in before and not thread.daemon] == []
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[PlainClient]:
+    client = PlainClient()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def triton(peer: Peer) -> Iterator[TritonClients]:
+    assert peer.grpc_address
+    client = TritonClients()
+    yield client
+    client.close()
+
+
+def unmet_by(client: Client, check: Check, row: Row) -> str | None:
+    """Return the requirement that a client does not meet on a row, or None."""
+    try:
+        check.body(client, *row.values)
+    except NotApplicableError:
+        return None
+    except UnmetError as unmet:
+        named = unmet.requirement or check.requirements(row)[0]
+        return (to_grpc_requirement(named) if client.is_over_grpc else named) or named
+    return None
+
+
+@pytest.mark.parametrize(("check", "row"), OVER_HTTP, ids=lambda one: getattr(one, "id", None))
+def test_an_honest_client_meets_every_row(check: Check, row: Row, peer: Peer, plain: PlainClient) -> None:
+    check.body(Client(plain, peer, HTTP), *row.values)
+
+
+@pytest.mark.parametrize(("check", "row"), OVER_HTTP, ids=lambda one: getattr(one, "id", None))
+def test_tritonclient_over_http(check: Check, row: Row, peer: Peer, triton: TritonClients) -> None:
+    assert unmet_by(Client(triton, peer, HTTP), check, row) in {None, *KNOWN}
+
+
+@pytest.mark.parametrize(("check", "row"), OVER_GRPC, ids=lambda one: getattr(one, "id", None))
+def test_tritonclient_over_grpc(check: Check, row: Row, peer: Peer, triton: TritonClients) -> None:
+    assert unmet_by(Client(triton, peer, GRPC), check, row) in {None, *KNOWN}
+
+
+def test_what_tritonclient_does_not_read_is_named(peer: Peer, triton: TritonClients) -> None:
+    found = {
+        (row.id, unmet_by(Client(triton, peer, GRPC), check, row))
+        for check, row in OVER_GRPC
+        if check.id == "client-grpc.reads-the-form-that-comes"
+    }
+    typed = {row for row, name in found if name == "CLIENT-READS-FORM/grpc"}
+    assert typed == {"typed", "unpacked", "typed-unknown-fields"}
+
+
+# --- the rows themselves ----------------------------------------------------------------------------------------------
+
+
+@on_each(OVER_HTTP + OVER_GRPC, row_name)
+def test_a_row_answers_for_clients_over_its_transport(check: Check, row: Row) -> None:
+    entries = [ledger.get_requirement(name) for name in check.requirements(row)]
+    assert {entry.party for entry in entries} == {ledger.Party.CLIENT}
+    assert {entry.area for entry in entries} == {check.area}
+    assert check.over == ((GRPC,) if check.area == "client-grpc" else (HTTP,))
+
+
+def test_every_requirement_of_clients_has_a_row() -> None:
+    answered = {name for check, row in OVER_HTTP + OVER_GRPC for name in check.requirements(row)}
+    assert sorted({entry.id for entry in ledger.load_for_party(ledger.Party.CLIENT)} - answered) == []
+
+
+def test_ids_are_unique_and_no_check_of_clients_is_run_on_servers() -> None:
+    every = [(check.id, row.id) for check, row in OVER_HTTP + OVER_GRPC]
+    assert len(every) == len(set(every))
+    assert {check.id for check, _ in OVER_HTTP + OVER_GRPC} & {check.id for check in checks.load()} == set()

@@ -1,0 +1,183 @@
+"""Rows of the suite, run against the honest client of this process while it is altered: what they see of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from conformance.clients.adapter import AdapterError, AdapterHangsError
+from conformance.clients.answers.script import Script
+from conformance.clients.inference import Inference, Introduction, Result, parse_result
+from conformance.clients.peer import Peer
+from conformance.clients.peer.scenario import Scenario
+from conformance.clients.rules import judge_request
+from conformance.judging.client_judge import ClientJudge
+from conformance.judging.selection import CLIENTS, collected_rows
+from conformance.spec.check import Check, Row
+from conformance.spec.outcome import Outcome
+from tests.clients.alterations import Alteration, apply
+from tests.clients.honest.lines import Adapter, introduction
+
+# Seconds that the client has for itself beside those of its inferences.
+MARGIN = 1.0
+MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
+
+Case = tuple[Check, Row]
+
+
+@dataclass(frozen=True, slots=True)
+class UnmetRow:
+    """A row that was not passed: what it came to, on which requirement, and its message."""
+
+    check: str
+    row: str
+    outcome: str
+    requirement: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What rows saw of one client.
+
+    Attributes:
+        rows: how many were run.
+        watched: the requirements that its requests alone miss, which is what a recording peer sees.
+        touched: whether an altered step was ever taken.
+    """
+
+    name: str
+    rows: int
+    misses: tuple[UnmetRow, ...]
+    watched: tuple[str, ...]
+    touched: bool
+    seconds: float
+
+    def of(self, *outcomes: str) -> list[UnmetRow]:
+        """Return the rows with these outcomes."""
+        return [miss for miss in self.misses if miss.outcome in outcomes]
+
+    @property
+    def named(self) -> set[str]:
+        """The requirements that are not met, or advised."""
+        return {miss.requirement for miss in self.of("fail", "advisory")}
+
+
+class ClientInProcess:
+    """The honest client of this process as an adapter: what it is asked and what it says is what its lines hold."""
+
+    def __init__(self) -> None:
+        self._adapter = Adapter()
+        said = introduction()
+        self.introduction = Introduction(said["name"], said["version"], said["language"], tuple(said["transports"]))
+
+    def infer(
+        self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
+    ) -> list[Result]:
+        """Have the client make inferences; see `conformance.clients.adapter.Adapter`."""
+        command = {
+            "seq": 1,
+            "command": "infer",
+            "transport": transport,
+            "address": address,
+            "timeout_s": timeout,
+            "at_once": at_once,
+            "inferences": [one.to_dict() for one in inferences],
+        }
+        began = time.monotonic()
+        said = self._answered(command, timeout * (1 if at_once else len(inferences)) + MARGIN)
+        elapsed = time.monotonic() - began
+        return [parse_result(one, elapsed) for one in said["results"]]
+
+    def _answered(self, command: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Return the answer to a command; one that hangs is left to its thread, and the client begun anew."""
+        adapter, answers, errors = self._adapter, list[dict[str, Any]](), list[Exception]()
+
+        def answer() -> None:
+            try:
+                answers.append(adapter.answered(command))
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if answers:
+            return answers[0]
+        self._adapter = Adapter()
+        raise AdapterError(f"the client broke: {errors[0]!r}") if errors else AdapterHangsError("no answer in time")
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._adapter.close()
+
+
+class RecordingPeer(Peer):
+    """A peer that keeps what it has heard."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scenes: list[Scenario] = []
+
+    def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
+        """Answer these inferences by a script from now on."""
+        self.scenes.append(super().play(inferences, script))
+        return self.scenes[-1]
+
+    def watched(self) -> set[str]:
+        """Return the requirements that what was heard misses by the rules for requests alone, and forget it."""
+        heard = [one.received for scene in self.scenes for _, one in scene.heard()]
+        self.scenes.clear()
+        return {miss.requirement for received in heard for miss in judge_request(received).misses}
+
+
+@dataclass(slots=True)
+class SharedPeer:
+    """A peer for any number of clients: a context manager."""
+
+    peer: RecordingPeer = field(default_factory=RecordingPeer)
+
+    def __enter__(self) -> Self:
+        """Open the peer."""
+        self.peer.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the peer, and with it the connections of clients that hang."""
+        self.peer.__exit__(None, None, None)
+
+    def see(
+        self, altered: Alteration | None, rows: Iterable[Case], *, until: Callable[[set[str]], bool] | None = None
+    ) -> Sighting:
+        """Run rows against a client.
+
+        Args:
+            altered: how the client is altered; None for the honest one.
+            rows: to be run, all of them where there is no `until`.
+            until: told what is named so far, after each row; says whether that is enough.
+        """
+        began, taken, misses, watched = time.monotonic(), list[int](), list[UnmetRow](), set[str]()
+        client, count = ClientInProcess(), 0
+        judge = ClientJudge(client, client.introduction, self.peer)
+        with apply(*([altered] if altered else []), taken=lambda: taken.append(1)):
+            for check, row in rows:
+                count += 1
+                result = judge(check, row)
+                watched |= self.peer.watched()
+                if result.outcome not in MET:
+                    named = result.failure.requirement if result.failure else check.requirements(row)[0]
+                    misses.append(UnmetRow(check.id, row.id, str(result.outcome), named, result.message))
+                if until and until({miss.requirement for miss in misses if miss.outcome in ("fail", "advisory")}):
+                    break
+            client.close()
+        name = altered.name if altered else "honest"
+        seconds = round(time.monotonic() - began, 2)
+        return Sighting(name, count, tuple(misses), tuple(sorted(watched)), bool(taken), seconds)
+
+
+def collect_rows(transports: Sequence[str], profile: str = "quick") -> list[Case]:
+    """Return the rows of a profile over some transports."""
+    return collected_rows(profile, subjects=CLIENTS, transports=transports)

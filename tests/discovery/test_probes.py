@@ -1,0 +1,197 @@
+"""What an answer to a request that uses an extension says of whether a server has it: refused, ignored, or answered."""
+
+from __future__ import annotations
+
+import json
+import struct
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.session import Session
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER
+from tests.support.servers import JsonOnly, serve
+
+Document = dict[str, Any]
+
+
+class JsonServer(JsonOnly):
+    """A server of JSON, which takes INT32 as binary data, too, where a subclass wants that."""
+
+    def do_POST(self) -> None:  # noqa: N802
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = self.headers.get(INFERENCE_HEADER)
+        if length == "0":
+            self.raw(body)
+        elif length is not None:
+            self.binary(json.loads(body[: int(length)]), body[int(length) :])
+        else:
+            self.plain(json.loads(body))
+
+    def raw(self, body: bytes) -> None:
+        """Answer a raw request."""
+        del body
+        self._answer(400, {"error": "not JSON"})
+
+    def binary(self, document: Document, tail: bytes) -> None:
+        """Answer a request with binary data behind it."""
+        del document, tail
+        self._answer(400, {"error": "not JSON"})
+
+    def plain(self, document: Document) -> None:
+        """Answer a request of JSON alone."""
+        self.outputs(document["inputs"][0])
+
+    def outputs(self, tensor: Document, **members: Any) -> None:
+        """Answer with an output in JSON."""
+        output = {
+            "name": "OUTPUT",
+            "datatype": "INT32",
+            "shape": tensor["shape"],
+            "data": tensor.get("data"),
+            **members,
+        }
+        self._answer(200, {"model_name": "identity_int32", "outputs": [output]})
+
+    def bytes_of(self, body: bytes, headers: dict[str, str]) -> None:
+        """Answer with a body of bytes."""
+        self.send_response(200)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class TakesBinary(JsonServer):
+    """Binary inputs are taken, binary outputs are never given."""
+
+    def binary(self, document: Document, tail: bytes) -> None:
+        self.outputs(document["inputs"][0], data=list(struct.unpack(f"<{len(tail) // 4}i", tail)))
+
+
+class TakesBinaryRefusesOutputs(TakesBinary):
+    """Binary inputs are taken, and the parameter for outputs is refused."""
+
+    def binary(self, document: Document, tail: bytes) -> None:
+        if document.get("outputs"):
+            self._answer(400, {"error": "unknown parameter"})
+        else:
+            super().binary(document, tail)
+
+
+class GivesBinary(JsonServer):
+    """Binary outputs are given where they are asked for, binary inputs are refused."""
+
+    def plain(self, document: Document) -> None:
+        wanted = [output for output in document.get("outputs", ()) if output.get("parameters", {}).get("binary_data")]
+        tensor = document["inputs"][0]
+        if not wanted:
+            self.outputs(tensor)
+            return
+        data = struct.pack(f"<{len(tensor['data'])}i", *tensor["data"])
+        output = {"name": "OUTPUT", "datatype": "INT32", "shape": tensor["shape"]}
+        head = json.dumps({"outputs": [{**output, "parameters": {"binary_data_size": len(data)}}]}).encode()
+        self.bytes_of(head + data, self.header(len(head)))
+
+    def header(self, length: int) -> dict[str, str]:
+        """Return the header of binary answers."""
+        return {INFERENCE_HEADER: str(length)}
+
+
+class GivesBinaryWithoutHeader(GivesBinary):
+    """Binary outputs are given, and the header is missing."""
+
+    def header(self, length: int) -> dict[str, str]:
+        del length
+        return {}
+
+
+class RawWithoutHeader(JsonServer):
+    """Raw requests are answered with bytes and no header."""
+
+    def raw(self, body: bytes) -> None:
+        self.bytes_of(body, {})
+
+
+class RawWithoutOutputs(JsonServer):
+    """Raw requests are answered with a document that has no outputs."""
+
+    def raw(self, body: bytes) -> None:
+        del body
+        self._answer(200, {"model_name": "identity_int32"})
+
+
+class ClassesOfFloats(JsonServer):
+    """Classes are pairs of numbers, under the output's own datatype."""
+
+    def plain(self, document: Document) -> None:
+        wanted = [output for output in document.get("outputs", ()) if "classification" in output.get("parameters", {})]
+        tensor = document["inputs"][0]
+        if wanted:
+            self.outputs(tensor, shape=[1, 2], data=[7, 0])
+        else:
+            self.outputs(tensor)
+
+
+class RefusesOptions(JsonServer):
+    """Parameters of outputs are refused."""
+
+    def plain(self, document: Document) -> None:
+        if any(output.get("parameters") for output in document.get("outputs", ())):
+            self._answer(422, {"error": "unknown parameter"})
+        else:
+            super().plain(document)
+
+
+def survey_of(handler: type[BaseHTTPRequestHandler]) -> DiscoveryResult:
+    with serve(handler) as url, Session(Target(Settings(url, timeout=5))) as session:
+        return session.discover()
+
+
+@pytest.mark.parametrize(
+    ("handler", "offered"),
+    [
+        (JsonOnly, set()),
+        (JsonServer, set()),
+        (RefusesOptions, set()),
+        (TakesBinary, {"binary_tensor_data"}),
+        (TakesBinaryRefusesOutputs, {"binary_tensor_data"}),
+        (GivesBinary, {"binary_tensor_data"}),
+        (GivesBinaryWithoutHeader, {"binary_tensor_data"}),
+        (RawWithoutHeader, {"raw"}),
+        (RawWithoutOutputs, {"raw"}),
+        (ClassesOfFloats, {"classification"}),
+    ],
+)
+def test_answered_is_offered_refused_or_ignored_is_not(
+    handler: type[BaseHTTPRequestHandler], offered: set[str]
+) -> None:
+    found = survey_of(handler)
+    assert found.offered == dict.fromkeys(offered, "works")
+    assert set(found.refusals) == {"binary_tensor_data", "raw", "classification"} - offered
+    assert found.broken == []
+
+
+def test_what_no_model_can_be_asked_for_is_not_called_absent() -> None:
+    class Empty(JsonOnly):
+        """Serves no model."""
+
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(200 if self.path == "/v2" else 404, {"name": "empty"})
+
+        def do_POST(self) -> None:  # noqa: N802
+            self._answer(404, {"error": "unknown"})
+
+    found = survey_of(Empty)
+    assert set(found.refusals.values()) == {""}
+    assert found.absence("raw") == "not tried: no model with one input"
+    assert survey_of(JsonOnly).absence("raw").startswith("not offered: HTTP 400")
+
+
+def test_a_parameter_that_is_ignored_is_told_from_a_refusal() -> None:
+    assert survey_of(JsonServer).refusals["classification"] == "its parameters are ignored"
+    assert survey_of(RefusesOptions).refusals["classification"].startswith("HTTP 422")

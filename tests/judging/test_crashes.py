@@ -1,0 +1,130 @@
+"""A server that ends: the row that is failed for it, once; and a network that fails, for which no row is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import block_if
+from conformance.judging.judge import Judge
+from conformance.spec.check import Check, Row
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.result import CheckResult
+from conformance.spec.verdict import conclude
+from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from conformance.transport.unreachable import UnreachableError
+from conformance.wire.request import Message
+
+LIVE = Message("/v2/health/live", method="GET")
+CLOSED = TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
+ANSWERED, BROKEN = Exchange(0, LIVE, "http://h", status=200), Exchange(0, LIVE, "http://h", failure=CLOSED)
+
+
+class EndingTarget(Target):
+    """A target that has these exchanges, and then no more."""
+
+    def __init__(self, *exchanges: Exchange, is_refused: bool = True) -> None:
+        super().__init__(Settings("http://h", timeout=0.01))
+        self.left, self.is_refused = list(exchanges), is_refused
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        del fresh
+        if not self.left:
+            raise UnreachableError("cannot connect to http://h: gone", is_refused=self.is_refused)
+        return replace(self.left.pop(0), message=message)
+
+
+def twice(target: Target) -> None:
+    target.send(LIVE)
+    target.send(LIVE)
+
+
+def sending(target: Target) -> None:
+    target.send(LIVE)
+
+
+def looking(target: Target) -> None:
+    expect(target.send(LIVE)).answered()
+
+
+def looking_twice(target: Target) -> None:
+    with block_if(lambda: not target.send(LIVE).succeeded, "nothing is answered"):
+        looking(target)
+
+
+def judge_bodies(target: Target, *bodies: Callable[[Target], None], several: bool = False) -> list[CheckResult]:
+    survey = DiscoveryResult(offered={"binary_tensor_data": "listed"})
+    judge = Judge(target, survey, is_one_of_several=several)
+    return [
+        judge(Check(f"state.{k}", ("OIP-ANSWER",), None, (Row(""),), body), Row("")) for k, body in enumerate(bodies)
+    ]
+
+
+def read_message(result: CheckResult) -> str:
+    if result.failure is not None:
+        return f"{result.outcome} {result.failure.requirement}"
+    return f"{result.outcome} {result.reason.kind}" if result.reason else str(result.outcome)
+
+
+GONE = f"{Outcome.ERROR} {ReasonKind.TARGET_LOST}"
+OWN, ALIVE, ALIVE_LEGAL = "fail OIP-ANSWER", "fail OIP-ALIVE", "fail OIP-ALIVE-LEGAL"
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "bodies", "expected", "since"),
+    [
+        # the row sees that its request is not answered
+        ([ANSWERED, BROKEN], [looking, looking, looking, looking], ["pass", OWN, GONE, GONE], "state.1"),
+        # it does not look
+        ([ANSWERED, BROKEN], [looking, twice, looking, looking], ["pass", OWN, GONE, GONE], "state.1"),
+        ([ANSWERED, BROKEN], [twice, looking, looking], ["pass", ALIVE, GONE], "state.1"),
+        # it looks, and asks for more before it says so
+        ([ANSWERED, BROKEN], [looking, looking_twice, looking], ["pass", OWN, GONE], "state.1"),
+        # all was answered, and nobody is there any more
+        ([ANSWERED, ANSWERED], [looking, looking, looking, looking], ["pass", "pass", ALIVE_LEGAL, GONE], "state.2"),
+        ([ANSWERED], [twice, looking], [ALIVE_LEGAL, GONE], "state.0"),
+        # a row that failed for what it was answered is not taken for the last
+        ([ANSWERED, replace(ANSWERED, status=400)], [looking, looking, looking], ["pass", OWN, ALIVE], ""),
+        # nothing was ever answered
+        ([], [looking, looking], [GONE, GONE], ""),
+    ],
+)
+def test_one_row_is_failed_for_the_end(
+    exchanges: list[Exchange], bodies: list[Callable[[Target], None]], expected: list[str], since: str
+) -> None:
+    results = judge_bodies(EndingTarget(*exchanges), *bodies)
+    assert list(map(read_message, results)) == expected
+    reasons = {result.reason.subject for result in results if result.reason}
+    assert reasons <= {"cannot connect to http://h: gone" + (f", since {since}" if since else "")}
+
+
+@pytest.mark.parametrize(("own", "named"), [("HTTP-KEEPALIVE", ALIVE_LEGAL), ("OIP-TWICE", ALIVE)])
+def test_to_end_is_never_a_matter_of_advice(own: str, named: str) -> None:
+    judge = Judge(EndingTarget(ANSWERED, BROKEN), DiscoveryResult(offered={"binary_tensor_data": "listed"}))
+    results = [judge(Check("state.0", (own,), None, (Row(""),), body), Row("")) for body in (looking, twice, looking)]
+    assert list(map(read_message, results)) == ["pass", named, GONE]
+
+
+@pytest.mark.parametrize(("status", "interoperable"), [(200, False), (400, None)])
+def test_who_ends_after_an_answer_is_not_interoperable(status: int, interoperable: bool | None) -> None:
+    results = judge_bodies(EndingTarget(ANSWERED, replace(ANSWERED, status=status)), looking, sending, looking)
+    assert conclude(results, lost="it is gone").interoperable is interoperable
+
+
+def test_no_row_is_failed_where_the_network_fails() -> None:
+    results = judge_bodies(EndingTarget(ANSWERED, is_refused=False), twice, looking)
+    assert list(map(read_message, results)) == [GONE, GONE]
+
+
+def test_a_request_beside_those_of_others_is_not_blamed_for_its_own_requirement() -> None:
+    for body in (looking, twice, looking_twice):
+        results = judge_bodies(EndingTarget(ANSWERED, BROKEN), looking, body, looking, several=True)
+        assert list(map(read_message, results)) == ["pass", ALIVE, GONE]
+    answered = judge_bodies(EndingTarget(ANSWERED, BROKEN, ANSWERED, ANSWERED), looking, looking, looking, several=True)
+    assert list(map(read_message, answered)) == ["pass", OWN, "pass"]

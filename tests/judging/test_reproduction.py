@@ -1,0 +1,89 @@
+"""What has to be sent again to see a failure, and the files and programs that send it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from conformance.judging import reproducers
+from conformance.judging.reproduction import MAX_EARLIER_REQUESTS, build_reproduction, is_single_request
+from conformance.transport import settings
+from conformance.transport.exchange import Exchange
+from conformance.transport.send_options import SendOptions
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.request import Message
+
+URL = "http://127.0.0.1:9"
+
+
+def exchange(
+    number: int, *, call: int, connection: int = 0, manner: SendOptions | None = None, grpc: bool = False
+) -> Exchange:
+    path, method = ("/inference.GRPCInferenceService/ModelInfer", GRPC_METHOD) if grpc else ("/v2/x", "POST")
+    message = Message(path, (), b"body %d" % number, method)
+    return Exchange(number, message, URL + path, 200, manner=manner or SendOptions(), connection=connection, call=call)
+
+
+def numbers(sent: list[Exchange], last: int, *, is_of_state: bool = False) -> list[list[int]]:
+    return [[one.number for one in step] for step in build_reproduction(sent[last], sent, is_of_state=is_of_state)]
+
+
+def test_a_request_on_a_connection_of_its_own_is_sent_alone() -> None:
+    sent = [exchange(0, call=0), exchange(1, call=1, connection=3), exchange(2, call=2)]
+    assert numbers(sent, 2) == [[2]]
+    assert is_single_request(build_reproduction(sent[2], sent, is_of_state=False))
+
+
+def test_a_manner_is_no_plain_course() -> None:
+    sent = [exchange(0, call=0, connection=1, manner=SendOptions(chunked=()))]
+    assert not is_single_request(build_reproduction(sent[0], sent, is_of_state=False))
+
+
+def test_what_came_before_on_the_connection_goes_first() -> None:
+    sent = [exchange(0, call=0, connection=1), exchange(1, call=1, connection=2), exchange(2, call=2, connection=1)]
+    assert numbers(sent, 2) == [[0], [2]]
+
+
+def test_what_was_in_flight_goes_out_at_once_and_the_failure_first() -> None:
+    sent = [exchange(0, call=0), exchange(1, call=1), exchange(2, call=1), exchange(3, call=1)]
+    assert numbers(sent, 2) == [[2, 1, 3]]
+
+
+def test_calls_on_one_connection_are_in_flight_at_once() -> None:
+    sent = [exchange(k, call=0, connection=5, grpc=True) for k in range(3)]
+    assert numbers(sent, 1) == [[1, 0, 2]]
+
+
+def test_requests_of_one_call_on_one_connection_are_in_turn() -> None:
+    sent = [exchange(k, call=0, connection=5) for k in range(3)]
+    assert numbers(sent, 1) == [[0], [1]]
+
+
+def test_what_may_have_left_something_behind_goes_first_where_state_is_judged() -> None:
+    sent = [exchange(k, call=k) for k in range(MAX_EARLIER_REQUESTS + 10)]
+    found = numbers(sent, MAX_EARLIER_REQUESTS + 9, is_of_state=True)
+    assert found == [[k] for k in range(9, MAX_EARLIER_REQUESTS + 10)]
+
+
+def test_a_way_that_a_check_knows_is_taken_from_its_beginning() -> None:
+    sent = [exchange(0, call=0), exchange(1, call=1), exchange(2, call=2), exchange(3, call=2), exchange(4, call=3)]
+    assert [[one.number for one in step] for step in build_reproduction(sent[4], sent, since=1)] == [[1], [2, 3], [4]]
+
+
+@pytest.mark.parametrize("grpc", [False, True])
+def test_secrets_are_in_no_file(tmp_path: Path, grpc: bool) -> None:
+    headers = ["Authorization: Bearer secret-token", "Host: models.example"]
+    given = settings.make_settings(URL, headers=headers, grpc="127.0.0.1:8")
+    sent = [exchange(k, call=k, connection=1, grpc=grpc, manner=SendOptions(segments=(2,))) for k in range(2)]
+    steps = build_reproduction(sent[1], sent, is_of_state=False)
+    reproducers.write(tmp_path, steps, given)
+    make = reproducers.build_grpc_program if grpc else reproducers.build_http_program
+    program = make(steps, given, {"Authorization": "AUTHORIZATION"})
+    ast.parse(program)
+    files = sorted((tmp_path / "course").iterdir())
+    assert [path.name for path in files] == ["01", "02"]
+    assert b"secret-token" not in b"".join([program.encode(), *(path.read_bytes() for path in files)])
+    assert "os.environ['AUTHORIZATION']" in program
+    assert grpc or b"\r\nHost: models.example\r\n" in files[0].read_bytes()

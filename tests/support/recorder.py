@@ -1,0 +1,47 @@
+"""A recording peer in this process, with a listener that keeps what it is told."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from conformance.clients.recording.grpc_tap import GrpcTap
+from conformance.clients.recording.http_tap import HttpTap
+from conformance.clients.recording.proxy import Proxy, Route
+from conformance.clients.recording.records import RecordedExchange
+from conformance.clients.recording.upstream import Upstream
+
+
+class ListenerLog:
+    """A listener that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.asked_for: list[RecordedExchange] = []
+        self.answers: list[RecordedExchange] = []
+        self.reasons: list[str] = []
+
+    def asked(self, recorded: RecordedExchange) -> None:
+        self.asked_for.append(recorded)
+
+    def answered(self, recorded: RecordedExchange) -> None:
+        self.answers.append(recorded)
+
+    def unread(self, why: str) -> None:
+        self.reasons.append(why)
+
+
+@contextmanager
+def run_recorder(url: str, notes: ListenerLog, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, int]]:
+    """Record what goes to a server; yields the address. `url` begins with grpc where it is one of gRPC."""
+    parts = urlsplit(url)
+    upstream = Upstream(parts.hostname or "", parts.port or 0, tls=tls, url=url)
+    proxy = Proxy([Route(0, upstream, GrpcTap if parts.scheme == "grpc" else HttpTap)])
+    proxy.listen()
+    proxy.serve(notes)
+    try:
+        yield "127.0.0.1", proxy.ports[0]
+    finally:
+        proxy.close()
+    assert proxy.fault is None

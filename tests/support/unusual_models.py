@@ -1,0 +1,162 @@
+"""Deployed models that fill no role, served by the reference server's code in this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import uvicorn
+
+from reference_server import app, compute, faults, metadata, models
+from reference_server.errors import InferenceError
+from reference_server.http_protocol import OipHttpProtocol
+from reference_server.models import Model
+from reference_server.signature import TensorSpec
+from reference_server.tensors import Tensor, make_objects
+
+Inputs = Mapping[str, Tensor]
+Compute = Callable[[Model, Inputs], list[Tensor]]
+Specs = Sequence[tuple[str, str, tuple[int, ...]]]
+
+
+@contextmanager
+def serve(*extra: Model, fault: str | None = None) -> Iterator[str]:
+    """Serve the models of all roles and these, with a fault of the server if one is named; yields the URL."""
+    CallCounter.number = 0
+    with faults.switch_on(faults.load()[fault]) if fault else nullcontext():
+        served = app.create(models.load() | {model.name: model for model in extra})
+        config = uvicorn.Config(
+            served, http=OipHttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False
+        )
+        server = uvicorn.Server(config)
+        with socket.create_server(("127.0.0.1", 0), backlog=128) as listener, mock.patch.dict(compute.FUNCTIONS, ODD):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+            thread.start()
+            while not server.started:
+                time.sleep(0.005)
+            try:
+                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            finally:
+                server.should_exit = True
+                thread.join(timeout=5)
+
+
+def model(name: str, inputs: Specs, outputs: Specs, *, batching: bool = False) -> Model:
+    """Return a model that computes what the function of its name says."""
+    given, made = (tuple(TensorSpec(*spec) for spec in specs) for specs in (inputs, outputs))
+    return Model(name, given, made, name, batching, {}, ())
+
+
+# --- what they compute ------------------------------------------------------------------------------------------------
+
+
+class CallCounter:
+    """Counts inferences, so that a model can be different from one to the next."""
+
+    number = 0
+
+    @classmethod
+    def count(cls) -> int:
+        """Return the number of this one, from 1."""
+        cls.number += 1
+        return cls.number
+
+
+def _counter(_: Model, inputs: Inputs) -> list[Tensor]:
+    return [Tensor("INT32", (1,), np.array([CallCounter.count()], "<i4")), inputs["X"]]
+
+
+def _rarely(_: Model, inputs: Inputs) -> list[Tensor]:
+    """Once in eleven calls something else comes."""
+    return [Tensor("FP32", inputs["X"].shape, inputs["X"].elements + np.float32(CallCounter.count() % 11 == 0))]
+
+
+def _last_digit(_: Model, inputs: Inputs) -> list[Tensor]:
+    """The last bit of each element depends on how many others are computed meanwhile."""
+    factor = np.float32(1 + (CallCounter.count() % 4 == 3) * 2.0**-23)
+    return [Tensor("FP32", inputs["X"].shape, inputs["X"].elements * factor)]
+
+
+def _by_place(_: Model, inputs: Inputs) -> list[Tensor]:
+    """The inputs are taken in the order of the request, not by their names."""
+    first, second = inputs.values()
+    return [Tensor("FP32", first.shape, first.elements - second.elements)]
+
+
+def _nan(_: Model, inputs: Inputs) -> list[Tensor]:
+    x = inputs["X"]
+    return [Tensor("FP32", x.shape, x.elements * np.float32("nan")), Tensor("FP32", x.shape, x.elements * 2)]
+
+
+def _octets(_: Model, inputs: Inputs) -> list[Tensor]:
+    return [Tensor("BYTES", (1,), make_objects([b"\xff\xd8" + inputs["X"].elements.tobytes()]))]
+
+
+def _picky(_: Model, inputs: Inputs) -> list[Tensor]:
+    if inputs["X"].elements.tolist() != [7.5, 8.25]:
+        raise InferenceError("give me 7.5 and 8.25")
+    return [Tensor("FP32", (2,), inputs["X"].elements[::-1].copy())]
+
+
+def _small_table(_: Model, inputs: Inputs) -> list[Tensor]:
+    """An embedding: integers are places in a table of two rows; a batch is needed, and a length of at least sixteen."""
+    ids = inputs["IDS"]
+    if len(ids.shape) != 2 or ids.shape[1] < 16 or ids.elements.max() > 1:
+        raise InferenceError("wrong shape, or no such row")
+    return [Tensor("FP32", (*ids.shape, 2), np.eye(2, dtype="<f4")[ids.elements].reshape(-1))]
+
+
+def _structured(_: Model, inputs: Inputs) -> list[Tensor]:
+    """A string is taken for a JSON object."""
+    if inputs["X"].elements.tolist() != [b"{}"]:
+        raise InferenceError("no JSON object")
+    return [Tensor("BYTES", (1,), make_objects([b'{"ok": true}']))]
+
+
+def _never(_: Model, _inputs: Inputs) -> list[Tensor]:
+    raise InferenceError("not in the mood")
+
+
+ODD: dict[str, Compute] = {
+    "counter": _counter,
+    "rarely": _rarely,
+    "last_digit": _last_digit,
+    "by_place": _by_place,
+    "nan": _nan,
+    "octets": _octets,
+    "picky": _picky,
+    "small_table": _small_table,
+    "structured": _structured,
+    "never": _never,
+}
+_X = [("X", "FP32", (-1,))]
+
+COUNTER = model("counter", [("X", "INT32", (-1,))], [("COUNT", "INT32", (1,)), ("SAME", "INT32", (-1,))])
+RARELY = model("rarely", _X, [("Y", "FP32", (-1,))])
+LAST_DIGIT = model("last_digit", _X, [("Y", "FP32", (-1,))])
+BY_PLACE = model("by_place", [("A", "FP32", (-1,)), ("B", "FP32", (-1,))], [("Y", "FP32", (-1,))])
+NAN = model("nan", _X, [("Y", "FP32", (-1,)), ("TWICE", "FP32", (-1,))])
+OCTETS = model("octets", [("X", "UINT8", (-1,))], [("Y", "BYTES", (1,))])
+PICKY = model("picky", [("X", "FP32", (2,))], [("Y", "FP32", (2,))])
+SMALL_TABLE = model("small_table", [("IDS", "INT64", (-1, -1))], [("ROWS", "FP32", (-1, -1, 2))])
+STRUCTURED = model("structured", [("X", "BYTES", (1,))], [("Y", "BYTES", (1,))])
+NEVER = model("never", _X, [("Y", "FP32", (-1,))])
+
+
+@contextmanager
+def describe_as(other: Model) -> Iterator[None]:
+    """Have the metadata of a model describe another one, of the same name."""
+    honest = metadata.describe
+
+    def describe(found: Model) -> dict[str, Any]:
+        return honest(other if found.name == other.name else found)
+
+    with mock.patch.object(metadata, "describe", describe):
+        yield

@@ -1,0 +1,205 @@
+"""Other ways to answer over gRPC: forms, names, statuses, and what is left open about classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault as variation
+from reference_server.request import RequestedOutput
+from reference_server.tensors import Tensor, make_objects
+
+Message = Any
+
+# --- forms -----------------------------------------------------------------------------------------------------------
+
+
+@variation("grpc_response.answers_raw")
+def grpc_answers_are_always_raw(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
+    """Every answer is in raw contents."""
+    return True
+
+
+@variation("grpc_response.answers_raw")
+def grpc_answers_are_typed_where_they_can_be(original: Any, request: Any, outputs: Any) -> bool:  # noqa: ARG001
+    """An answer is in typed contents unless one of its datatypes has none."""
+    return any(tensor.datatype in ("FP16", "BF16") for _, tensor in outputs)
+
+
+@variation("grpc_response.add_raw")
+def grpc_raw_answers_have_empty_contents(original: Any, response: Message, outputs: Any) -> None:
+    """Beside raw contents each output has contents that hold nothing."""
+    original(response, outputs)
+    for entry in response.outputs:
+        entry.contents.SetInParent()
+
+
+@variation("grpc_response.build")
+def grpc_outputs_in_another_order(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """Outputs stand in reverse, and so do their raw contents."""
+    response = original(model, request, produced)
+    entries, raw = list(response.outputs)[::-1], list(response.raw_output_contents)[::-1]
+    del response.outputs[:]
+    response.outputs.extend(entries)
+    response.raw_output_contents[:] = raw
+    return response
+
+
+@variation("grpc_contents.decode_typed")
+def grpc_other_fields_of_integers_are_taken(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
+    """Integers are read from whichever field has them, as the classification document's example wants it."""
+    if datatype in ("UINT32", "INT32", "UINT64", "INT64"):
+        field = {"UINT32": "uint", "INT32": "int", "UINT64": "uint64", "INT64": "int64"}[datatype]
+        for other, values in contents.ListFields():
+            if other.name in ("int_contents", "uint_contents") and other.name != f"{field}_contents":
+                getattr(contents, f"{field}_contents").extend(values)
+                contents.ClearField(other.name)
+    tensor: Tensor = original(datatype, shape, contents)
+    return tensor
+
+
+@variation("grpc_request.parse_input")
+def grpc_tensors_without_elements_are_refused(
+    original: Any, model: Any, spec: Any, entry: Message, raw: bytes | None
+) -> Tensor:
+    """An input without elements is refused."""
+    if 0 in entry.shape:
+        raise InferenceError("has no elements")
+    tensor: Tensor = original(model, spec, entry, raw)
+    return tensor
+
+
+# --- names and metadata ----------------------------------------------------------------------------------------------
+
+
+@variation("grpc_response.build")
+def grpc_answers_have_no_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """The version of the model is left out."""
+    response = original(model, request, produced)
+    response.ClearField("model_version")
+    return response
+
+
+@variation("grpc_response.build")
+def grpc_answers_have_an_id_and_parameters(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """An answer has an id of the server's where the request has none, and parameters of its own."""
+    response = original(model, request, produced)
+    response.id = response.id or "7f3a"
+    response.parameters["triton_final_response"].bool_param = True
+    for entry in response.outputs:
+        entry.parameters["stage"].string_param = "1"
+    return response
+
+
+@variation("grpc_methods.model_metadata")
+def grpc_metadata_leave_out_the_batch(original: Any, models: Any, message: Message) -> Message:
+    """Shapes in metadata are those of an item, and there are neither versions nor a platform."""
+    response = original(models, message)
+    if models[message.name].batching:
+        for entry in (*response.inputs, *response.outputs):
+            del entry.shape[0]
+    del response.versions[:]
+    response.platform = ""
+    return response
+
+
+@variation("grpc_methods.model_metadata", breaks="OIP-MODEL-NAME-ASKED/grpc")
+def grpc_metadata_name_the_version(original: Any, models: Any, message: Message) -> Message:
+    """Metadata call the model by its name and its version."""
+    response = original(models, message)
+    response.name = f"{message.name}:{response.versions[0]}"
+    return response
+
+
+@variation("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
+def grpc_further_outputs_come_with_the_listed(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
+    """Beside the listed outputs come the others of the model."""
+    wishes: list[RequestedOutput] = original(model, message)
+    listed = {wish.name for wish in wishes}
+    return [
+        *(RequestedOutput(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed),
+        *wishes,
+    ]
+
+
+@variation("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
+def grpc_the_only_input_has_any_name(original: Any, model: Any, message: Message) -> Any:
+    """The input of a model that has one is taken whatever it is called."""
+    if len(model.inputs) == len(message.inputs) == 1:
+        message.inputs[0].name = model.inputs[0].name
+    return original(model, message)
+
+
+@variation("grpc_methods.server_metadata")
+def grpc_metadata_list_further_extensions(original: Any, models: Any, message: Message) -> Message:
+    """The server has no name, and lists extensions of its own."""
+    response = original(models, message)
+    response.ClearField("name")
+    response.extensions[:] = ["sequence", "classification", "trace"]
+    return response
+
+
+# --- statuses --------------------------------------------------------------------------------------------------------
+
+
+@variation("grpc_server.status")
+def grpc_refusals_say_nothing(original: Any, error: Any) -> Any:
+    """A refusal has no message."""
+    return original(error)[0], ""
+
+
+@variation("grpc_server.status")
+def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
+    """What the model does not have is NOT_FOUND."""
+    from grpc import StatusCode
+
+    code, text = original(error)
+    return (StatusCode.NOT_FOUND if "no such" in text else code), text
+
+
+@variation("grpc_contents.decode_raw", "grpc_server.status", large=True)
+def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any:
+    """A raw tensor of more than 64 KiB is refused with RESOURCE_EXHAUSTED."""
+    from grpc import StatusCode
+
+    if len(arguments) == 1:
+        code, text = original(*arguments)
+        return (StatusCode.RESOURCE_EXHAUSTED if text.endswith("too large") else code), text
+    if len(arguments[2]) > 64 * 1024:
+        raise InferenceError("too large")
+    return original(*arguments)
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+
+@variation("grpc_response.output_tensor")
+def grpc_values_have_six_decimals(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
+    """Floats among the classes are written with six decimals."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes is None or tensor.elements.dtype.kind != "f":
+        return found
+    parts = [text.partition(b":") for text in found.elements]
+    return replace(found, elements=make_objects(b"%.6f:%s" % (float(value), rest) for value, _, rest in parts))
+
+
+@variation("grpc_request.class_count")
+def grpc_count_0_is_no_classification(original: Any, entry: Message) -> int | None:
+    """A count of 0 leaves the output as it is."""
+    is_zero = "classification" in entry.parameters and entry.parameters["classification"].int64_param == 0
+    wanted = is_zero and entry.parameters["classification"].WhichOneof("parameter_choice") == "int64_param"
+    count: int | None = None if wanted else original(entry)
+    return count
+
+
+@variation("grpc_response.output_tensor")
+def grpc_counts_above_the_classes_are_refused(
+    original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
+) -> Tensor:
+    """A count above the number of classes is refused."""
+    batch = tensor.shape[0] if model.batching else 1
+    if wish.classes is not None and wish.classes > tensor.elements.size // max(batch, 1):
+        raise InferenceError("classification asks for more classes than there are")
+    found: Tensor = original(model, wish, tensor)
+    return found

@@ -1,0 +1,175 @@
+"""Servers that take what others refuse, and take it rightly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from reference_server import tensors
+from reference_server.datatypes import NUMPY
+from reference_server.errors import InferenceError
+from reference_server.faults import fault as variation
+from reference_server.faults.misplaced_members import get_entries, get_parameters, set_default
+from reference_server.members import Object
+from reference_server.models import Model
+from reference_server.signature import TensorSpec
+from reference_server.tensors import Tensor
+
+
+@variation("request.parse_input", breaks="OIP-SIGNATURE")
+def other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
+    """A numeric input of another datatype is read as what it says it is, and converted."""
+    datatype = entry.get("datatype")
+    if datatype not in NUMPY or "BYTES" in (datatype, spec.datatype) or datatype == spec.datatype:
+        return original(model, spec, entry, rest)  # type: ignore[no-any-return]
+    tensor: Tensor = original(model, replace(spec, datatype=datatype), entry, rest)
+    return Tensor(spec.datatype, tensor.shape, tensor.elements.astype(NUMPY[spec.datatype]))
+
+
+@variation("request.parse_input", breaks="OIP-SIGNATURE")
+def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
+    """An input of as many elements as the model's fixed shape gets that shape; a missing batch dimension is put in."""
+    shape = entry.get("shape")
+    fixed = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in shape)
+    if fixed and -1 not in spec.shape and math.prod(shape) == math.prod(spec.shape):
+        entry = entry | {"shape": [1, *spec.shape] if model.batching else list(spec.shape)}
+    tensor: Tensor = original(model, spec, entry, rest)
+    return tensor
+
+
+@variation("tensors.decode_json", breaks="OIP-RANGE")
+def words_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
+    """A word among integers is 0, as a typed array of JavaScript has it; digits are the number that they are."""
+    if "INT" in datatype and isinstance(data, list):
+        data = [(int(item) if item.isdigit() else 0) if isinstance(item, str) else item for item in data]
+    tensor: Tensor = original(datatype, shape, data)
+    return tensor
+
+
+@variation("request.parse_input", breaks="BIN-SIZE-MISSING")
+def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
+    """A binary input without a size takes as many bytes as its shape needs, or as its strings say."""
+    sized = (entry.get("parameters") or {}).get("binary_data_size") is not None
+    shape = entry.get("shape")
+    if rest is not None and not sized and entry.get("data") is None and isinstance(shape, list):
+        count = math.prod(shape)
+        size = count * NUMPY[spec.datatype].itemsize if spec.datatype != "BYTES" else _of_strings(rest._left, count)
+        entry = entry | {"parameters": {"binary_data_size": size}}
+    tensor: Tensor = original(model, spec, entry, rest)
+    return tensor
+
+
+def _of_strings(data: memoryview, count: int) -> int:
+    """Return how many bytes so many BYTES elements take."""
+    at = 0
+    for _ in range(count):
+        at += 4 + int.from_bytes(data[at : at + 4], "little")
+    return at
+
+
+@variation("request.parse_outputs", breaks="OIP-TWICE")
+def outputs_listed_twice_come_twice(original: Any, model: Any, request: Any) -> Any:
+    """An output that is listed twice is returned twice, each time as it is asked for."""
+    listed = request.get("outputs")
+    if not isinstance(listed, list):
+        return original(model, request)
+    return [wish for entry in listed for wish in original(model, request | {"outputs": [entry]})] or original(
+        model, request
+    )
+
+
+@variation("request.parse_inputs", breaks="OIP-TWICE")
+def last_of_equal_inputs_counts(original: Any, model: Any, request: Any, rest: Any) -> Any:
+    """Of JSON inputs that have one name the last is taken."""
+    inputs = request.get("inputs")
+    if rest is None and isinstance(inputs, list) and all(isinstance(entry, dict) for entry in inputs):
+        names = [entry.get("name") for entry in inputs]
+        last = [entry for index, entry in enumerate(inputs) if entry.get("name") not in names[index + 1 :]]
+        request = {**request, "inputs": last}
+    return original(model, request, rest)
+
+
+# --- parameters of the server's own ----------------------------------------------------------------------------------
+
+
+@variation("request.parse_outputs")
+def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request: Object) -> Any:
+    """`binary_data` or `binary_data_output` on an input asks for all outputs as binary data."""
+    given = [get_parameters(entry) for entry in get_entries(request, "inputs")]
+    asked = any(found.get(name) is True for found in given for name in ("binary_data", "binary_data_output"))
+    return original(model, set_default(request, True) if asked else request)
+
+
+@variation("request.parse_outputs")
+def forms_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
+    """`binary_data` and `binary_data_output` are taken beside the parameters as in them."""
+    outputs = [
+        entry | {"parameters": {"binary_data": entry.get("binary_data"), **get_parameters(entry)}}
+        for entry in get_entries(request, "outputs")
+    ]
+    request = request | {"outputs": outputs} if outputs else request
+    default = request.get("binary_data_output")
+    return original(model, request if default is None else set_default(request, default))
+
+
+@variation("request.parse_outputs")
+def classification_on_the_request_taken_for_each(original: Any, model: Model, request: Object) -> Any:
+    """`classification` on the request classifies every output."""
+    count = get_parameters(request).get("classification")
+    if count is None:
+        return original(model, request)
+    outputs = get_entries(request, "outputs") or [{"name": spec.name} for spec in model.outputs]
+    classified = [entry | {"parameters": {"classification": count, **get_parameters(entry)}} for entry in outputs]
+    return original(model, request | {"outputs": classified})
+
+
+@variation("request.parse_outputs")
+def classification_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
+    """`classification` is taken beside the parameters of an output as in them."""
+    outputs = [
+        entry | {"parameters": {"classification": entry["classification"], **get_parameters(entry)}}
+        if "classification" in entry
+        else entry
+        for entry in get_entries(request, "outputs")
+    ]
+    return original(model, request | {"outputs": outputs} if outputs else request)
+
+
+# --- raw bodies ------------------------------------------------------------------------------------------------------
+
+
+@variation("raw.parse_body", breaks="RAW-BYTES-SHAPE")
+def raw_strings_of_any_shape_are_split(original: Any, model: Model, body: bytes) -> Any:
+    """A raw body for BYTES of another shape than [1] is split by the lengths in it, and has to fill that shape."""
+    spec = model.inputs[0]
+    if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape not in ((2,), (-1,)):
+        return original(model, body)
+    count, at = 0, 0
+    while at < len(body):
+        at += 4 + int.from_bytes(body[at : at + 4], "little")
+        count += 1
+    if at != len(body) or count != max(spec.shape[0], 1) or not count:
+        raise InferenceError("the body does not fill the shape")
+    return {spec.name: Tensor("BYTES", (count,), tensors.split_elements(memoryview(body), count))}
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
+
+
+@variation("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
+def numeric_sizes_are_not_looked_at(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """The bytes of numeric inputs are worked out from their shapes; a last input of strings takes what is left."""
+    entries = get_entries(request, "inputs")
+    shaped = all("data" not in entry and isinstance(entry.get("shape"), list) for entry in entries)
+    if not (entries and shaped) or rest is None or any(entry.get("datatype") not in NUMPY for entry in entries[:-1]):
+        return original(model, request, rest)
+    left = len(rest._left)
+    sizes: list[int] = []
+    for entry in entries:
+        known = NUMPY.get(str(entry.get("datatype")))
+        sizes.append(math.prod(entry["shape"]) * known.itemsize if known else left - sum(sizes))
+    if sum(sizes) != left or min(sizes) < 0:
+        return original(model, request, rest)
+    sized = [entry | {"parameters": {"binary_data_size": size}} for entry, size in zip(entries, sizes, strict=True)]
+    return original(model, request | {"inputs": sized}, rest)

@@ -1,0 +1,77 @@
+"""A target is asked no faster than its user allows, on all connections together."""
+
+from __future__ import annotations
+
+from conformance.discovery import placement_search
+from conformance.transport import settings
+from conformance.transport.rate_limit import RateLimit
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from conformance.wire.request import Message
+from tests.support.servers import JsonOnly, serve
+
+
+class Clock:
+    """A clock that goes on when somebody sleeps, and notes how long."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+def paced(rate: float | None) -> tuple[RateLimit, Clock]:
+    clock = Clock()
+    return RateLimit(rate, clock.now, clock.sleep), clock
+
+
+def test_requests_wait_for_their_turn() -> None:
+    pace, clock = paced(4)
+    for _ in range(3):
+        pace.keep()
+    assert clock.slept == [0.25, 0.25]
+
+
+def test_what_is_sent_together_is_waited_for_afterwards() -> None:
+    pace, clock = paced(2)
+    pace.keep(3)
+    pace.keep()
+    assert clock.slept == [1.5]
+
+
+def test_time_that_went_by_anyway_is_not_waited_for_again() -> None:
+    pace, clock = paced(1)
+    pace.keep()
+    clock.time += 5
+    pace.keep()
+    assert clock.slept == []
+
+
+def test_without_a_rate_nothing_waits() -> None:
+    pace, clock = paced(None)
+    for _ in range(9):
+        pace.keep()
+    assert clock.slept == []
+
+
+def test_targets_with_the_same_settings_share_a_pace() -> None:
+    pace, clock = paced(1)
+    with serve(JsonOnly) as url:
+        shared = Settings(url, pace=pace)
+        one, other = Target(shared), Target(shared)
+        placement_search.list_models(one)
+        before = len(clock.slept)
+        other.send(Message("/v2", method="GET"))
+        one.close()
+        other.close()
+    assert len(clock.slept) == before + 1
+
+
+def test_settings_are_made_with_a_pace() -> None:
+    assert settings.make_settings("http://h", rate=2.5).pace.rate == 2.5
