@@ -64,7 +64,8 @@ the names in `looks_like`, each with how many of the rows it explains that fail 
 
 Written by `python -m tests.support.fault_hints_page`, from {faults} faults. A trial is *right* where, for each
 fault that the server has, it is named or another about the same requirement. A name is *false* where it breaks none of
-the requirements that the server breaks. Runs are put together from the patterns; real ones were made, of half of the rows.
+the requirements that the server breaks. Runs are put together from the patterns; real ones were made, of half of the
+rows.
 Where a run does not show the server's faults at all, it is left out.
 
 """

@@ -60,7 +60,7 @@ def _lines(page: Path) -> dict[str, str]:
 def _render_clients() -> str:
     sys.path.insert(0, str(ROOT / "targets" / "runner"))  # programs, and no package
     clients, page = import_module("clients"), import_module("clients_page")
-    return "\n".join(page.page(page.read_reports(RESULTS / "clients"), clients.read_known())) + "\n"
+    return "\n".join(page.render_page(page.read_reports(RESULTS / "clients"), clients.read_known())) + "\n"
 
 
 def find_old() -> list[Path]:
