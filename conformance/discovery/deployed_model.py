@@ -1,6 +1,6 @@
 """A deployed model that fills no role: its signature is what its metadata say, and its own answers are the oracle.
 
-The checks of the roles are judged on it, as far as they need a signature alone (`terms.fit`): what a plain request with
+The checks of the roles are judged on it, as far as they need a signature alone (`spec.fit`): what a plain request with
 the same inputs is answered is right (`discovery.control_oracle`). The survey finds inputs that it takes
 (`roles.guessed_inputs`), once, and sees whether it takes others like them and gives one answer twice. What JSON cannot
 carry, FP16 by definition, NaN and strings that are not UTF-8 in the model's own outputs, travels as binary data.

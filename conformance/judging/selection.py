@@ -17,7 +17,7 @@ class Subjects:
     """What a run is about: the model roles, deployed models by their names, or both; or a client.
 
     Attributes:
-        models: names of deployed models, each judged on every row that it fits (`terms.fit`).
+        models: names of deployed models, each judged on every row that it fits (`spec.fit`).
         with_roles: whether the rows of the roles are judged, too.
         robustness: what a server withstands is asked for, too.
     """

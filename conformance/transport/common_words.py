@@ -6,7 +6,7 @@ from functools import cache
 
 from conformance.spec import data_files
 from conformance.spec.extensions import CHOICES
-from conformance.transport.encodings import fold
+from conformance.transport.secret_encodings import fold
 
 _SCHEMAS = ("error", "model_metadata", "request", "response", "server_metadata")
 

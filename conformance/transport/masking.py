@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.transport.common_words import cut_pieces, get_word_pieces
-from conformance.transport.encodings import fold, list_encodings, unescape
+from conformance.transport.secret_encodings import fold, list_encodings, unescape
 
 PIECE_BYTES: Final = 8  # bytes
 MIN_SECRET_DIGITS: Final = 16  # digits in a row; numbers that servers compute have fewer in common with a secret
