@@ -67,7 +67,7 @@ class Statistics:
             self.totals["fail"].add(ns)
 
     def succeeded(self, batch: int, steps: tuple[int, int, int]) -> None:
-        """Count a request that was answered; `steps` are the nanoseconds of each of `COMPUTE`."""
+        """Count a request that was answered; `steps` are the nanoseconds of each of `COMPUTE_STEPS`."""
         with self.lock:
             self.last = time.time_ns() // 1_000_000
             self.inferences += batch

@@ -66,7 +66,7 @@ def has_long_data(answer: Mapping[str, Any]) -> bool:
 
 
 def dump_in_parts(value: Any) -> Iterator[str]:
-    """Yield the JSON of a value in parts; `dumped` returns the same at once."""
+    """Yield the JSON of a value in parts; `dump_json` returns the same at once."""
     if isinstance(value, Mapping):
         for number, (name, member) in enumerate(value.items()):
             yield f"{',' if number else '{'}{dump_json(name)}:"

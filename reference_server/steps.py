@@ -21,7 +21,7 @@ def find_place(step: str) -> Place:
     """Return the module or class that has a step, and the step's name there.
 
     Args:
-        step: "module.function" or "module.Class.method", as `names` yields them.
+        step: "module.function" or "module.Class.method", as `list_names` yields them.
 
     Raises:
         AttributeError: the server has no such step.

@@ -1,8 +1,9 @@
 """What takes long is done beside the event loop, by one thread, so that nobody else waits for it.
 
-Python lets one thread run at a time. Two things make that work: the thread hands over often (`hand_over_often`), and
-nothing that it does keeps the others waiting for more than some milliseconds (`sliced_json`, and the slices of
-`tensors` and `response`). One thread and not several, since each more would take its share of the time of the loop.
+Python lets one thread run at a time. Two things make that work: the thread hands over often
+(`shorten_switch_interval`), and nothing that it does keeps the others waiting for more than some milliseconds
+(`sliced_json`, and the slices of `tensors` and `response`). One thread and not several, since each more would take its
+share of the time of the loop.
 """
 
 from __future__ import annotations

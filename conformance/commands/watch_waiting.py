@@ -81,7 +81,7 @@ def wait_until_idle(
     """Wait until nothing has come for a time.
 
     Args:
-        seconds: so long; where a request has no answer yet, at least `PATIENCE`.
+        seconds: so long; where a request has no answer yet, at least `MIN_ANSWER_WAIT_S`.
         last: says when the last request or answer came, by the monotonic clock.
         is_waiting: whether a request has no answer yet.
         interrupted: ends it, too.
@@ -103,7 +103,7 @@ def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], inter
 
     Args:
         command: a program and its arguments.
-        addresses: variables of its environment, of those in `TOLD_IN`.
+        addresses: variables of its environment, of those in `ADDRESS_VARIABLES`.
         interrupted: ends it.
 
     Raises:

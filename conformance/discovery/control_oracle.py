@@ -3,7 +3,7 @@
 A control request asks for the same inputs in the plainest form: JSON both ways over HTTP, typed contents over gRPC, as
 far as these carry the tensors, and no option. Each is sent once and its answer kept; what every other form of the
 request is answered is held against that. An output that differs between two equal requests is compared with nothing.
-All others may differ by as much as JSON leaves open: see `differing`.
+All others may differ by as much as JSON leaves open: see `find_differing_outputs`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Classes as texts, `value:index[:label]`, and what they say about the scores that they rank. Sans-I/O.
 
-`parse` takes the format at its word. `understand` also makes sense of texts that are written wrongly, so that a check
-of something else can still judge a server whose only fault is the format. A list of classes can be wrong in its values,
-in its indices or in its order; `by_index` and `by_value` read it in one of these ways at a time, so that each fault can
-be distinguished from the others. Scores are arrays of one dimension; they are compared exactly, as their datatype
-compares them.
+`parse` takes the format at its word. `parse_leniently` also makes sense of texts that are written wrongly, so that a
+check of something else can still judge a server whose only fault is the format. A list of classes can be wrong in its
+values, in its indices or in its order; `find_scores_by_index` and `find_scores_by_value` read it in one of these ways
+at a time, so that each fault can be distinguished from the others. Scores are arrays of one dimension; they are
+compared exactly, as their datatype compares them.
 
 Sources: triton-classification.top-n, triton-classification.format.
 """

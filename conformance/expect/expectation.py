@@ -1,4 +1,4 @@
-"""Expectations: what checks ask of a reply. Each returns the expectation, or raises `Unmet` with what came instead.
+"""Expectations: what checks ask of a reply. Each returns itself, or raises `UnmetError` with what came instead.
 
     expect(reply).tensors(model.expected(tensors))
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")

@@ -1,16 +1,16 @@
 """How the body of a check says what it came to, and how it keeps from blaming one requirement for the fault of another.
 
-A body that returns has been satisfied. `Unmet` says that one requirement is not met; how bad that is, is for the ledger
-to say. `Blocked` says that the check came to no verdict, because of something that other checks judge; `NotApplicable`,
-that it does not concern this target.
+A body that returns has been satisfied. `UnmetError` says that one requirement is not met; how bad that is, is for the
+ledger to say. `BlockedError` says that the check came to no verdict, because of something that other checks judge;
+`NotApplicableError`, that it does not concern this target.
 
 Blame has three forms. Each asks something simpler only when it matters, since a probe is a request:
 
-    holds(lambda: expect(...))         whether an expectation is met, where the answer decides what comes next
-    with about("BIN-SAME-AS-JSON-O"):            whatever is unmet inside is about this requirement
-    with blocked_where(wrong, why):    what is unmet inside says nothing where `wrong()`
+    is_met(lambda: expect(...))        whether an expectation is met, where the answer decides what comes next
+    with attribute_to("BIN-SAME-AS-JSON-O"):     whatever is unmet inside is about this requirement
+    with block_if(wrong, why):         what is unmet inside says nothing where `wrong()`
 
-Where none of them fits, `raise Blocked(why, unmet) from None` in an `except Unmet as unmet` keeps the cause.
+Where none of them fits, `raise BlockedError(why, unmet) from None` in an `except UnmetError` keeps the cause.
 """
 
 from __future__ import annotations

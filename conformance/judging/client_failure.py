@@ -28,7 +28,7 @@ MAX_INPUTS = 4  # of an inference, that are shown
 
 
 def describe(unmet: UnmetError, requirement: str, asked: Sequence[AdapterCall]) -> Failure:
-    """Return the failure that an `Unmet` of a client's stands for.
+    """Return the failure that an `UnmetError` of a client's stands for.
 
     Args:
         unmet: what the body raised.

@@ -98,7 +98,7 @@ def conclude_run(
 
     Args:
         every: result, in the order of the suite.
-        missing: see `missing_rows`.
+        missing: see `find_missing_rows`.
         baseline: the failures that are known, or None.
         stopped: why the run was ended, where it was.
         gate: what the user asks for, `conformant` or `interoperable`; None: that nothing fails.

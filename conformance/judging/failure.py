@@ -35,7 +35,7 @@ MAX_COMMAND_CHARS = 16 * 1024  # characters; more than any body that is part of 
 
 
 def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
-    """Return the failure that an `Unmet` stands for.
+    """Return the failure that an `UnmetError` stands for.
 
     Args:
         unmet: what the body raised.

@@ -81,7 +81,7 @@ class NothingToJudge:
     """Why there is nothing to judge.
 
     Attributes:
-        details: see `Lack`.
+        details: see `MissingKind`.
     """
 
     lack: MissingKind

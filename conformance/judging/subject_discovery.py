@@ -34,7 +34,7 @@ def discover_subjects(
 
     Args:
         session: with the target, which has not been surveyed.
-        subjects: what is to be judged; the model `ALL` stands for all that the target lists.
+        subjects: what is to be judged; the model `ALL_MODELS` stands for all that the target lists.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         given: model -> inputs that a user knows better than to guess them.
         progress: is told how far the survey is.

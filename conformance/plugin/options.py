@@ -206,7 +206,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def read_setting(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
-    """Return what is said of one of `ELSEWHERE`: command line before environment before ini file.
+    """Return what is said of one of `SETTING_OPTIONS`: command line before environment before ini file.
 
     In a command that is watched, the addresses in the environment are for the clients under test.
     """

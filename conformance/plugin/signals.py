@@ -13,7 +13,7 @@ END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def take_as_interrupt() -> Any:
-    """Have SIGTERM interrupt this process as SIGINT does; return what it did before, for `give_back`."""
+    """Have SIGTERM interrupt this process as SIGINT does; return what it did before, for `restore_handler`."""
     if threading.current_thread() is not threading.main_thread():
         return None  # signals are for the main thread, and this run is somebody else's
     return signal.signal(signal.SIGTERM, _interrupt)

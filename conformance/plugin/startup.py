@@ -13,7 +13,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def pause_garbage_collection(config: pytest.Config) -> None:
-    """Search no more for garbage until `search_again`, or until pytest lets go of its configuration.
+    """Search no more for garbage until `resume_garbage_collection`, or until pytest lets go of its configuration.
 
     Loading makes some hundred thousand objects, all of which stay until the process ends. Python looks through all of
     them whenever their number has grown by a quarter: a fifth of a short run's time.

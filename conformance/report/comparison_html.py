@@ -1,7 +1,7 @@
 """A comparison of reports as one HTML file: no script, nothing loaded from elsewhere, for wide and narrow screens.
 
-Jinja2 escapes every text, and `safe` takes control characters out of it; the policy in the page's head forbids scripts
-all the same.
+Jinja2 escapes every text, and `escape_text` takes control characters out of it; the policy in the page's head forbids
+scripts all the same.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def format_concerns(
 ) -> Iterator[str]:
     """Yield a table of MUSTs met, by extension and concern; an interoperable target meets the first and the last.
 
-    The arguments are those of `verdict_line`.
+    The arguments are those of `format_verdict`.
     """
     requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     for place, name in enumerate(name for name in (PROTOCOL, *EXTENSIONS) if name == PROTOCOL or name in offered):
@@ -122,7 +122,7 @@ def explain_words(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield what the words of the summary and of the last line mean; the arguments are those of `verdict_line`."""
+    """Yield what the words of the summary and of the last line mean; the arguments are those of `format_verdict`."""
     found = {word: MEANINGS[word] for word in _musts(conclusion, offered, asked, party).words}
     outcomes = {result.outcome for result in conclusion.results}
     own = find_labels(party).meanings
@@ -237,7 +237,7 @@ def _because(conclusion: Conclusion, why: str, musts: Tally) -> str:
 
 
 def _musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[str], party: Party) -> Tally:
-    """Count the MUSTs; the arguments are those of `verdict_line`."""
+    """Count the MUSTs; the arguments are those of `format_verdict`."""
     requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     return count_requirements("MUST", requirements, offered, asked, party)
 

@@ -48,7 +48,7 @@ def read_whole(path: Path, most: int) -> bytes:
         most: bytes that it may have, packed or not.
 
     Raises:
-        UnreadableError: see `lines`.
+        UnreadableError: see `read_lines`.
     """
     octets = read_bytes(path, most)
     return _UnpackingStream(octets, most).read() if octets.startswith(XZ_MAGIC) else octets

@@ -53,7 +53,7 @@ def find_mismatch(text: str, sentence: Sentence) -> SentenceMismatch | None:
     """Return what is wrong with a sentence in a squeezed text, or None.
 
     Args:
-        text: of the copy, `squeezed`.
+        text: of the copy, `squeeze_whitespace`.
         sentence: one with words; a section of a standard has none.
     """
     found = find_places(text, sentence)

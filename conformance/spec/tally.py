@@ -119,7 +119,7 @@ def count_by_concern(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> dict[str, Tally]:
-    """Count the MUSTs of an extension for each concern; the arguments are those of `tally`."""
+    """Count the MUSTs of an extension for each concern; the arguments are those of `count_requirements`."""
     entries = list(filter_counted(requirements, asked))
     own = [entry for entry in entries if entry["extension"] == extension]
     return {

@@ -69,7 +69,7 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The verdict as a sentence has it: see `in_words`."""
+        """The verdict as a sentence has it: see `describe_verdict`."""
         return describe_verdict(self.verdict, self.interoperable)
 
     def exit_status(self, gate: str | None = None) -> int:

@@ -17,7 +17,7 @@ class Call:
         index: the place of the call in its scope.
         exchanges: as many as were answered, failed or broke; fewer than messages where a connection was closed.
         lost: why the target could not be reached, or None.
-        has_died: see `TargetLost`.
+        has_died: see `TargetLostError`.
     """
 
     scope: str

@@ -127,7 +127,7 @@ def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
 
 
 def to_tables(models: Mapping[str, UserInputs]) -> dict[str, Any]:
-    """Return the tables of models, as `given_inputs` reads them."""
+    """Return the tables of models, as `build_user_inputs` reads them."""
     return {
         model: {"inputs": {name: _table(tensor) for name, tensor in given.items()}} for model, given in models.items()
     }

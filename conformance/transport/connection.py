@@ -13,7 +13,7 @@ from conformance.wire.request import Message
 
 
 class PersistentConnection:
-    """One connection at a time. Its methods may raise `Unreachable`: no connection could be made."""
+    """One connection at a time. Its methods may raise `UnreachableError`: no connection could be made."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

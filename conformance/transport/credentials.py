@@ -1,8 +1,8 @@
 """Credentials that a user gave, taken out of what a server sends back: some servers repeat a request in their errors.
 
-Which values these are is said here; `masking` finds them, `spellings` says how they may be written. What is hidden must
-never change a verdict: a value that is a word of the protocol, too short, or like a number could stand in an honest
-answer, so it is left alone, and `shown_values` says so.
+Which values these are is said here; `masking` finds them, `list_encodings` says how they may be written. What is
+hidden must never change a verdict: a value that is a word of the protocol, too short, or like a number could stand in
+an honest answer, so it is left alone, and `find_unmaskable_headers` says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a server may write a secret that it repeats: as it is, in hexadecimal digits, in base64 at any place of a text.
 
 Case and the two alphabets of base64 are folded, and escapes (of JSON, URLs, HTML) are resolved, before anything is
-looked for: see `folded` and `unescaped`. Both keep track of where each byte stood.
+looked for: see `fold` and `unescape`. Both keep track of where each byte stood.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class TargetClient:
 
     Attributes:
         exchanges: what was sent in the scope, in order, and what came of it; of a very long answer an excerpt.
-        lost: why no connection can be made any more, or None; `has_died`: see `TargetLost`.
+        lost: why no connection can be made any more, or None; `has_died`: see `TargetLostError`.
         last: the last exchange of all, or None; `has_answered`: whether anything ever came.
         latency: seconds to the quickest answer of the survey, over any transport; None before.
         broken: what broke beside rows, as long as nobody has judged it.

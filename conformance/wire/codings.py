@@ -59,7 +59,7 @@ def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int
         body: as it came.
         announced: the value of Content-Encoding.
         is_text: whether JSON has to come of it; only then can it be told that one coding more is applied.
-        limit: bytes that it may have; `LIMIT` where none is given.
+        limit: bytes that it may have; `MAX_DECODED_BYTES` where none is given.
     """
     limit = MAX_DECODED_BYTES if limit is None else limit
     names = parse_codings(announced)

@@ -25,7 +25,8 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     """Return the elements of `data`, a flat or nested list (or one value for rank 0), as an array of that shape.
 
     Integer datatypes take 1, 1.0 and 1e0 alike; floating point takes integers, NaN and Infinity, and decimals round to
-    the nearest value of the datatype; BOOL takes 0 and 1, too, which `bool_number` reports, BYTES strings alone.
+    the nearest value of the datatype; BOOL takes 0 and 1, too, which `find_number_in_bool` reports, BYTES strings
+    alone.
 
     Raises:
         DecodeError: an element is of the wrong type or out of range (data-value), or the elements are more or fewer

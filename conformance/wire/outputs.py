@@ -1,7 +1,7 @@
 """The outputs of a response: what the JSON says of them, which bytes are theirs, and the elements these hold.
 
-Three steps, each a pure function: `described` reads the members, `cut` hands out the bytes, `decoded` makes arrays.
-`response.py` runs them and says what may be relied on.
+Three steps, each a pure function: `parse_output` reads the members, `assign_spans` hands out the bytes,
+`decode_output` makes arrays. `response.py` runs them and says what may be relied on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A request for inference over HTTP taken apart: the JSON, and each input as an array, with everything wrong named.
 
-As `response.py` does it with an answer: `take_apart` never raises, reads what can be read, and one fault gives one
+As `response.py` does it with an answer: `parse` never raises, reads what can be read, and one fault gives one
 finding wherever that is known. No memory is taken for what a request claims, only for what it holds.
 
 Sources: Triton and KServe, Binary Tensor Data Extension; Triton, "Raw Binary Request"; Open Inference Protocol, REST,

@@ -1,6 +1,6 @@
 """A response taken apart: the JSON, and each output as an array, with everything that is wrong named.
 
-`take_apart` never raises and never gives up early: what a fault leaves readable is read, because a check that is about
+`parse` never raises and never gives up early: what a fault leaves readable is read, because a check that is about
 something else must not fail for it, and one fault gives one finding wherever that is known. No memory is taken for
 what an answer claims, only for what it holds.
 

@@ -130,7 +130,7 @@ def _numeric_array(datatype: str, values: Values) -> Array:
 def decode(datatype: str, shape: Sequence[int], buffer: bytes | bytearray | memoryview) -> Array:
     """Return the elements that `buffer` holds, of that shape; a view of the buffer for numeric datatypes.
 
-    A BOOL byte other than 0 and 1 is no obstacle: `bool_findings` reports it.
+    A BOOL byte other than 0 and 1 is no obstacle: `find_bool_faults` reports it.
 
     Raises:
         DecodeError: the buffer does not hold exactly this tensor (size-mismatch, bytes-*); nothing is allocated by

@@ -100,7 +100,7 @@ def load() -> dict[str, Fault]:
     Raises:
         AttributeError: the server has no step that a fault replaces.
         TypeError: a fault takes something else than its step. For faults over gRPC, whose packages may be missing, both
-            are raised by `switched_on`.
+            are raised by `switch_on`.
     """
     modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
     faults = [value for module in modules for value in vars(module).values() if isinstance(value, Fault)]

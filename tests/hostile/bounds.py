@@ -65,7 +65,7 @@ class RunResult:
 
 
 def run(folder: Path, *arguments: str, seconds: float = SECONDS, beside: Beside | None = None) -> RunResult:
-    """Judge with the suite, in a process of its own; see `command`.
+    """Judge with the suite, in a process of its own; see `run_command`.
 
     Args:
         folder: an empty one, in which it runs and leaves its report.

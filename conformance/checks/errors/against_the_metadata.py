@@ -58,12 +58,12 @@ class CountingMismatch:
     binary: tuple[str, ...]
 
     def sent(self, model: Model) -> Message:
-        """Return the request; see `Contrary`."""
+        """Return the request; see `MismatchedRequest`."""
         values = list(range(1, 1 + prod(self.shape)))
         return self._message(model, Tensor.of(self.name, self.datatype, values, self.shape))
 
     def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the usual request, and its outputs; see `Contrary`."""
+        """Return the usual request, and its outputs; see `MismatchedRequest`."""
         spec = next(spec for spec in model.role.inputs if spec.name == self.name)
         own = Tensor.of(self.name, spec.datatype, list(range(1, 1 + prod(self.own))), self.own)
         return self._message(model, own), model.expected(self._inputs(model, own))
@@ -107,11 +107,11 @@ class RecastMismatch:
         return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 
     def sent(self, model: Model) -> Message:
-        """Return the request; see `Contrary`."""
+        """Return the request; see `MismatchedRequest`."""
         return self._request(model, [self._recast(tensor) for tensor in self._tensors(model)]).message()
 
     def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the usual request, and its outputs; see `Contrary`."""
+        """Return the usual request, and its outputs; see `MismatchedRequest`."""
         tensors = self._tensors(model)
         return self._request(model, tensors).message(), model.expected(tensors)
 

@@ -31,7 +31,7 @@ class RequestKind:
         role: of the model that it goes to; None where that is a deployed one.
         needs: extensions that it uses.
         request: makes it.
-        expect: raises `Unmet` where the answer is not right.
+        expect: raises `UnmetError` where the answer is not right.
         fit: the deployed models that it goes to.
     """
 

@@ -63,7 +63,7 @@ def slice_input_bytes(tensor: Tensor) -> InputBytes:
 
 
 def sample_carried_inputs(model: Model) -> list[Tensor]:
-    """Return good inputs, the bytes of which `changes` sends under any size."""
+    """Return good inputs, the bytes of which `change_size_and_bytes` sends under any size."""
     strings = model.role.inputs[0].datatype == "BYTES"
     return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
 

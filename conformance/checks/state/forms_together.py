@@ -33,7 +33,7 @@ class RequestForm:
 
     Attributes:
         message: makes it of inputs and a number of its own.
-        expect: raises `Unmet` where the answer is not that of the inputs.
+        expect: raises `UnmetError` where the answer is not that of the inputs.
         needs: extensions that it uses.
     """
 

@@ -9,7 +9,7 @@
     binary data read right, or written right   binary_sides.expect_side(target, model, tensors, "read" or "written")
     the two lengths in an answer's headers     framing.expect_framed(reply)
     a document and its members                 answers.expect_fits_schema, metadata.expect_document
-    a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `refusal_rows` for its rows
+    a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `make_refusal_rows` for its rows
     a server that has to go on afterwards      expect.refusals.expect_alive
     classes                                    classes.Classified.of(...).expect_rule(...)
     tensors over gRPC                          over_grpc.expect_right, grpc_edits.faulty_call for faulty ones
@@ -18,9 +18,9 @@
     tensors that Hypothesis draws              exploring.explore(strategy, expectation)
     one row for each datatype                  datatypes.per_datatype
 
-`expect.unmet` explains how a body blames one requirement and no other: `holds`, `about`, `blocked_where`, `Blocked`.
+`expect.unmet` explains how a body blames one requirement and no other: `is_met`, `attribute_to`, `block_if`, `BlockedError`.
 An identity model that misreads and miswrites alike looks right, so that a claim about bytes sends binary data and reads
 JSON, or the reverse, or takes a model that computes; `binary_sides` does that.
 
-A function named `expect_...` raises `Unmet` where the claim is not met; one named `is_...` or `has_...` returns a bool.
+A function named `expect_...` raises `UnmetError` where the claim is not met; one named `is_...` or `has_...` returns a bool.
 """

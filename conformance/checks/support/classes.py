@@ -246,7 +246,7 @@ class ClassifiedAnswer:
         """The classes, in the order of the answer.
 
         Raises:
-            Unmet: see `entries`.
+            Unmet: see `read_classes`.
         """
         return read_classes(self.reply, self.name)
 
@@ -307,7 +307,7 @@ class ClassifiedAnswer:
         return list(zip(parts, scores.reshape(batch, -1), strict=True))
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
-        """Raise `Unmet` unless the classes keep a rule, about the right scores or about the server's own."""
+        """Raise `UnmetError` unless the classes keep a rule, about the right scores or about the server's own."""
         if rule(self.items()):
             return
         own = self._own_scores()

@@ -1,7 +1,7 @@
 """Runs one expectation on many drawn values: what the `explore` profile does beside the rows.
 
 How many examples, and whether they differ from run to run, is the profile's to say (`conformance.run`). What a check
-raises is the plain `Unmet` of the smallest example that was found, with its exchange as evidence.
+raises is the plain `UnmetError` of the smallest example that was found, with its exchange as evidence.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
 
 
 def _simpler(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield what a case is more than: words for it, and what raises `Unmet` where it is wrong."""
+    """Yield what a case is more than: words for it, and what raises `UnmetError` where it is wrong."""
     if asked.send == "binary" or asked.is_binary:
         yield "outputs as binary data without classes are", partial(asked.expect_plain, "binary")
     if asked.model.role.is_json_capable:

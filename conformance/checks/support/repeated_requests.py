@@ -17,7 +17,7 @@ def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Rep
     Args:
         target: is asked again, on a connection of its own.
         unmet: what the first answer does not meet; its requirement is changed.
-        right: raises `Unmet` where an answer is wrong.
+        right: raises `UnmetError` where an answer is wrong.
     """
     reply = unmet.reply
     if reply is None or not reply.succeeded or reply.is_over_grpc:

@@ -47,7 +47,7 @@ class Space:
 
         Args:
             axes: axis -> its values, the neutral one first.
-            excluded: see `Excluded`.
+            excluded: see `IsExcluded`.
             heavy: whether a value makes a step slow; such values are taken for new pairs alone.
         """
         self._named = [(axis, value) for axis, values in axes.items() for value in values]

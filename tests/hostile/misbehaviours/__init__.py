@@ -1,6 +1,6 @@
 """What hostile peers do with one exchange: a module for each subject, a row for each misbehaviour.
 
-One more takes a few lines in the module of its subject: a function under `comes_to`, or bytes that it `says`.
+One more takes a few lines in the module of its subject: a function under `comes_to`, or bytes that it `add_row`.
 """
 
 from __future__ import annotations
