@@ -19,8 +19,9 @@ import numpy as np
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.guessed_inputs import vary
 from conformance.roles.model import Model
-from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
+from conformance.roles.roles import Role, TensorSpec
 from conformance.spec.fit import SCORE_DATATYPES
+from conformance.wire.datatypes import lookup
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor, decode, find_first_difference
 
@@ -255,7 +256,7 @@ class DeployedModel(Model):
     def sends(self) -> tuple[str, ...]:
         """The inputs that have to travel as binary data; over gRPC all do, or none: a call has contents of one form."""
         if self.control is not None and self.control.is_over_grpc:
-            is_raw = self.json_trouble or any(tensor.datatype in BINARY_ONLY for tensor in self.tensors)
+            is_raw = self.json_trouble or not all(lookup(tensor.datatype).has_json_form for tensor in self.tensors)
             return self.inputs if is_raw else ()
         kept = () if self.json_trouble else self.json_capable_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
@@ -453,7 +454,7 @@ def encode_raw_body(tensor: Tensor) -> bytes:
 
 def is_json_capable(datatype: str, array: np.ndarray[Any, Any] | None = None) -> bool:
     """Say whether JSON carries elements of a datatype; and these, where they are given."""
-    return datatype not in BINARY_ONLY and (array is None or is_ordinary(array))
+    return lookup(datatype).has_json_form and (array is None or is_ordinary(array))
 
 
 def is_ordinary(array: np.ndarray[Any, Any]) -> bool:

@@ -7,7 +7,6 @@ and servers that read and write correctly differ in the last one. Integers, bool
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +15,11 @@ import numpy as np
 from conformance.expect.transforms import describe_misplacement, describe_transform
 from conformance.spec.text import escape_text, format_elements, format_shape
 from conformance.wire import strings
-from conformance.wire.datatypes import DATATYPES
+from conformance.wire.datatypes import DATATYPES, lookup
 from conformance.wire.response import Output
 from conformance.wire.tensor import Tensor, find_first_difference
 
 Array = np.ndarray[Any, Any]
-
-# Relative error of a decimal number in JSON that still counts as the same; one unit in the last place always does.
-# JSON "allows implementations to set limits on the range and precision of numbers" (RFC 8259, 6), and the protocol says
-# nothing more. That is about one step of FP16 and of BF16, 8 steps of FP32 (7 digits) and 45 of FP64 (15 digits).
-JSON_TOLERANCE: Mapping[str, float] = {"FP16": 1e-3, "BF16": 1e-2, "FP32": 1e-6, "FP64": 1e-14}
 
 MAX_SHOWN_ELEMENTS = 4  # elements that a message shows at once
 MAX_ELEMENT_BYTES = 16  # bytes of a BYTES element that it shows
@@ -116,9 +110,10 @@ def _first_byte(right: Any, wrong: Any) -> str:
 
 
 def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
-    if not approximate or expected.datatype not in JSON_TOLERANCE:
+    datatype = lookup(expected.datatype)
+    if not approximate or not datatype.is_float:
         return find_first_difference(expected.array, actual, expected.datatype)
-    return _first_apart(expected.array, actual, JSON_TOLERANCE[expected.datatype])
+    return _first_apart(expected.array, actual, datatype.json_tolerance)
 
 
 def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None:

@@ -162,7 +162,8 @@ def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
 
 def get_bit_groups(datatype: str) -> Mapping[str, Sequence[int]]:
     """Return all groups of a floating-point datatype, those without a JSON form included."""
-    return {**FLOAT_CORNERS[datatype], **BINARY_ONLY_CORNERS[datatype]}
+    zeros = {"zeros": (0, 1 << (8 * DATATYPES[datatype].dtype.itemsize - 1))}
+    return {**FLOAT_CORNERS.get(datatype, {}), **BINARY_ONLY_CORNERS.get(datatype, zeros)}
 
 
 def get_all_corners(datatype: str, *, json: bool = False) -> Any:
@@ -172,5 +173,5 @@ def get_all_corners(datatype: str, *, json: bool = False) -> Any:
     if datatype in INTEGER_CORNERS:
         values = [value for group in INTEGER_CORNERS[datatype].values() for value in group]
         return np.array(values, dtype=DATATYPES[datatype].dtype)
-    groups = FLOAT_CORNERS[datatype] if json else get_bit_groups(datatype)
+    groups = FLOAT_CORNERS.get(datatype, {}) if json else get_bit_groups(datatype)
     return from_bits("", datatype, [bits for group in groups.values() for bits in group]).array

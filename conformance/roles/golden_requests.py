@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from conformance.spec.data_files import find_folder
+from conformance.wire.datatypes import lookup
 from conformance.wire.request import Form
 
 Value = bool | int | float | bytes
@@ -198,7 +199,7 @@ def _value(datatype: str, item: Any) -> Value:
         return bytes.fromhex(item["hex"]) * int(item.get("times", 1))
     if isinstance(item, str):
         return item.encode("utf-8") if datatype == "BYTES" else float(item)
-    if datatype in ("FP16", "BF16", "FP32", "FP64"):
+    if lookup(datatype).is_float:
         return float(item)
     plain: bool | int = item
     return plain

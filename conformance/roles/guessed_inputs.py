@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from conformance.roles.roles import TensorSpec
-from conformance.wire.datatypes import FLOATS
+from conformance.wire.datatypes import lookup
 from conformance.wire.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -111,7 +111,7 @@ class _Values:
     def element(self, datatype: str, k: int, n: int) -> Any:
         if datatype == "BYTES":
             return self.text(k, n)
-        if datatype in (*FLOATS, "BF16"):
+        if lookup(datatype).is_float:
             return self.fraction(k, n)
         return bool(self.integer(k, n)) if datatype == "BOOL" else self.integer(k, n)
 
@@ -204,9 +204,9 @@ def _varied(tensor: Tensor, n: int, salt: int) -> Tensor:
     count = min(flat.size, PERIOD)
     if tensor.datatype == "BYTES":
         elements: Any = [_varied_text(flat[k], salt + k) for k in range(count)]
-    elif tensor.datatype in (*FLOATS, "BF16") and not _is_guessed(flat):
+    elif lookup(tensor.datatype).is_float and not _is_guessed(flat):
         elements = np.roll(flat[:count], salt)
-    elif tensor.datatype in (*FLOATS, "BF16"):
+    elif lookup(tensor.datatype).is_float:
         elements = [(_mixed(k, n, salt) % _WIDTH + 1) / 8 for k in range(count)]
     else:
         least, most = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)

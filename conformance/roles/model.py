@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 
 from conformance.roles.compute import COMPUTE
-from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
+from conformance.roles.roles import Role, TensorSpec
 from conformance.roles.sample_values import make_ramp, make_sample_shape, make_sample_tensor
 from conformance.wire.request import (
     ABSENT,
@@ -118,12 +118,12 @@ class Model:
     @property
     def plain_send(self) -> Form:
         """How inputs travel in a plain request: as JSON where that carries them."""
-        return "json" if not any(spec.datatype in BINARY_ONLY for spec in self.role.inputs) else "binary"
+        return "json" if all(spec.has_json_form for spec in self.role.inputs) else "binary"
 
     @property
     def plain_want(self) -> Form | None:
         """How a plain request wants its outputs: it does not say so where JSON carries them."""
-        return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
+        return None if all(spec.has_json_form for spec in self.role.outputs) else "binary"
 
     @property
     def by_place(self) -> bool:

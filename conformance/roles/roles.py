@@ -8,12 +8,13 @@ from functools import cache
 from typing import Any
 
 from conformance.spec import data_files
+from conformance.wire.datatypes import DATATYPES, lookup
 
 MAX_BATCH = 8
 
 
 # Datatypes that JSON has no representation for: a server may refuse them there.
-BINARY_ONLY = frozenset({"FP16", "BF16"})
+BINARY_ONLY = frozenset(datatype.name for datatype in DATATYPES.values() if not datatype.has_json_form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,11 @@ class TensorSpec:
     name: str
     datatype: str
     shape: tuple[int, ...]
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether JSON carries its datatype."""
+        return lookup(self.datatype).has_json_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +47,16 @@ class Role:
     @property
     def is_json_capable(self) -> bool:
         """Whether every tensor has a JSON form."""
-        return not any(spec.datatype in BINARY_ONLY for spec in (*self.inputs, *self.outputs))
+        return not any(not spec.has_json_form for spec in (*self.inputs, *self.outputs))
 
     @property
     def is_optional(self) -> bool:
         """Whether a server that lacks it is still judged whole, but for a MUST that no other role shows.
 
-        No document of the extensions names BF16, and a model without dimensions cannot be deployed on every server.
+        No document of the protocol names BF16, and a model without dimensions cannot be deployed on every server.
         """
         specs = (*self.inputs, *self.outputs)
-        return any(spec.datatype == "BF16" or (not spec.shape and not self.batching) for spec in specs)
+        return any(not lookup(spec.datatype).is_standard or (not spec.shape and not self.batching) for spec in specs)
 
 
 @cache

@@ -5,14 +5,14 @@ Two checks that send to one model use different salts, so that an answer left ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from conformance.roles.compute import to_object_array
-from conformance.wire.datatypes import DATATYPES
+from conformance.wire.datatypes import DATATYPES, lookup
 from conformance.wire.tensor import Tensor
 
 # Variable dimensions become 3 where there is one, and 2, 3, 4, 2 from the left where there are several.
@@ -31,7 +31,7 @@ def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[i
 
 def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
     """Return a tensor of `shape`, without variable dimensions, with sample values. `salt` is 0 .. 255."""
-    value, count = _VALUES[datatype], prod(shape)
+    value, count = _find_value(datatype), prod(shape)
     period = Tensor.of(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
     array = np.resize(period, count) if count > PERIOD else period
     return Tensor(name, datatype, tuple(shape), array.reshape(tuple(shape)))
@@ -54,22 +54,21 @@ def _exact(k: int, salt: int) -> float:
     return 1.5 + k * 0.25 + (salt % 16) / 8
 
 
-_VALUES: Mapping[str, Callable[[int, int], Any]] = {
-    "BOOL": lambda k, salt: (k * k + salt) % 3 == 0,
-    "UINT8": _integer(8, signed=False),
-    "UINT16": _integer(16, signed=False),
-    "UINT32": _integer(32, signed=False),
-    "UINT64": _integer(64, signed=False),
-    "INT8": _integer(8, signed=True),
-    "INT16": _integer(16, signed=True),
-    "INT32": _integer(32, signed=True),
-    "INT64": _integer(64, signed=True),
-    "FP16": _exact,
-    "FP32": _exact,
-    "FP64": lambda k, salt: 0.1 + k + salt,
-    "BYTES": lambda k, salt: (f"{salt}é" + "x" * (k % 23)).encode(),
-    "BF16": _exact,
-}
+def _inexact(k: int, salt: int) -> float:
+    """A number with all the digits that a double has."""
+    return 0.1 + k + salt
+
+
+def _find_value(datatype: str) -> Callable[[int, int], Any]:
+    """Return what makes element k under a salt."""
+    info = lookup(datatype)
+    if info.kind == "bool":
+        return lambda k, salt: (k * k + salt) % 3 == 0
+    if info.kind == "text":
+        return lambda k, salt: (f"{salt}é" + "x" * (k % 23)).encode()
+    if info.is_integer:
+        return _integer(8 * info.dtype.itemsize, signed=info.dtype.kind == "i")
+    return _inexact if info.dtype.itemsize == 8 else _exact
 
 
 def make_ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:

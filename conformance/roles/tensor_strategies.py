@@ -102,7 +102,7 @@ def _from_octets(datatype: str, octets: bytes, *, json: bool) -> Array:
     if datatype == "BOOL":
         return (np.frombuffer(octets, dtype=np.uint8) & 1).astype(bool)
     array = np.frombuffer(octets, dtype=DATATYPES[datatype].dtype).copy()
-    if json and datatype in ("FP16", "FP32", "FP64", "BF16"):
+    if json and DATATYPES[datatype].is_float:
         with np.errstate(invalid="ignore"):  # a signalling NaN
             array[~np.isfinite(array.astype(np.float64))] = 1
     return array

@@ -16,7 +16,6 @@ from typing import Protocol
 
 # Datatypes whose outputs can be ranked, and that JSON carries.
 SCORE_DATATYPES = frozenset({"FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"})
-FLOAT_DATATYPES = frozenset({"FP16", "BF16", "FP32", "FP64"})
 
 
 class DeclaredTensor(Protocol):
@@ -29,6 +28,10 @@ class DeclaredTensor(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """Its shape."""
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether JSON carries its datatype."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Fit:
     ) -> str:
         """Return what a signature lacks, in a few words; empty where it fits. Metadata list it or do not."""
         first = inputs[0] if inputs else None
-        datatypes = {tensor.datatype for tensor in (*inputs, *outputs)}
+        has_json_form = all(tensor.has_json_form for tensor in (*inputs, *outputs))
         tests = (
             (len(inputs) >= self.min_inputs, f"{self.min_inputs} inputs" if self.min_inputs > 1 else "an input"),
             (self.max_inputs is None or len(inputs) <= self.max_inputs, f"no more than {self.max_inputs} input"),
@@ -70,7 +73,7 @@ class Fit:
             (_has(self.inputs, inputs[:1]), f"a first input of {_either(self.inputs)}"),
             (_has(self.some_input, inputs), f"an input of {_either(self.some_input)}"),
             (_has(self.outputs, outputs), f"an output of {_either(self.outputs)}"),
-            (not (self.is_json and datatypes & {"FP16", "BF16"}), "a JSON form of every tensor"),
+            (has_json_form or not self.is_json, "a JSON form of every tensor"),
             (first is None or len(first.shape) >= self.min_rank, f"an input of {self.min_rank} dimensions"),
             (not self.is_variable or (first is not None and -1 in first.shape), "an input with a variable dimension"),
             (is_described or not self.is_described, "inputs in its metadata"),

@@ -9,60 +9,93 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 
+Kind = Literal["bool", "integer", "float", "text"]
+
 
 @dataclass(frozen=True, slots=True)
 class Datatype:
-    """One datatype.
+    """One datatype, with all that is asked of one.
 
     Attributes:
         name: as the JSON spells it.
         dtype: how numpy holds an element; little-endian, `object` (of `bytes`) for BYTES.
-        size: bytes of an element in binary data, None for BYTES.
+        kind: what its elements are.
+        contents: the field of `InferTensorContents` for typed contents of gRPC; empty where there is none.
+        has_json_form: whether JSON carries its elements. "FP16 and BF16 data must be sent as binary" (Triton).
+        json_tolerance: the relative error of a decimal number in JSON that still counts as the same.
+        is_standard: whether the Open Inference Protocol names it.
+        words: the integers of its size, where numpy has its elements in the byte order of the host alone.
     """
 
     name: str
     dtype: np.dtype[Any]
-    size: int | None
+    kind: Kind
+    contents: str = ""
+    has_json_form: bool = True
+    json_tolerance: float = 0.0
+    is_standard: bool = True
+    words: np.dtype[Any] | None = None
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of an element in binary data, None for BYTES."""
+        return None if self.kind == "text" else self.dtype.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its elements are floating point numbers."""
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its elements are integers."""
+        return self.kind == "integer"
 
 
-def _native(name: str, code: str) -> Datatype:
-    dtype = np.dtype(code)
-    return Datatype(name, dtype, dtype.itemsize)
+def _integer(name: str, code: str, contents: str) -> Datatype:
+    return Datatype(name, np.dtype(code), "integer", contents)
 
 
-DATATYPES: Mapping[str, Datatype] = MappingProxyType(
-    {
-        datatype.name: datatype
-        for datatype in (
-            _native("BOOL", "?"),
-            _native("UINT8", "u1"),
-            _native("UINT16", "<u2"),
-            _native("UINT32", "<u4"),
-            _native("UINT64", "<u8"),
-            _native("INT8", "i1"),
-            _native("INT16", "<i2"),
-            _native("INT32", "<i4"),
-            _native("INT64", "<i8"),
-            _native("FP16", "<f2"),
-            _native("FP32", "<f4"),
-            _native("FP64", "<f8"),
-            Datatype("BYTES", np.dtype(object), None),
-            # ml_dtypes has this dtype in the host's byte order only: tensor.py goes through "<u2", which costs nothing
-            # on a little-endian host and swaps on any other.
-            Datatype("BF16", np.dtype(ml_dtypes.bfloat16), 2),
-        )
-    }
-)
+# JSON "allows implementations to set limits on the range and precision of numbers" (RFC 8259, 6), and the protocol says
+# nothing more. The tolerances are about one step of FP16 and of BF16, 8 steps of FP32 (7 digits) and 45 of FP64 (15
+# digits); one unit in the last place always counts as the same.
+_TABLE = {
+    datatype.name: datatype
+    for datatype in (
+        Datatype("BOOL", np.dtype("?"), "bool", "bool_contents"),
+        _integer("UINT8", "u1", "uint_contents"),
+        _integer("UINT16", "<u2", "uint_contents"),
+        _integer("UINT32", "<u4", "uint_contents"),
+        _integer("UINT64", "<u8", "uint64_contents"),
+        _integer("INT8", "i1", "int_contents"),
+        _integer("INT16", "<i2", "int_contents"),
+        _integer("INT32", "<i4", "int_contents"),
+        _integer("INT64", "<i8", "int64_contents"),
+        Datatype("FP16", np.dtype("<f2"), "float", has_json_form=False, json_tolerance=1e-3),
+        Datatype("FP32", np.dtype("<f4"), "float", "fp32_contents", json_tolerance=1e-6),
+        Datatype("FP64", np.dtype("<f8"), "float", "fp64_contents", json_tolerance=1e-14),
+        Datatype("BYTES", np.dtype(object), "text", "bytes_contents"),
+        Datatype(
+            "BF16",
+            np.dtype(ml_dtypes.bfloat16),
+            "float",
+            has_json_form=False,
+            json_tolerance=1e-2,
+            is_standard=False,
+            words=np.dtype("<u2"),
+        ),
+    )
+}
+DATATYPES: Mapping[str, Datatype] = MappingProxyType(_TABLE)
 
-OIP_DATATYPES: tuple[str, ...] = tuple(name for name in DATATYPES if name != "BF16")
-INTEGERS: tuple[str, ...] = ("UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64")
-FLOATS: tuple[str, ...] = ("FP16", "FP32", "FP64")
-NUMERIC: tuple[str, ...] = INTEGERS + FLOATS
+OIP_DATATYPES: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is_standard)
+INTEGERS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is_integer)
+FLOATS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is_float and one.is_standard)
 
 
 def lookup(name: str) -> Datatype:

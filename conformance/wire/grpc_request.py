@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import ABSENT, InferRequest, Input, Message, Names
 from conformance.wire.tensor import Tensor
 
@@ -23,14 +24,7 @@ GRPC_METHOD: Final = "GRPC"
 
 # The field of `InferTensorContents` for each datatype that has one.
 CONTENTS_FIELDS: Final[Mapping[str, str]] = {
-    "BOOL": "bool_contents",
-    **dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents"),
-    "INT64": "int64_contents",
-    **dict.fromkeys(("UINT8", "UINT16", "UINT32"), "uint_contents"),
-    "UINT64": "uint64_contents",
-    "FP32": "fp32_contents",
-    "FP64": "fp64_contents",
-    "BYTES": "bytes_contents",
+    datatype.name: datatype.contents for datatype in DATATYPES.values() if datatype.contents
 }
 
 Pb = Any  # the generated classes have no types

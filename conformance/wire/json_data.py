@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.wire.datatypes import FLOATS, INTEGERS, Datatype, lookup
+from conformance.wire.datatypes import Datatype, Kind, lookup
 from conformance.wire.finding import DecodeError, Finding, format_value
 
 Reader = Callable[[Any], Any]
@@ -56,7 +56,7 @@ def find_number_in_bool(data: Any) -> str | None:
 def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
     if _are_as_read(info, flat):
         return list(flat)
-    read, elements = _READERS[info.name], list[Any]()
+    read, elements = _find_reader(info), list[Any]()
     try:
         for value in flat:
             elements.append(read(value))
@@ -68,10 +68,10 @@ def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
 def _are_as_read(info: Datatype, flat: Sequence[Any]) -> bool:
     """Say whether every element is already what its reader would make of it, which is so of all but odd data."""
     types = set(map(type, flat))
-    if info.name in INTEGERS and types == {int}:
+    if info.is_integer and types == {int}:
         limits = np.iinfo(info.dtype)
         return bool(min(flat) >= limits.min and max(flat) <= limits.max)
-    return (_is_float(info) and types == {float}) or (info.name == "BOOL" and types == {bool})
+    return (info.is_float and types == {float}) or (info.name == "BOOL" and types == {bool})
 
 
 def flatten(data: Any, shape: Sequence[int]) -> list[Any]:
@@ -107,23 +107,17 @@ def _array(info: Datatype, elements: list[Any]) -> NDArray[Any]:
         return array
     with np.errstate(over="ignore"):
         return (
-            np.array(elements, dtype=np.float64).astype(info.dtype)
-            if _is_float(info)
-            else np.array(elements, info.dtype)
+            np.array(elements, dtype=np.float64).astype(info.dtype) if info.is_float else np.array(elements, info.dtype)
         )
 
 
 def _refuse_overflow(info: Datatype, array: NDArray[Any], flat: list[Any], elements: list[Any]) -> None:
     """Raise where a finite number is nearest to infinity in the datatype: out of range, unlike Infinity itself."""
-    if not _is_float(info):
+    if not info.is_float:
         return
     for index in np.flatnonzero(np.isinf(array)).tolist():
         if math.isfinite(elements[index]):
             raise _value_error(info, index, flat[index])
-
-
-def _is_float(info: Datatype) -> bool:
-    return info.name in FLOATS or info.name == "BF16"
 
 
 def _value_error(info: Datatype, index: int, value: Any) -> DecodeError:
@@ -131,7 +125,7 @@ def _value_error(info: Datatype, index: int, value: Any) -> DecodeError:
 
 
 def _wanted(info: Datatype) -> str:
-    if info.name in INTEGERS:
+    if info.is_integer:
         limits = np.iinfo(info.dtype)
         return f"{info.name}: an integer from {limits.min} to {limits.max}"
     return f"{info.name}: {_WANTED.get(info.name, 'a number within its range')}"
@@ -177,9 +171,8 @@ def _integer_reader(name: str) -> Reader:
     return read
 
 
-_READERS: Mapping[str, Reader] = {
-    "BOOL": _read_bool,
-    "BYTES": _read_text,
-    **dict.fromkeys((*FLOATS, "BF16"), _read_float),
-    **{name: _integer_reader(name) for name in INTEGERS},
-}
+_READERS: Mapping[Kind, Reader] = {"bool": _read_bool, "text": _read_text, "float": _read_float}
+
+
+def _find_reader(info: Datatype) -> Reader:
+    return _integer_reader(info.name) if info.is_integer else _READERS[info.kind]

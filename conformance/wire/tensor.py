@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.wire import strings
-from conformance.wire.datatypes import FLOATS, INTEGERS, lookup
+from conformance.wire.datatypes import lookup
 from conformance.wire.finding import DecodeError, Finding, format_value
 from conformance.wire.json_data import from_json
 
@@ -83,8 +83,8 @@ class Tensor:
         if self.datatype == "BYTES":
             return strings.encode(self.array.ravel().tolist())
         flat = np.ascontiguousarray(self.array).reshape(-1)
-        if self.datatype == "BF16":  # in the host's byte order, see datatypes.py
-            flat = flat.view(np.uint16).astype("<u2", copy=False)
+        if words := lookup(self.datatype).words:
+            flat = flat.view(words.newbyteorder("=")).astype(words, copy=False)
         return flat.view(np.uint8).data
 
     def to_json(self, *, nested: bool = False) -> list[Any]:
@@ -100,7 +100,7 @@ class Tensor:
             texts = np.empty(array.size, dtype=object)
             texts[:] = [element.decode() for element in array.ravel().tolist()]
             array = texts.reshape(array.shape)
-        elif self.datatype == "BF16":
+        elif lookup(self.datatype).words:
             with np.errstate(invalid="ignore"):  # a signalling NaN
                 array = array.astype(np.float64)
         values: list[Any] = array.tolist()
@@ -122,7 +122,7 @@ def _bytes_array(values: Values) -> Array:
 def _numeric_array(datatype: str, values: Values) -> Array:
     given = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     array: Array = given.astype(lookup(datatype).dtype, copy=False)
-    if datatype in INTEGERS and not np.array_equal(array, given):  # numpy wraps, and cuts fractions off
+    if lookup(datatype).is_integer and not np.array_equal(array, given):  # numpy wraps, and cuts fractions off
         raise ValueError(f"values do not fit {datatype}")
     return array
 
@@ -145,8 +145,8 @@ def decode(datatype: str, shape: Sequence[int], buffer: bytes | bytearray | memo
     if len(buffer) != count * info.size:
         expected = f"{format_value(count * info.size)} bytes for {datatype} {format_value(list(shape))}"
         raise DecodeError(Finding("size-mismatch", "tensor", 0, expected, f"{len(buffer)} bytes"))
-    if datatype == "BF16":  # in the host's byte order, see datatypes.py
-        words = np.frombuffer(buffer, dtype="<u2").astype(np.uint16, copy=False)
+    if info.words:
+        words = np.frombuffer(buffer, dtype=info.words).astype(info.words.newbyteorder("="), copy=False)
         return words.view(info.dtype).reshape(tuple(shape))
     return np.frombuffer(buffer, dtype=info.dtype).reshape(tuple(shape))
 
@@ -191,7 +191,7 @@ def _differences(left: Array, right: Array, datatype: str, json: bool) -> Array:
         return np.fromiter(map(bytes.__ne__, left.tolist(), right.tolist()), dtype=bool, count=left.size)
     bits = f"u{left.dtype.itemsize}"
     differs: Array = np.ascontiguousarray(left).view(bits) != np.ascontiguousarray(right).view(bits)
-    if datatype in (*FLOATS, "BF16") and differs.any():
+    if lookup(datatype).is_float and differs.any():
         with np.errstate(invalid="ignore"):  # a signalling NaN
             differs &= ~(np.isnan(left) & np.isnan(right))
             if json:

@@ -36,6 +36,7 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, is_met
 from conformance.roles.model import Model
+from conformance.roles.roles import BINARY_ONLY
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, GRPC
 from conformance.spec.fit import SCORED, Fit
@@ -171,17 +172,14 @@ _SHORT_FLOATS = (
 )
 
 
-_SHORT = frozenset({"FP16", "BF16"})
-
-
 @check("classification.short-floats-right-or-refused", answers="CLS-FP16")
-@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=_SHORT), needs=BINARY))
+@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY))
 @check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
-@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=_SHORT)))
+@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
     """Scores of 16 bits are classified rightly or refused."""
     if values is None:
-        _expect_own_right_or_refused(target, model, _SHORT)
+        _expect_own_right_or_refused(target, model, BINARY_ONLY)
     else:
         _expect_right_or_refused(target, model, values, "binary")
 

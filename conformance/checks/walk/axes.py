@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.walk.covering import Step
-from conformance.roles.roles import Role, load
+from conformance.roles.roles import BINARY_ONLY, Role, load
 
 PLAIN_INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 _JSON_ROLES = (
@@ -218,7 +218,7 @@ def _invalid_by_role(role: Role, step: Step) -> bool:
 
 def is_json_capable(tensors: Sequence[object]) -> bool:
     """Whether JSON has a form for some tensors of a role: it has none for FP16 and BF16."""
-    return not any(getattr(spec, "datatype", "") in ("FP16", "BF16") for spec in tensors)
+    return not any(getattr(spec, "datatype", "") in BINARY_ONLY for spec in tensors)
 
 
 def _is_of_another_kind(kind: str, step: Step, _: Role | None) -> bool:

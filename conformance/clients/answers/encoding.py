@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from conformance.wire.datatypes import lookup
 from conformance.wire.tensor import Tensor
 
 
@@ -25,7 +26,7 @@ def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
     Raises:
         ValueError: a datatype or an element that JSON cannot carry.
     """
-    if one.datatype in ("FP16", "BF16"):
+    if not lookup(one.datatype).has_json_form:
         raise ValueError(f"{one.datatype} has no JSON form")
     values = one.array.tolist() if nested and one.array.ndim else one.array.reshape(-1).tolist()
     texts: list[Any] = _as_texts(values) if one.datatype == "BYTES" else values

@@ -14,6 +14,7 @@ from conformance.clients.answers.encoding import encode_binary
 from conformance.clients.answers.script import VERSION, CallAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
+from conformance.wire.datatypes import lookup
 from conformance.wire.tensor import Tensor
 
 # Fields of a ModelInferResponse.
@@ -62,8 +63,8 @@ class CallStyle:
         return CallAnswer(self.message(inference, [self.entry(one, self.contents(one)) for one in listed], []))
 
     def is_raw(self, tensors: Tensors) -> bool:
-        """Whether the contents are raw: FP16 has no typed field."""
-        return self.form == "raw" or any(one.datatype in ("FP16", "BF16") for one in tensors)
+        """Whether the contents are raw, as they have to be where a datatype has no typed field."""
+        return self.form == "raw" or any(not lookup(one.datatype).contents for one in tensors)
 
     def message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
         """Return the message of an answer with these outputs."""

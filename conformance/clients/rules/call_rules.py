@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.clients.rules.rule import Fault, Faults, Rule, judge_kinds
-from conformance.clients.rules.tensors import NOT_IN_JSON, has_content
+from conformance.clients.rules.tensors import has_content
+from conformance.roles.roles import BINARY_ONLY
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.parsed_call import ParsedCall
@@ -74,7 +75,7 @@ def _has_typed(call: ParsedCall) -> bool:
 
 
 def _has_half_precision(call: ParsedCall) -> bool:
-    return any(one.datatype in NOT_IN_JSON and one.binary for one in call.inputs)
+    return any(one.datatype in BINARY_ONLY and one.binary for one in call.inputs)
 
 
 def _has_numbers(call: ParsedCall) -> bool:

@@ -7,13 +7,13 @@ from itertools import pairwise
 from typing import Any, Final
 
 from conformance.clients.rules.rule import Fault, Faults, to_fault
+from conformance.roles.roles import BINARY_ONLY
 from conformance.wire.finding import format_value
 from conformance.wire.json_data import flatten
 from conformance.wire.outputs import Output
 from conformance.wire.parsed_request import ParsedRequest
 from conformance.wire.request import INFERENCE_HEADER
 
-NOT_IN_JSON: Final = frozenset({"FP16", "BF16"})
 _DATA: Final = frozenset({"data-missing", "data-count"})
 # What the protocol says that an element may be: a number, a string or a boolean, which is an integer to Python.
 _ELEMENTS: Final = (int, float, str)
@@ -104,10 +104,10 @@ def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
 
 def judge_half_precision(request: ParsedRequest) -> Faults:
     """FP16 and BF16 are not sent as JSON."""
-    given = [one for one in list_json_inputs(request) if one.datatype in NOT_IN_JSON]
+    given = [one for one in list_json_inputs(request) if one.datatype in BINARY_ONLY]
     if given:
         return [Fault(f"{one.datatype} as binary data", f"{one.place}.data: JSON") for one in given]
-    return () if any(one.datatype in NOT_IN_JSON for one in request.binary) else None
+    return () if any(one.datatype in BINARY_ONLY for one in request.binary) else None
 
 
 def has_content(datatype: str, inputs: Sequence[Output]) -> bool:

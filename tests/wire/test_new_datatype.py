@@ -1,0 +1,69 @@
+"""A datatype is added in one table: what the suite sends and compares follows from it."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from conformance.expect.difference import find_difference
+from conformance.roles import corner_values, sample_values, tensor_strategies
+from conformance.roles.guessed_inputs import guess_inputs
+from conformance.roles.model import Model
+from conformance.roles.roles import Role, TensorSpec
+from conformance.spec.fit import JSON
+from conformance.wire import datatypes, json_data
+from conformance.wire.datatypes import Datatype
+from conformance.wire.tensor import Tensor, decode
+
+FP8 = Datatype(
+    "FP8",
+    np.dtype(ml_dtypes.float8_e4m3fn),
+    "float",
+    has_json_form=False,
+    json_tolerance=0.1,
+    is_standard=False,
+    words=np.dtype("u1"),
+)
+SPEC = TensorSpec("X", "FP8", (-1,))
+
+
+@pytest.fixture(autouse=True)
+def added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has it."""
+    monkeypatch.setitem(datatypes._TABLE, "FP8", FP8)
+
+
+def test_its_bytes_come_and_go() -> None:
+    tensor = Tensor.of("X", "FP8", [1.5, -2.0, 0.0])
+    assert bytes(tensor.to_bytes()).hex() == "3cc000"  # 1.5 = 0x3C, -2 = 0xC0 in E4M3, by hand
+    assert decode("FP8", (3,), bytes.fromhex("3cc000")).tolist() == [1.5, -2.0, 0.0]
+    assert tensor.to_json() == [1.5, -2.0, 0.0]
+    assert json_data.from_json("FP8", (2,), [1.5, -2]).tolist() == [1.5, -2.0]
+
+
+def test_what_is_sent_is_made_of_it() -> None:
+    sample = sample_values.make_sample_tensor("X", "FP8", (3,))
+    assert (sample.datatype, sample.elements) == ("FP8", 3)
+    assert corner_values.get_all_corners("FP8").size == 2
+    assert next(iter(guess_inputs([SPEC], {})))[0].datatype == "FP8"
+    model = Model(Role("x", "", "identity", (SPEC,), (SPEC,)), "x")
+    assert model.request().message().body.endswith(bytes(model.sample()[0].to_bytes()))
+    assert JSON.lack((SPEC,), (SPEC,)) == "a JSON form of every tensor"
+    assert model.role.is_optional
+
+
+def test_outputs_are_compared() -> None:
+    right = Tensor.of("X", "FP8", [1.5, -2.0])
+    assert find_difference(right, None, b"") is not None
+    assert not np.array_equal(right.array, decode("FP8", (2,), bytes.fromhex("3cc1")))
+
+
+def test_tensors_are_drawn_of_it() -> None:
+    @settings(max_examples=5, database=None)
+    @given(tensor_strategies.tensors("X", "FP8"))
+    def draw(tensor: Tensor) -> None:
+        assert tensor.datatype == "FP8"
+
+    draw()
