@@ -92,7 +92,8 @@ def run(options: argparse.Namespace) -> str:
             file.write(text)
     except OSError as error:
         raise InitError(f"cannot write {options.output}: {error.strerror}") from error
-    todo = f"; say there what {shorten_names(unfinished)} take, then" if unfinished else ":"
+    take = "takes" if len(unfinished) == 1 else "take"
+    todo = f"; say there what {shorten_names(unfinished)} {take}, then" if unfinished else ":"
     return escape_text(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
 

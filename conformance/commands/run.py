@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 from conformance.spec.user_error import UserError
 
 USAGE = "usage: oip-conformance run URL [OPTION ...], with the options that `pytest --help` lists"
+# Options that say which server it is, so that no URL has to.
+ADDRESS_OPTIONS = ("--target-config", "--target-grpc", "--target-replay")
 
 
 def add(commands: Any) -> None:
@@ -28,16 +30,18 @@ def run(_: argparse.Namespace) -> NoReturn:
 
 
 def replace_process(arguments: Sequence[str]) -> NoReturn:
-    """Become pytest, judging the URL that comes first; what follows is passed on to it.
+    """Become pytest, judging the URL that comes first, or the server that an option names; pass all options on to it.
 
     Raises:
-        UserError: no URL comes first.
+        UserError: no URL comes first, and no option names a server.
     """
     if arguments[:1] in (["-h"], ["--help"]):
         sys.stdout.write(f"{USAGE}\n")
         raise SystemExit(0)
-    if not arguments or arguments[0].startswith("-"):
+    options = list(arguments)
+    if arguments and not arguments[0].startswith("-"):
+        options[0] = f"--target-url={arguments[0]}"
+    elif not any(argument.startswith(ADDRESS_OPTIONS) for argument in arguments):
         raise UserError(f"the first argument of run is the URL of a server; {USAGE}")
     sys.stdout.flush()
-    url, *options = arguments
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", f"--target-url={url}", *options])  # noqa: S606 (pytest)
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *options])  # noqa: S606 (pytest)

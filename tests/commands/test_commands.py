@@ -104,6 +104,13 @@ def test_run_becomes_pytest(options: list[str], calls: list[tuple[str, list[str]
     assert calls == [(sys.executable, [sys.executable, "-m", "pytest", "--target-url=http://h:8000", *options])]
 
 
+@pytest.mark.parametrize("options", [["--target-config=t.toml"], ["-k", "ordering", "--target-grpc", "h:1"]])
+def test_run_takes_the_server_that_an_option_names(options: list[str], calls: list[tuple[str, list[str]]]) -> None:
+    with pytest.raises(ProcessReplacement):
+        main.main(["run", *options])
+    assert calls == [(sys.executable, [sys.executable, "-m", "pytest", *options])]
+
+
 @pytest.mark.parametrize("arguments", [[], ["-k", "ordering"], ["--target-url=http://h:8000"]])
 def test_run_without_a_url_says_what_is_missing(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["run", *arguments]) == 2
