@@ -1,4 +1,4 @@
-"""How much of a client's a server takes, and how long it waits for the rest."""
+"""Limits on request size and time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A server that ends: which row is failed for it, once, and what is said of those that cannot be judged any more.
 
 A request whose connection closes and after which connections are refused has ended the server, as far as anybody can
-know. Its row has seen that mostly, and fails by its own requirement. Where it has not, the row fails in which the
+know. Usually that row has failed already, by its own requirement. Where it has not, the row fails in which the
 server is found gone. Where a network loses packets, or nothing was ever answered, nobody is failed.
 """
 

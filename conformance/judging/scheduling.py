@@ -1,12 +1,12 @@
-"""Rows judged ahead of their turn, on several connections at once, so that latency is waited for once and not for each.
+"""Runs rows ahead of their turn on several connections, so that a run waits once for latency and not for each row.
 
-    ahead = Ahead(session, others, rows)
-    results = [ahead.judge(check, row) for check, row in rows]
+    scheduler = ConcurrentScheduler(session, others, rows)
+    results = [scheduler.judge(check, row) for check, row in rows]
 
-What comes of it is what one row after another would give. A row is judged ahead by one of several sessions that share
-nothing but the survey; what it sent is written down when its turn comes. What such a row does not simply meet is judged
-again, alone, and that is what counts: nobody is failed for what many connections at once did to it. A target to which
-they did something, so that the row alone comes to something else, is asked one row after another from there on.
+The results are those of one row after another. Several sessions that share nothing but what discovery found run rows
+ahead; the recording gets their exchanges when their turn comes. Rows that do not pass are run again alone, and that
+result counts: no server fails for what many connections at once did to it. If the result alone differs, the
+scheduler runs one row after another from there on.
 """
 
 from __future__ import annotations

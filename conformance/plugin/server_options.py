@@ -230,7 +230,9 @@ def _robustness(config: pytest.Config, recording: Recording | None) -> bool:
     if not config.option.conformance_robustness:
         return False
     if recording is not None:
-        raise pytest.UsageError("--conformance-robustness: a recording withstands nothing; leave --target-replay out")
+        raise pytest.UsageError(
+            "--conformance-robustness needs a live server; it cannot be combined with --target-replay"
+        )
     if getattr(config.option, "dist", "no") != "no":
         raise pytest.UsageError("--conformance-robustness: not with -n, where other rows would suffer from it")
     return True

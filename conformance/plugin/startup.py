@@ -1,4 +1,4 @@
-"""What loading the suite would cost beside the loading, and need not."""
+"""Startup optimisations."""
 
 from __future__ import annotations
 

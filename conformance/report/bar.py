@@ -1,4 +1,4 @@
-"""The bar that shows what became of requirements: its parts, for pages to draw."""
+"""The progress bar of requirement outcomes: its parts, for pages to draw."""
 
 from __future__ import annotations
 
