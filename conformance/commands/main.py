@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for words, name in PASSTHROUGH_COMMANDS.items():
             if tuple(arguments[: len(words)]) == words:
                 _module(name).replace_process(arguments[len(words) :])
-        own, after = _module("client").divided(arguments) if arguments[:1] == ["client"] else (arguments, None)
+        own, after = _module("client").split_command(arguments) if arguments[:1] == ["client"] else (arguments, None)
         options = _parsed(own, after)
         command: Callable[[argparse.Namespace], str | tuple[str, int]] = _module(COMMANDS[options.command]).run
         done = command(options)

@@ -22,7 +22,7 @@ app = bundled.create({"multi": models.load()["multi"]})
 
 
 def broken():
-    return faults.switched_on(faults.load()["binary-outputs-in-reverse"])
+    return faults.switch_on(faults.load()["binary-outputs-in-reverse"])
 """
 THREE_LINES = """
 import pytest

@@ -27,8 +27,8 @@ TEXTS = {"fish.md": "# Fish\nRed fish\nswim.\n\nBlue fish sleep.", "birds.md": "
 
 @pytest.fixture(autouse=True)
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "documents", lambda: {document.key: document for document in (FISH, BIRDS, RULES)})
-    monkeypatch.setattr(sources, "sentences", lambda: {entry.key: entry for entry in KNOWN})
+    monkeypatch.setattr(sources, "load_documents", lambda: {document.key: document for document in (FISH, BIRDS, RULES)})
+    monkeypatch.setattr(sources, "load_sentences", lambda: {entry.key: entry for entry in KNOWN})
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_page() -> None:
 
 
 def test_the_command_prints_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sources, "sentences", load_sentences)
+    monkeypatch.setattr(sources, "load_sentences", load_sentences)
     assert main.main(["sources", "page"]) == 0
     printed = capsys.readouterr().out
     assert [title for title in load_documents() if f"\n## {load_documents()[title].title}\n" not in printed] == []

@@ -51,11 +51,11 @@ def another_each_time(_: object, body: Body) -> HttpMessage:
 
 CUT, NUMBERS = outputs.assign_spans, count()
 WRONG: tuple[Wrong, ...] = (
-    ("answer", outputs, "cut", one_byte_early),
-    ("request", outputs, "cut", one_byte_early),
-    ("both-http-decoders", outputs, "cut", one_byte_early),
-    ("both-undo-codings", codings, "MEMBERS", 1),
-    ("json-text", json_text, "DEPTH_LIMIT", 3),
+    ("answer", outputs, "assign_spans", one_byte_early),
+    ("request", outputs, "assign_spans", one_byte_early),
+    ("both-http-decoders", outputs, "assign_spans", one_byte_early),
+    ("both-undo-codings", codings, "MAX_GZIP_MEMBERS", 1),
+    ("json-text", json_text, "MAX_DEPTH", 3),
     ("json-structure", json_structure, "_ESCAPE", re.compile(b"(?!)")),
     ("binary-tensors", strings, "encode", b"".join),
     ("json-tensors", json_data, "flatten", lambda data, _shape: data[::-1]),
@@ -65,7 +65,7 @@ WRONG: tuple[Wrong, ...] = (
     ("both-grpc-decoders", grpc_fields, "_DELIMITED", 7),
     ("recording", recording, "_calls", trips),
     ("baseline", baseline_file, "_known", trips),
-    ("target-config", config, "read", trips),
+    ("target-config", config, "build_config", trips),
     ("fleet", units, "_parted", trips),
     ("manifest", manifest, "Manifest", trips),
     ("report", formats, "write", trips),

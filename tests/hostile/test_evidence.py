@@ -94,7 +94,7 @@ def test_every_body_comes_back_as_it_was(body: bytes) -> None:
 
 
 def test_all_bodies_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(journal, "MAX_TOTAL_BYTES", 10_000)
     file = recorded(tmp_path, *[call(index, b"", b"%d" % index * 4000) for index in range(4)])
     kinds = [type(one.exchanges[0].body) for one in recording.load(file).calls.values()]
     assert kinds == [bytes, bytes, Excerpt, Excerpt]
@@ -184,7 +184,7 @@ STRANGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 def test_what_is_no_recording_is_refused_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(packed_files, "WRITTEN_BY_A_RUN", 8 * MIB)
+    monkeypatch.setattr(packed_files, "MAX_RUN_FILE_BYTES", 8 * MIB)
     monkeypatch.setattr(packed_files, "MAX_LINE_BYTES", 4 * MIB)
     edit, said = STRANGE[name]
     file = recorded(tmp_path, call(0, b"", b"a" * 5000))
