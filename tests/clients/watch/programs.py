@@ -8,14 +8,15 @@ from collections.abc import Sequence
 _BARE = """
 import contextlib, os, socket, sys
 from urllib.parse import urlsplit
-from tests.support.bare_requests import JSON_PART, TENSOR, heard, request
+from tests.support.bare_requests import JSON_PART, TENSOR, read_to_end
+from tests.support.bare_requests import make_request as request
 address = urlsplit(os.environ["OIP_TARGET_URL"])
 def send(octets):
     with socket.create_connection((address.hostname, address.port), 10) as connection:
         connection.sendall(octets)
         connection.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionResetError):
-            return heard(connection)
+            return read_to_end(connection)
 """
 _TRITON = """
 import os, numpy, tritonclient.http, tritonclient.grpc
