@@ -12,7 +12,7 @@ import pytest
 from tests.support.servers import judge
 
 ROOT = Path(__file__).parents[2]
-ORDINARY = ROOT / "tests" / "support" / "particular_app.py"  # with one ordinary model, iris, and JSON alone
+ORDINARY = ROOT / "tests" / "support" / "fussy_app.py"  # with one ordinary model, iris, and JSON alone
 
 # A server's own module: the bundled server with one model, and right or wrong.
 SERVER = """

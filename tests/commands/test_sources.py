@@ -27,7 +27,9 @@ TEXTS = {"fish.md": "# Fish\nRed fish\nswim.\n\nBlue fish sleep.", "birds.md": "
 
 @pytest.fixture(autouse=True)
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "load_documents", lambda: {document.key: document for document in (FISH, BIRDS, RULES)})
+    monkeypatch.setattr(
+        sources, "load_documents", lambda: {document.key: document for document in (FISH, BIRDS, RULES)}
+    )
     monkeypatch.setattr(sources, "load_sentences", lambda: {entry.key: entry for entry in KNOWN})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -30,6 +31,12 @@ class ListenerLog:
 
     def unread(self, why: str) -> None:
         self.reasons.append(why)
+
+    def wait_for_answers(self, count: int) -> None:
+        """Wait until so many answers are recorded, which may be after the caller has them; for 10 s at most."""
+        until = time.monotonic() + 10
+        while len(self.answers) < count and time.monotonic() < until:
+            time.sleep(0.01)
 
 
 @contextmanager

@@ -72,6 +72,7 @@ def test_a_refusal_comes_with_its_code_and_message(
         return info.value.code(), info.value.details()
 
     assert refused(watched) == refused(direct)
+    notes.wait_for_answers(1)
     (one,) = notes.answers
     assert one.answer is not None
     assert one.answer.code == refused(direct)[0].name
@@ -132,6 +133,7 @@ def test_deadline_and_metadata_reach_the_server(notes: ListenerLog) -> None:
     with handled(handler) as url, run_recorder(url, notes) as (host, port), connect(f"{host}:{port}") as opened:
         call = opened.channel.unary_unary("/any.Service/Method").with_call
         answer, ended = call(b"\0\1", timeout=TIMEOUT, metadata=(("x-a", "b"), ("x-bin", b"\0\xff")))
+        notes.wait_for_answers(1)
     assert answer == b"any bytes"
     assert ("x-first", "1") in [tuple(pair) for pair in ended.initial_metadata()]
     assert {"x-last": "2", "x-last-bin": b"\0\xff"}.items() <= dict(ended.trailing_metadata()).items()
