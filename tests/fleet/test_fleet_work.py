@@ -171,7 +171,7 @@ def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None
     assert not any(HIDDEN.encode() in line for line in seen)
 
 
-def test_the_gate_decides_the_status_and_not_the_verdict(tmp_path: Path, url: str) -> None:
-    """Without a gate the same run ends with 0, as above."""
-    outcome = unit_runner.judge_unit(unit(tmp_path, url, head=f'gate = "conformant"\n{SMALL}'))
-    assert (outcome.status, outcome.verdict) == (6, "partial"), log(tmp_path)
+@pytest.mark.parametrize(("gate", "status"), [("", 0), ('gate = "conformant"\n', 6), ('gate = "interoperable"\n', 6)])
+def test_the_gate_decides_the_status_and_not_the_verdict(tmp_path: Path, url: str, gate: str, status: int) -> None:
+    outcome = unit_runner.judge_unit(unit(tmp_path, url, head=f"{gate}{SMALL}"))
+    assert (outcome.status, outcome.verdict) == (status, "partial"), log(tmp_path)
