@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server.faults import fault
-from reference_server.faults.headers import OCTET_STREAM, find_json_end
+from reference_server.faults.headers import find_json_end
 from reference_server.framing import HEADER
 from reference_server.response import Octets
 
@@ -27,20 +25,6 @@ def set_header(response: Response, name: str, value: object | None) -> Response:
     else:
         response.headers[name] = str(value)
     return response
-
-
-@fault("app.Service.infer", breaks="BIN-HEADER-O")
-async def header_only_where_the_request_has_it(original: Any, service: Any, http: Request) -> Any:
-    """An answer has the inference header only when its request had it."""
-    response = await original(service, http)
-    return response if HEADER in http.headers else set_header(response, HEADER, None)
-
-
-@fault("response.frame", breaks="BIN-HEADER-O")
-def header_only_beside_json_outputs(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer has the inference header only when some of its outputs are JSON."""
-    response: Response = original(head, binary)
-    return response if b'"data":' in head or not any(binary) else set_header(response, HEADER, None)
 
 
 @fault("response.frame", breaks="BIN-HEADER-O")
@@ -63,12 +47,6 @@ def answer_header_counts_characters(original: Any, head: bytes, binary: Binary) 
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
-def answer_header_counts_escaped_characters(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer counts characters beyond ASCII as the six of their escapes."""
-    return rewrite_inference_header(original, head, binary, len(json.dumps(json.loads(head), separators=(",", ":"))))
-
-
-@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_the_body(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is the length of the whole body."""
     return rewrite_inference_header(original, head, binary, len(head) + sum(map(len, binary)))
@@ -78,29 +56,6 @@ def answer_header_counts_the_body(original: Any, head: bytes, binary: Binary) ->
 def answer_header_counts_a_nul(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the NUL with which the JSON ends in memory."""
     return rewrite_inference_header(original, head, binary, len(head) + 1)
-
-
-@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
-def answer_header_counted_before_the_sizes(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer counts the JSON as it was before the sizes were put in."""
-    return rewrite_inference_header(
-        original, head, binary, len(re.sub(rb'("binary_data_size":)[0-9]+', rb"\g<1>0", head))
-    )
-
-
-@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
-def answer_header_given_twice(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer has the inference header twice."""
-    response: Response = original(head, binary)
-    if binary:
-        response.headers.append(HEADER, str(len(head)))
-    return response
-
-
-@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
-def answer_header_with_thousands_separators(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer is written in groups of three digits."""
-    return rewrite_inference_header(original, head, binary, f"{len(head):,}")
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES", large=True)
@@ -114,15 +69,6 @@ def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binar
     """An answer without binary data has an inference header of 0."""
     response: Response = original(head, binary)
     return response if binary else set_header(response, HEADER, 0)
-
-
-@fault("app.Service.infer", breaks="BIN-HEADER-ON-JSON-O")
-async def header_of_the_request_sent_back(original: Any, service: Any, http: Request) -> Any:
-    """An answer without binary data has the inference header of its request."""
-    response = await original(service, http)
-    if HEADER not in response.headers and HEADER in http.headers:
-        set_header(response, HEADER, http.headers[HEADER])
-    return response
 
 
 # --- Content-Length ------------------------------------------------------------------------------------------------
@@ -220,30 +166,9 @@ def binary_answer_called_json(original: Any, head: bytes, binary: Binary) -> Res
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
-def binary_answer_without_content_type(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer with binary data has no Content-Type."""
-    return set_content_type(original, head, binary, None, when=bool(binary))
-
-
-@fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
 def mixed_answer_called_json(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with JSON and binary outputs has Content-Type application/json."""
     return set_content_type(original, head, binary, "application/json", when=bool(binary) and b'"data":' in head)
-
-
-@fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
-def every_answer_an_octet_stream(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer without binary data has Content-Type application/octet-stream."""
-    return set_content_type(original, head, binary, OCTET_STREAM, when=not binary)
-
-
-@fault("app.Service.infer", breaks="BIN-CONTENT-TYPE-OF-JSON")
-async def content_type_of_the_request_sent_back(original: Any, service: Any, http: Request) -> Any:
-    """An answer has the Content-Type of its request, unless binary data call for another."""
-    response = await original(service, http)
-    if HEADER not in response.headers and "content-type" in http.headers:
-        set_header(response, "Content-Type", http.headers["content-type"])
-    return response
 
 
 @fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")

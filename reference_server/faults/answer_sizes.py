@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 from reference_server.faults import fault
-from reference_server.faults.sizes import count_native_bytes, get_declared_size, set_declared_size
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
@@ -40,13 +39,6 @@ def size_of_strings_without_prefixes(original: Any, model: Model, wish: Requeste
     return set_size(part, len(data or b"") - 4 * math.prod(entry["shape"])) if strings else part
 
 
-@fault("response.output_part", breaks="BIN-SIZE-O")
-def size_written_as_a_string(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of a binary output is a JSON string."""
-    part: Part = original(model, wish, tensor)
-    return set_size(part, str(len(part[1] or b"")))
-
-
 @fault("response.output_part", breaks="OIP-INTEGERS")
 def size_written_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
     """The size of a binary output is written as a floating point number."""
@@ -66,36 +58,6 @@ def half_floats_sized_as_floats(original: Any, model: Model, wish: RequestedOutp
     """The size of an FP16 output is that of FP32, as in the examples of one document."""
     part: Part = original(model, wish, tensor)
     return set_size(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
-
-
-@fault("response.output_part", breaks="BIN-SIZE-O")
-def size_of_the_declared_shape(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of a binary output is worked out from the declared shape, where -1 is a variable dimension."""
-    part: Part = original(model, wish, tensor)
-    spec = next(spec for spec in model.outputs if spec.name == wish.name)
-    fixed = spec.datatype == "BYTES" or part[0]["datatype"] == "BYTES"
-    return part if fixed else set_size(part, count_native_bytes(spec.datatype, model.declared_shape(spec)))
-
-
-@fault("response.output_part", breaks="BIN-SIZE-O")
-def size_of_one_item_of_a_batch(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The size of a binary output of a batching model is that of one item."""
-    part: Part = original(model, wish, tensor)
-    entry, data = part
-    items = entry["shape"][0] if model.batching and data is not None and wish.classes is None else 1
-    return set_size(part, len(data or b"") // items)
-
-
-@fault("response.encode", breaks="BIN-SIZE-O")
-def sizes_added_up(original: Any, answer: Object) -> Any:
-    """The size of a binary output counts those before it too."""
-    sizes = [get_declared_size(entry) or 0 for entry in answer.get("outputs", [])]
-    sums = itertools.accumulate(sizes)
-    outputs = [
-        e if get_declared_size(e) is None else set_declared_size(e, n)
-        for e, n in zip(answer.get("outputs", []), sums, strict=True)
-    ]
-    return original(answer | ({"outputs": outputs} if outputs else {}))
 
 
 @fault(

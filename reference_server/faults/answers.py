@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
@@ -26,15 +24,6 @@ def _without(item: Mapping[str, Any], *members: str) -> Answer:
 
 
 # --- the paths -------------------------------------------------------------------------------------------------------
-
-
-@fault("app.Service.infer", breaks="OIP-ENDPOINTS")
-async def inference_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
-    """Inference is found only under a path that names the model's version."""
-    if "version" not in http.path_params:
-        raise InferenceError("not found", status=404)
-    response: Response = await original(service, http)
-    return response
 
 
 @fault("app.Service.infer", breaks="OIP-ENDPOINTS")
@@ -111,21 +100,6 @@ def model_name_left_out(original: Any, answer: Answer) -> bytes:
     return octets
 
 
-@fault("response.encode", breaks="OIP-MODEL-NAME")
-def model_named_by_an_object(original: Any, answer: Answer) -> bytes:
-    """Answers give the model as an object of name and version."""
-    octets: bytes = original(answer | {"model_name": {"name": answer["model_name"], "version": "1"}})
-    return octets
-
-
-@fault("response.encode", breaks="OIP-MODEL-NAME")
-def model_name_missing_from_binary_answers(original: Any, answer: Answer) -> bytes:
-    """Answers with binary data are written by code of their own, which forgets the model's name."""
-    binary = any("parameters" in output for output in answer["outputs"])
-    octets: bytes = original(_without(answer, "model_name") if binary else answer)
-    return octets
-
-
 _first: dict[str, str] = {}
 
 
@@ -143,35 +117,7 @@ def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
     return octets
 
 
-@fault("response.encode", breaks="OIP-MODEL-VERSION")
-def model_version_as_a_list(original: Any, answer: Answer) -> bytes:
-    """Answers give all versions of the model, as its metadata do."""
-    octets: bytes = original(answer | {"model_version": [answer["model_version"]]})
-    return octets
-
-
 # --- null ------------------------------------------------------------------------------------------------------------
-
-
-@fault("response.encode", breaks="OIP-NULL")
-def id_that_nobody_sent_is_null(original: Any, answer: Answer) -> bytes:
-    """The answer to a request without an id has the id null."""
-    octets: bytes = original({"id": None, **answer})
-    return octets
-
-
-@fault("response.encode", breaks="OIP-NULL")
-def no_model_version_is_null(original: Any, answer: Answer) -> bytes:
-    """A model without a version has the version null."""
-    octets: bytes = original(answer | {"model_version": None})
-    return octets
-
-
-@fault("response.output_part", breaks="OIP-NULL")
-def no_parameters_of_an_output_are_null(original: Any, *arguments: Any) -> tuple[Answer, Any]:
-    """An output without parameters has the parameters null."""
-    entry, data = original(*arguments)
-    return {"parameters": None, **entry}, data
 
 
 @fault("response.output_part", breaks="OIP-NULL")
@@ -186,21 +132,6 @@ def size_of_an_output_in_json_is_null(original: Any, *arguments: Any) -> tuple[A
     """An output in JSON has a binary_data_size, which is null."""
     entry, data = original(*arguments)
     return {"parameters": {"binary_data_size": None}, **entry}, data
-
-
-@fault("response.output_part", breaks="OIP-OUTPUT-MEMBERS")
-def shape_of_a_scalar_left_out_of_the_answer(original: Any, *arguments: Any) -> tuple[Answer, Any]:
-    """An output of rank 0 has no shape, since empty arrays are not written."""
-    entry, data = original(*arguments)
-    return (entry if entry["shape"] else _without(entry, "shape")), data
-
-
-@fault("response.output_part", breaks="OIP-OUTPUT-MEMBERS")
-def datatype_of_no_strings_left_out(original: Any, *arguments: Any) -> tuple[Answer, Any]:
-    """An output of BYTES without elements has no datatype, which the server takes from the first element."""
-    entry, data = original(*arguments)
-    untyped = entry["datatype"] == "BYTES" and math.prod(entry["shape"]) == 0
-    return (_without(entry, "datatype") if untyped else entry), data
 
 
 @fault("response.encode", breaks="OIP-OUTPUT-MEMBERS")
@@ -297,21 +228,7 @@ def first_output_alone_when_none_is_listed(original: Any, model: Model, request:
     return wishes if request.get("outputs") else wishes[:1]
 
 
-@fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
-def last_output_dropped_under_binary_data_output(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    """A request that lists no outputs under binary_data_output is answered without the last one."""
-    wishes = _wishes(original, model, request)
-    unlisted = not request.get("outputs") and (request.get("parameters") or {}).get("binary_data_output")
-    return wishes[:-1] if unlisted and len(wishes) > 1 else wishes
-
-
 # --- the id ----------------------------------------------------------------------------------------------------------
-
-
-def _with_id(original: Any, answer: Answer, change: Any) -> bytes:
-    """Encode an answer with its id, if it has one, changed."""
-    octets: bytes = original(answer | {"id": change(answer["id"])} if "id" in answer else answer)
-    return octets
 
 
 @fault("response.encode", breaks="OIP-ID")
@@ -319,57 +236,3 @@ def id_left_out(original: Any, answer: Answer) -> bytes:
     """No answer has an id."""
     octets: bytes = original(_without(answer, "id"))
     return octets
-
-
-@fault("response.build", breaks="OIP-ID")
-def id_missing_from_binary_answers(original: Any, model: Model, request: InferRequest, produced: Any) -> Response:
-    """Answers with binary data have no id."""
-    binary = any(wish.binary for wish in request.outputs)
-    response: Response = original(model, replace(request, id=None) if binary else request, produced)
-    return response
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_of_the_server_s_own(original: Any, answer: Answer) -> bytes:
-    """Answers have an id that the server makes."""
-    octets: bytes = original(answer | {"id": "00000000-0000-4000-8000-000000000001"})
-    return octets
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_of_digits_as_a_number(original: Any, answer: Answer) -> bytes:
-    """An id that consists of digits comes back as a number."""
-    return _with_id(original, answer, lambda identity: int(identity) if identity.isdigit() else identity)
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_without_its_blanks(original: Any, answer: Answer) -> bytes:
-    """Blanks around an id are taken off."""
-    return _with_id(original, answer, str.strip)
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_cut_at_255_characters(original: Any, answer: Answer) -> bytes:
-    """An id is kept in a field of 255 characters."""
-    return _with_id(original, answer, lambda identity: identity[:255])
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_with_question_marks_for_letters(original: Any, answer: Answer) -> bytes:
-    """Letters of an id beyond ASCII become question marks."""
-    return _with_id(original, answer, lambda identity: identity.encode("ascii", "replace").decode())
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_escaped_twice(original: Any, answer: Answer) -> bytes:
-    """An id is escaped before the JSON is written, and again then."""
-    return _with_id(original, answer, lambda identity: json.dumps(identity, ensure_ascii=False)[1:-1])
-
-
-@fault("request.parse_json", breaks="OIP-ID")
-def escapes_of_an_id_not_undone(original: Any, data: memoryview, rest: Any) -> Object:
-    r"""The id is cut out of the request's text, so that \u escapes stay in it."""
-    request: Object = original(data, rest)
-    text = str(data, "utf-8")
-    at = text.find('"id":"\\u')
-    return request | {"id": text[at + 6 : text.index('"', at + 6)]} if at >= 0 else request

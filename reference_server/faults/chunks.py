@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from starlette.requests import Request
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reference_server.faults import fault
-from reference_server.framing import HEADER
 
 READ = "http_protocol.OipHttpProtocol.data_received"
 
@@ -27,18 +25,6 @@ def _refuse(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
 def chunk_extensions_refused(original: Any, protocol: Any, data: bytes) -> None:
     """A chunk with an extension behind its size is refused."""
     _refuse(original, protocol, data, rb"\r\n[0-9A-Fa-f]+;")
-
-
-@fault(READ, breaks="HTTP-CHUNKED")
-def chunk_sizes_in_capitals_refused(original: Any, protocol: Any, data: bytes) -> None:
-    """The size of a chunk is no number where it is written with A to F."""
-    _refuse(original, protocol, data, rb"\r\n[0-9]*[A-F][0-9A-F]*\r\n")
-
-
-@fault(READ, breaks="HTTP-CHUNKED")
-def chunk_sizes_with_zeros_in_front_refused(original: Any, protocol: Any, data: bytes) -> None:
-    """The size of a chunk is no number where it begins with a zero."""
-    _refuse(original, protocol, data, rb"\r\n0+[1-9A-Fa-f][0-9A-Fa-f]*[;\r]")
 
 
 @fault(READ, breaks="HTTP-CHUNKED-TRAILER")
@@ -61,23 +47,6 @@ def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: byte
 def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """A field behind the last chunk is taken for a header."""
     HttpToolsProtocol.on_header(protocol, name, value)
-
-
-@fault("http_body.read", breaks="HTTP-CHUNKED")
-async def raw_request_in_chunks_taken_for_empty(original: Any, http: Request, limit: int) -> bytes:
-    """A raw request without Content-Length has no body."""
-    body: bytes = await original(http, limit)
-    is_raw = http.headers.get(HEADER) == "0"
-    return b"" if is_raw and "transfer-encoding" in http.headers else body
-
-
-@fault("http_protocol.OipHttpProtocol.on_body", breaks="HTTP-CHUNKED")
-def chunks_beyond_the_thousandth_dropped(original: Any, protocol: Any, body: bytes) -> None:
-    """Of a body in more than a thousand pieces, the first thousand are read."""
-    cycle = protocol.cycle
-    cycle.pieces = getattr(cycle, "pieces", 0) + 1
-    if cycle.pieces <= 1000:
-        original(protocol, body)
 
 
 # --- chunks and a length ---------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.classification import top
 from reference_server.datatypes import BINARY_ONLY
 from reference_server.faults import fault
 from reference_server.models import Model
@@ -31,11 +30,6 @@ def replace_index(text: bytes, index: int) -> bytes:
     return b":".join([value, b"%d" % index, *label])
 
 
-def find_rank(row: Any, index: int) -> int:
-    """Return the place of a score among the classes."""
-    return [int(place) for place in top(row, row.size)].index(index)
-
-
 def is_integer(row: Any) -> bool:
     """Whether scores are integers."""
     return row.dtype.kind in "iu"
@@ -52,24 +46,10 @@ def index_stands_before_the_value(original: Any, row: Any, index: int, labels: L
 
 
 @fault("classification.class_text", breaks="CLS-FORMAT")
-def values_have_a_decimal_comma(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Values are written as the server's locale has them, with a comma before the decimals."""
-    text: bytes = original(row, index, labels)
-    return replace_value(text, text.partition(b":")[0].decode().replace(".", ","))
-
-
-@fault("classification.class_text", breaks="CLS-FORMAT")
 def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """A score of UINT8 is printed as the character with that code."""
     text: bytes = original(row, index, labels)
     return replace_value(text, chr(row[index])) if row.dtype.str == "|u1" else text
-
-
-@fault("classification.class_text", breaks="CLS-VALUE")
-def values_have_three_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Floats are written with three significant digits."""
-    text: bytes = original(row, index, labels)
-    return text if is_integer(row) else replace_value(text, f"{row[index]:.3g}")
 
 
 @fault("classification.class_text", breaks="CLS-VALUE-EXACT")
@@ -77,27 +57,6 @@ def values_have_six_digits(original: Any, row: Any, index: int, labels: Labels) 
     """Floats are written with six significant digits, what streams print by default."""
     text: bytes = original(row, index, labels)
     return text if is_integer(row) else replace_value(text, f"{row[index]:.6g}")
-
-
-@fault("classification.class_text", breaks="CLS-VALUE-EXACT")
-def integers_are_written_as_floats(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Integers are written with a decimal point."""
-    text: bytes = original(row, index, labels)
-    return replace_value(text, f"{row[index]}.0") if is_integer(row) else text
-
-
-@fault("classification.class_text", breaks="CLS-VALUE")
-def integers_are_written_by_way_of_doubles(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Integers are turned into FP64 before they are written, and lose what is past 53 bits."""
-    text: bytes = original(row, index, labels)
-    return replace_value(text, str(int(float(row[index])))) if is_integer(row) else text
-
-
-@fault("classification.class_text", breaks="CLS-VALUE")
-def unsigned_values_are_written_signed(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The upper half of an unsigned datatype is written as negative numbers."""
-    text: bytes = original(row, index, labels)
-    return replace_value(text, str(row.view(row.dtype.str.replace("u", "i"))[index])) if row.dtype.kind == "u" else text
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
@@ -119,18 +78,6 @@ def indices_count_from_1(original: Any, row: Any, index: int, labels: Labels) ->
     return replace_index(original(row, index, labels), index + 1)
 
 
-@fault("classification.class_text", breaks="CLS-INDEX")
-def index_is_the_rank(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The index is the place among the classes, not among the scores."""
-    return replace_index(original(row, index, labels), find_rank(row, index))
-
-
-@fault("classification.class_text", breaks="CLS-INDEX")
-def index_fits_one_byte(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Indices past 255 wrap around."""
-    return replace_index(original(row, index, labels), index % 256)
-
-
 # --- labels ----------------------------------------------------------------------------------------------------------
 
 
@@ -141,57 +88,15 @@ def labels_are_left_out(original: Any, row: Any, index: int, _labels: Labels) ->
 
 
 @fault("classification.class_text", breaks="CLS-LABEL")
-def labels_go_by_rank(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """The highest class has the first label, the next one the second."""
-    label = labels[find_rank(row, index) % len(labels)] if index < len(labels) else None
-    text: bytes = original(row, index, ())
-    return text if label is None else b"%b:%b" % (text, label.encode())
-
-
-@fault("classification.class_text", breaks="CLS-LABEL")
 def first_label_is_taken_for_a_heading(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The first label is skipped, so that every class has the label of the next."""
     return bytes(original(row, index, labels[1:]))
-
-
-@fault("classification.class_text", breaks="CLS-LABEL")
-def label_ends_at_a_colon(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """A label is what stands before its first colon."""
-    return bytes(original(row, index, [label.partition(":")[0] for label in labels]))
-
-
-@fault("classification.class_text", breaks="CLS-LABEL")
-def labels_lose_letters_beyond_ascii(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """Letters beyond ASCII become question marks in labels."""
-    return bytes(original(row, index, [label.encode("ascii", "replace").decode() for label in labels]))
-
-
-@fault("response.output_part", breaks="CLS-LABEL")
-def labels_of_the_first_output_are_for_all(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The labels of the model's first output are those of every output."""
-    labels = {wish.name: model.labels.get(model.outputs[0].name, [])}
-    part: Part = original(replace(model, labels=labels), wish, tensor)
-    return part
-
-
-@fault("response.output_part", breaks="CLS-NO-LABEL")
-def labels_of_one_output_are_for_all(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """An output without labels is given those of another output."""
-    labels = {wish.name: next(iter(model.labels.values()), [])}
-    part: Part = original(replace(model, labels=labels), wish, tensor)
-    return part
 
 
 @fault("classification.class_text", breaks="CLS-NO-LABEL")
 def second_colon_comes_without_label(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The colon in front of the label is written where there is no label."""
     return bytes(original(row, index, labels)) + (b"" if index < len(labels) else b":")
-
-
-@fault("classification.class_text", breaks="CLS-NO-LABEL")
-def missing_label_is_made_up(original: Any, row: Any, index: int, labels: Labels) -> bytes:
-    """A class without label is given one that says its index."""
-    return bytes(original(row, index, [*labels, *(f"class {k}" for k in range(len(labels), row.size))]))
 
 
 # --- as binary data --------------------------------------------------------------------------------------------------
@@ -209,31 +114,6 @@ def classes_always_come_as_binary_data(original: Any, model: Model, wish: Reques
     """A classified output is binary data, whether it is asked for or not."""
     part: Part = original(model, replace(wish, binary=wish.binary or bool(wish.classes)), tensor)
     return part
-
-
-def rewrite_classes(entry: dict[str, Any], data: bytes) -> Part:
-    """Return a classified output with other binary data."""
-    return entry | {"parameters": {"binary_data_size": len(data)}}, data
-
-
-@fault("response.output_part", breaks="CLS-BINARY")
-def binary_classes_stand_on_lines(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """Classes as binary data are lines of text, without the length in front of each."""
-    entry, data = original(model, wish, tensor)
-    if data is None or not wish.classes:
-        return entry, data
-    listed: list[str] = original(model, replace(wish, binary=False), tensor)[0]["data"]
-    return rewrite_classes(entry, "\n".join(listed).encode())
-
-
-@fault("response.output_part", breaks="CLS-BINARY")
-def binary_classes_are_counted_in_letters(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
-    """The length in front of a class counts its letters, not its bytes."""
-    entry, data = original(model, wish, tensor)
-    if data is None or not wish.classes:
-        return entry, data
-    listed: list[str] = original(model, replace(wish, binary=False), tensor)[0]["data"]
-    return rewrite_classes(entry, b"".join(len(text).to_bytes(4, "little") + text.encode() for text in listed))
 
 
 # --- out of bounds ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reference_server.errors import InferenceError
 from reference_server.faults import fault
 
 JUDGE = "oip-conformance/"
@@ -26,15 +25,6 @@ async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, htt
     if place is not None:
         body[place] ^= 1
     answer.body = bytes(body)
-    return answer
-
-
-@fault("app.Service.infer", breaks="OIP-CLIENT-NAME")
-async def curl_is_refused_by_its_name(original: Any, service: Any, http: Request) -> Response:
-    """A request that names curl is refused, as some gateways do."""
-    if http.headers.get("User-Agent", "").startswith("curl/"):
-        raise InferenceError("this client is not served", status=403)
-    answer: Response = await original(service, http)
     return answer
 
 

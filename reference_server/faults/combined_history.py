@@ -83,21 +83,6 @@ async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Req
 _left: dict[str, Any] = {}
 
 
-@fault("request.parse", breaks=ISOLATION, walks="binary")
-def form_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
-    """`binary_data_output` of a request that was refused holds for the next one without parameters."""
-    is_asked = b'"binary_data_output":true' in body
-    try:
-        found: InferRequest = original(model, values, body)
-    except InferenceError:
-        _left["form"] = is_asked
-        raise
-    kept = _left.pop("form", False)
-    if kept and b'"parameters"' not in body:
-        return replace(found, outputs=[replace(wish, binary=True) for wish in found.outputs])
-    return found
-
-
 @fault("request.parse", breaks=ISOLATION, walks="json")
 def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The id of a request that was refused comes back with the next one that has none."""
@@ -146,15 +131,6 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
         raise
 
 
-@fault(READ, breaks=ISOLATION, walks="json")
-async def after_chunks_nothing_is_decoded(original: Any, service: Any, http: Request) -> bytes:
-    """A coded request behind one in chunks is read as if it were the one before."""
-    body: bytes = await original(service, http)
-    before = _left.get("chunked")
-    _left["chunked"] = body if is_chunked(http) else None
-    return before if before and "content-encoding" in http.headers else body
-
-
 @fault("raw.parse_body", breaks=ISOLATION, walks="raw")
 def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
     """A raw body of less than 16 bytes goes on with those of the longer one before it, in which it was written."""
@@ -181,13 +157,6 @@ async def raw_requests_share_a_buffer(original: Any, service: Any, http: Request
     """Raw requests in flight together are read from one buffer."""
     body: bytes = await original(service, http)
     return await _shared("raw", body) if is_raw(http) else body
-
-
-@fault(READ, breaks=ISOLATION, walks="json")
-async def decoders_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
-    """Coded requests in flight together are decoded into one buffer."""
-    body: bytes = await original(service, http)
-    return await _shared("coded", body) if "content-encoding" in http.headers else body
 
 
 @fault(READ, breaks=ISOLATION, walks="binary")

@@ -25,17 +25,6 @@ def _head(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
     return body[:length], length
 
 
-@fault(INPUT, breaks="OIP-ANSWER", walks="json")
-def data_before_their_datatype_refused(
-    original: Any, model: Model, spec: TensorSpec, entry: dict[str, Any], rest: BinaryData | None
-) -> Tensor:
-    """An input whose data stand before its datatype is refused: nobody knows yet what they are."""
-    names = list(entry)
-    if "data" in names and names.index("data") < names.index("datatype"):
-        raise InferenceError("data of an unknown datatype")
-    return original(model, spec, entry, rest)  # type: ignore[no-any-return]
-
-
 @fault(PARSE, breaks="OIP-ANSWER", walks="json")
 def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """A member or a name that is written with an escape is another one."""
@@ -101,29 +90,6 @@ def line_breaks_in_front_of_binary_data_not_counted(
     if values and length and b"\r\n" in head:
         body = head.replace(b"\r\n", b"") + body[length:]
     return original(model, values, body)  # type: ignore[no-any-return]
-
-
-@fault("strict_json.parse_object", breaks="OIP-ANSWER", walks="json")
-def exponents_without_effect(original: Any, data: Any) -> Any:
-    """A negative exponent of a number in JSON is passed over."""
-    return original(memoryview(re.sub(rb"(?<=[0-9])e-[0-9]+", b"", bytes(data))))
-
-
-@fault("strict_json.parse_object", breaks="OIP-ANSWER", walks="json")
-def capital_exponents_refused(original: Any, data: Any) -> Any:
-    """A number with a capital E is no number."""
-    if re.search(rb"[0-9]E[+-]", bytes(data)):
-        raise InferenceError("unexpected E")
-    return original(data)
-
-
-@fault("strict_json.parse_object", breaks="OIP-ANSWER", walks="json")
-def blanks_around_colons_refused(original: Any, data: Any) -> Any:
-    """JSON with blanks around the colons of an object with an id is refused."""
-    text = bytes(data)
-    if b'" : ' in text and b"id" in text:
-        raise InferenceError("unexpected blank")
-    return original(data)
 
 
 @fault("tensors.flatten", breaks="OIP-DATA", walks="json")

@@ -70,15 +70,6 @@ async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> by
     return body.partition(b"\r\n")[0] if is_chunked(http) else body
 
 
-@fault(ANSWER, breaks="OIP-ENDPOINTS", walks="binary")
-async def binary_outputs_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
-    """Under the path of a version no output comes as binary data."""
-    answer: Response = await original(service, http)
-    if "/versions/" in http.url.path and is_binary(answer):
-        raise InferenceError("binary outputs are not available for a version")
-    return answer
-
-
 @fault(ANSWER, breaks="OIP-ENDPOINTS", walks="raw")
 async def raw_requests_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """Under the path of a version a raw request is read as JSON."""
@@ -133,14 +124,6 @@ def compressed_answers_with_an_id_compressed_twice(original: Any, answer: Respon
     if bytes(answer.body).startswith(b'{"id"'):
         replace_body(answer, zlib.compress(bytes(answer.body), wbits=31))
     return original(answer, coding)  # type: ignore[no-any-return]
-
-
-@fault("codings.encoded", breaks="HTTP-CODING-O", walks="json")
-def nothing_compressed_is_nothing(original: Any, answer: Response, coding: str) -> Response:
-    """A compressed answer without elements has no body."""
-    is_empty = b'"data":[]' in bytes(answer.body)
-    found: Response = original(answer, coding)
-    return replace_body(found, b"") if is_empty else found
 
 
 @fault("codings.decoded", breaks="HTTP-CODING-I", walks="json")

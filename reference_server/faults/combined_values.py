@@ -39,15 +39,6 @@ def json_bools_beyond_64_are_false(original: Any, datatype: str, shape: tuple[in
     return replace(tensor, elements=elements)
 
 
-@fault(FROM_JSON, breaks="OIP-ANSWER", walks="json")
-def tiny_doubles_in_json_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
-    """A double in JSON that is nearer to 0 than 1e-15 is 0."""
-    tensor: Tensor = original(datatype, shape, data)
-    if datatype != "FP64":
-        return tensor
-    return replace(tensor, elements=np.where(np.abs(tensor.elements) < 1e-15, 0.0, tensor.elements))
-
-
 @fault(TO_JSON, breaks="OIP-ANSWER", walks="json")
 def large_numbers_written_with_six_digits(original: Any, tensor: Tensor) -> Any:
     """Numbers beyond 1e15 are written with six digits."""

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server import request, response
-from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 from reference_server.models import Model
@@ -47,15 +46,6 @@ CONNECTION_MADE = "http_protocol.OipHttpProtocol.connection_made"
 def _length(head: bytes) -> int:
     found = re.search(rb"content-length: ([0-9]+)", head)
     return int(found[1]) if found else 0
-
-
-@fault("response.frame", breaks=("BIN-NOT-CHUNKED",))
-def binary_answers_in_chunks(original: Any, head: bytes, binary: Any) -> Response:
-    """Answers with binary data are chunked and have no Content-Length."""
-    answer: Response = original(head, binary)
-    if binary:
-        del answer.headers["content-length"]
-    return answer
 
 
 @fault("response.frame", breaks="OIP-JSON")
@@ -130,73 +120,11 @@ async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int)
     return b"" if _chunked(http) else body
 
 
-@fault("http_body.read", breaks="HTTP-CHUNKED")
-async def chunked_body_not_implemented(original: Any, http: Request, limit: int) -> bytes:
-    """A chunked body is refused with 501 instead of 411."""
-    if _chunked(http):
-        raise InferenceError("chunked bodies are not implemented", status=501)
-    body: bytes = await original(http, limit)
-    return body
-
-
-@fault("http_body.read", breaks="HTTP-CHUNKED")
-async def chunked_body_is_a_bad_request(original: Any, http: Request, limit: int) -> bytes:
-    """A chunked body is refused with 400, in whatever form, instead of 411."""
-    if _chunked(http):
-        raise InferenceError("a Content-Length is needed")
-    body: bytes = await original(http, limit)
-    return body
-
-
-@fault("http_body.read", breaks="HTTP-CHUNKED")
-async def sizes_of_chunks_read_as_decimal(original: Any, http: Request, limit: int) -> bytes:
-    """The size of a chunk is read as a decimal number up to the first letter."""
-    body: bytes = await original(http, limit)
-    digits = re.match("[0-9]*", f"{len(body):x}")
-    return body[: int(digits[0] or 0) if digits else 0] if _chunked(http) else body
-
-
-@fault("http_body.read", breaks="HTTP-CHUNKED")
-async def frame_of_chunks_left_in_the_body(original: Any, http: Request, limit: int) -> bytes:
-    """Sizes of chunks stay in the body."""
-    body: bytes = await original(http, limit)
-    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if _chunked(http) else body
-
-
-@fault("http_body.read", breaks="HTTP-CHUNKED")
-async def last_chunk_dropped(_original: Any, http: Request, _limit: int) -> bytes:
-    """Of several chunks the last one is dropped, being taken for the one that ends the body."""
-    pieces = await _pieces(http)
-    return b"".join(pieces[:-1] if _chunked(http) and len(pieces) > 1 else pieces)
-
-
 # --- one connection --------------------------------------------------------------------------------------------------
 
 
 def _is_error(head: bytes) -> bool:
     return head[9:10] in (b"4", b"5")
-
-
-@fault(CONNECTION_MADE, breaks="HTTP-KEEPALIVE")
-def connection_closed_after_an_error_without_a_word(original: Any, protocol: Any, transport: Any) -> None:
-    """After an error the connection is closed, and the answer does not say so."""
-
-    def change(wrapped: Transport, data: bytes) -> bytes:
-        if _is_error(wrapped.head) and data != wrapped.head:
-            transport.write(data)
-            transport.close()
-            return b""
-        return data
-
-    original(protocol, Transport(transport, change))
-
-
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="HTTP-KEEPALIVE")
-def head_of_a_request_after_an_error_lost(original: Any, protocol: Any, data: bytes) -> None:
-    """After an error the first bytes of what comes next are read as the rest of the refused body."""
-    out_of_step = getattr(protocol, "out_of_step", 0)
-    protocol.out_of_step = 1 if b"there-is-no-such-model" in data else 0
-    original(protocol, data[5:] if out_of_step else data)
 
 
 @fault(CONNECTION_MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
@@ -224,16 +152,6 @@ def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None
     original(protocol)
     if before is not None and not before.response_complete and before.scope["method"] == "POST":
         protocol.pipeline.popleft()
-
-
-@fault("http_protocol.OipHttpProtocol.on_message_complete", breaks="HTTP-PIPELINE")
-def pipelined_bodies_exchanged(original: Any, protocol: Any) -> None:
-    """The bodies of two requests that wait on a connection are exchanged."""
-    original(protocol)
-    if len(protocol.pipeline) == 2:
-        (newer, _), (older, _) = protocol.pipeline
-        if newer.body and older.body:
-            newer.body, older.body = older.body, newer.body
 
 
 # --- requests beside and behind each other ---------------------------------------------------------------------------
@@ -266,49 +184,9 @@ async def _in_turns(service: Any, http: Request, mix: Callable[[Model, InferRequ
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def id_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
-    """The id stands in a variable that requests in flight share."""
-    return await _in_turns(service, http, lambda _, wanted: replace(wanted, id=_last["wanted"].id))
-
-
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
     """Inputs of a model stand in buffers that requests in flight share."""
     return await _in_turns(service, http, lambda model, wanted: replace(wanted, inputs=_last[model.name].inputs))
-
-
-_waiting: list[Response] = []
-
-
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def answers_in_flight_taken_from_a_stack(original: Any, service: Any, http: Request) -> Response:
-    """Answers that are ready wait on a stack, from which connections take the one on top."""
-    answer: Response = await original(service, http)
-    _waiting.append(answer)
-    if b'"id"' in bytes(answer.body):
-        await asyncio.sleep(0.002)
-    return _waiting.pop()
-
-
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def inference_header_shared_by_answers_in_flight(original: Any, service: Any, http: Request) -> Response:
-    """The length of the JSON stands in a variable that answers in flight share."""
-    answer: Response = await original(service, http)
-    _last["length"] = answer.headers.get(HEADER)
-    if b'"id"' in bytes(answer.body):
-        await asyncio.sleep(0.002)
-    if HEADER in answer.headers and _last["length"]:
-        answer.headers[HEADER] = _last["length"]
-    return answer
-
-
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def items_of_a_gathered_batch_given_to_others(original: Any, service: Any, http: Request) -> Response:
-    """Requests in flight to a batching model run as one batch, whose items go back in reverse."""
-    if not service.find(http).batching:
-        response: Response = await original(service, http)
-        return response
-    return await _in_turns(service, http, lambda _, wanted: replace(wanted, inputs=_gathered.pop()))
 
 
 _answered: dict[tuple[str, str], Response] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from reference_server.faults import fault
@@ -33,13 +32,6 @@ def round_to_doubles(elements: Any) -> Any:
     return np.array([int(float(number)) % 2**64 for number in elements.tolist()], "<u8").view("<i8")
 
 
-@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
-def int8_read_without_sign(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """INT8 elements of a binary input lose their sign bit."""
-    tensor: Tensor = original(datatype, *rest)
-    return replace(tensor, elements=tensor.elements & 0x7F) if datatype == "INT8" else tensor
-
-
 @fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
 def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
     """Subnormal FP32 elements of a binary input are flushed to zero."""
@@ -50,15 +42,6 @@ def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
     return replace(tensor, elements=np.where(subnormal, np.copysign(np.float32(0), tensor.elements), tensor.elements))
 
 
-@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
-def infinities_read_as_largest_numbers(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """Infinite FP32 and FP64 elements of a binary input become the largest finite ones."""
-    tensor: Tensor = original(datatype, *rest)
-    if datatype not in ("FP32", "FP64"):
-        return tensor
-    return replace(tensor, elements=np.nan_to_num(tensor.elements, nan=np.nan))
-
-
 @fault("tensors.decode_binary", breaks="BIN-DATATYPES-I", large=True)
 def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tensor:
     """Elements of a binary input past its first 64 KiB are read as zero."""
@@ -67,18 +50,6 @@ def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tenso
         return tensor
     elements = tensor.elements.copy()
     elements[2**16 // elements.itemsize :] = 0
-    return replace(tensor, elements=elements)
-
-
-@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I", large=True)
-def inputs_past_a_mebibyte_overwrite_their_beginning(original: Any, *arguments: Any) -> Tensor:
-    """The second MiB of a binary input overwrites the first."""
-    tensor: Tensor = original(*arguments)
-    first = 2**20 // tensor.elements.itemsize
-    if tensor.datatype == "BYTES" or tensor.elements.size <= first:
-        return tensor
-    elements = tensor.elements.copy()
-    elements[: elements.size - first] = elements[first:]
     return replace(tensor, elements=elements)
 
 
@@ -93,38 +64,12 @@ def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str,
 
 
 @fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
-def int32_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
-    """INT32 elements of a binary output lose what an FP32 cannot hold."""
-    if tensor.datatype == "INT32":
-        through = tensor.elements.astype("<f4").astype("<i8") % 2**32
-        tensor = replace(tensor, elements=through.astype("<u4").view("<i4"))
-    return original(tensor)
-
-
-@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "BIN-SIZE-O", "OIP-ANSWER"))
-def fp64_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
-    """FP64 elements of a binary output are written as FP32."""
-    with np.errstate(all="ignore"):
-        narrow = tensor.elements.astype("<f4") if tensor.datatype == "FP64" else tensor.elements
-    return original(replace(tensor, elements=narrow))
-
-
-@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a binary output lose what an FP32 cannot hold, in eight bytes each."""
     if tensor.datatype == "FP64":
         with np.errstate(all="ignore"):
             tensor = replace(tensor, elements=tensor.elements.astype("<f4").astype("<f8"))
     return original(tensor)
-
-
-@fault(
-    "tensors.encode_binary",
-    breaks=("BIN-DATATYPES-O", "BIN-SIZE-O", "BIN-SAME-AS-JSON-O", "BIN-PACKED-O", "OIP-ANSWER"),
-)
-def int16_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
-    """INT16 elements of a binary output are written as INT32."""
-    return original(replace(tensor, elements=tensor.elements.astype("<i4")) if tensor.datatype == "INT16" else tensor)
 
 
 @fault("tensors.encode_binary", breaks="BIN-DATATYPES-O")
@@ -137,22 +82,7 @@ def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> An
     return bytes(data[:whole]) + bytes(len(data) - whole)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-BODY-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
-def uint8_written_as_text(original: Any, tensor: Tensor) -> Any:
-    """A UINT8 element of a binary output that is no ASCII character becomes a question mark."""
-    data = original(tensor)
-    return (
-        bytes(data).decode("ascii", "replace").replace("\ufffd", "?").encode() if tensor.datatype == "UINT8" else data
-    )
-
-
 # --- BOOL -------------------------------------------------------------------------------------------------------------
-
-
-@fault("tensors.decode_bools", breaks=("BIN-BOOL-I", "OIP-ANSWER"))
-def bools_read_from_bits(original: Any, data: memoryview) -> Any:
-    """BOOL elements of a binary input are read from the bits of its bytes, lowest first."""
-    return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[: original(data).size].astype(bool)
 
 
 @fault("tensors.decode_bools", breaks=("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
@@ -173,13 +103,6 @@ def bools_inverted_both_ways(original: Any, given: Any) -> Any:
     return original(replace(given, elements=~given.elements) if given.datatype == "BOOL" else given)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-BOOL-O", "OIP-ANSWER"))
-def true_written_as_255(original: Any, tensor: Tensor) -> Any:
-    """A true BOOL element of a binary output is the byte 255."""
-    data = original(tensor)
-    return bytes(data).replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
-
-
 @fault("tensors.encode_binary", breaks="BIN-BOOL-O")
 def true_written_as_255_from_the_ninth_element_on(original: Any, tensor: Tensor) -> Any:
     """A true BOOL element of a binary output is the byte 255 from the ninth element on."""
@@ -187,39 +110,7 @@ def true_written_as_255_from_the_ninth_element_on(original: Any, tensor: Tensor)
     return data[:8] + data[8:].replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
 
 
-@fault("tensors.decode_bools", breaks="BIN-BOOL-I")
-def bools_past_a_word_of_bits_read_as_false(original: Any, data: memoryview) -> Any:
-    """BOOL elements of a binary input go into a word of 64 bits, and those behind it are false."""
-    elements = original(data).copy()
-    elements[64:] = False
-    return elements
-
-
-@fault("tensors.encode_binary", breaks=("BIN-BOOL-O", "BIN-SIZE-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
-def bools_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
-    """BOOL elements of a binary output are written as integers of four bytes."""
-    return original(replace(tensor, elements=tensor.elements.astype("<i4")) if tensor.datatype == "BOOL" else tensor)
-
-
-@fault("tensors.encode_binary", breaks=("BIN-BOOL-O", "BIN-SIZE-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
-def bools_written_as_bits(original: Any, tensor: Tensor) -> Any:
-    """BOOL elements of a binary output are packed, eight in a byte."""
-    return np.packbits(tensor.elements, bitorder="little").tobytes() if tensor.datatype == "BOOL" else original(tensor)
-
-
 # --- FP16 -------------------------------------------------------------------------------------------------------------
-
-_BF16 = np.dtype(ml_dtypes.bfloat16)
-
-
-@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
-def fp16_read_as_bf16(original: Any, datatype: str, *rest: Any) -> Tensor:
-    """FP16 elements of a binary input are read as the upper halves of FP32."""
-    tensor: Tensor = original(datatype, *rest)
-    if datatype != "FP16":
-        return tensor
-    with np.errstate(all="ignore"):
-        return replace(tensor, elements=tensor.elements.view(_BF16).astype("<f2"))
 
 
 @fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
@@ -232,27 +123,10 @@ def fp16_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
     return replace(tensor, elements=np.where(subnormal, np.copysign(np.float16(0), tensor.elements), tensor.elements))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "OIP-ANSWER"))
-def fp16_written_as_bf16(original: Any, tensor: Tensor) -> Any:
-    """FP16 elements of a binary output are written as the upper halves of FP32."""
-    if tensor.datatype == "FP16":
-        with np.errstate(all="ignore"):
-            tensor = replace(tensor, elements=tensor.elements.astype(_BF16))
-    return original(tensor)
-
-
 @fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SIZE-O", "OIP-ANSWER"))
 def fp16_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """FP16 elements of a binary output are written as FP32."""
     return original(replace(tensor, elements=tensor.elements.astype("<f4")) if tensor.datatype == "FP16" else tensor)
-
-
-@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "OIP-ANSWER"))
-def fp16_infinity_written_as_65504(original: Any, tensor: Tensor) -> Any:
-    """Infinite FP16 elements of a binary output become the largest finite ones."""
-    if tensor.datatype == "FP16":
-        tensor = replace(tensor, elements=np.nan_to_num(tensor.elements, nan=np.nan))
-    return original(tensor)
 
 
 @fault("tensors.encode_json", breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))

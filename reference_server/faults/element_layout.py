@@ -58,12 +58,6 @@ def outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
     return original(tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swap_bytes(tensor.elements)))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"))
-def fp32_outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
-    """FP32 elements of a binary output are written as big-endian."""
-    return original(replace(tensor, elements=swap_bytes(tensor.elements)) if tensor.datatype == "FP32" else tensor)
-
-
 @fault(
     "tensors.decode_binary",
     "tensors.encode_binary",
@@ -109,51 +103,12 @@ def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
     return original(replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape)))
 
 
-@fault(
-    "tensors.decode_binary",
-    "tensors.encode_binary",
-    breaks=("BIN-ROW-MAJOR-I", "BIN-ROW-MAJOR-O", "OIP-ANSWER"),
-)
-def column_by_column_both_ways(original: Any, first: Any, *rest: Any) -> Any:
-    """Elements in binary data are in column-major order, on both sides."""
-    if isinstance(first, Tensor):
-        return original(replace(first, elements=order_by_columns(first.elements, first.shape)))
-    tensor = original(first, *rest)
-    return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape))
-
-
 @fault("tensors.decode_binary", breaks="BIN-ROW-MAJOR-I")
 def square_matrices_read_transposed(original: Any, *arguments: Any) -> Tensor:
     """A binary input with as many rows as columns is read transposed."""
     tensor: Tensor = original(*arguments)
     square = len(tensor.shape) == 2 and tensor.shape[0] == tensor.shape[1] > 2
     return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape)) if square else tensor
-
-
-@fault("request.parse_input", breaks=("BIN-ROW-MAJOR-I", "OIP-ANSWER"))
-def batches_read_interleaved(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Tensor:
-    """The items of a binary batch are read element by element in turn."""
-    tensor: Tensor = original(model, spec, entry, rest)
-    if not model.batching or "data" in entry or len(tensor.shape) != 2:
-        return tensor
-    return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape))
-
-
-@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
-def outer_dimensions_of_rank_3_exchanged_on_writing(original: Any, tensor: Tensor) -> Any:
-    """A binary output of rank 3 is written with its first two dimensions exchanged."""
-    if len(tensor.shape) == 3:
-        elements = tensor.elements.reshape(tensor.shape).transpose(1, 0, 2).ravel()
-        tensor = replace(tensor, elements=elements)
-    return original(tensor)
-
-
-@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
-def strings_written_column_by_column(original: Any, tensor: Tensor) -> Any:
-    """BYTES elements of a binary output are written in column-major order."""
-    if tensor.datatype == "BYTES":
-        tensor = replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape))
-    return original(tensor)
 
 
 # --- left alone -------------------------------------------------------------------------------------------------------
@@ -188,14 +143,6 @@ def is_json(text: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-@fault("tensors.decode_binary", breaks=("BIN-BODY-I", "BIN-DATATYPES-I", "OIP-ANSWER"))
-def carriage_returns_read_as_line_feeds(original: Any, datatype: str, shape: Shape, data: memoryview) -> Any:
-    """In a binary UINT8 input the byte 13 is read as 10, as a reader of text lines does."""
-    if datatype == "UINT8":
-        data = memoryview(bytes(data).replace(b"\r", b"\n"))
-    return original(datatype, shape, data)
 
 
 @fault("response.join", breaks=("BIN-BODY-O", "CLS-BINARY"))
@@ -282,12 +229,3 @@ def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int
     for _ in range(count):
         end += 4 + int.from_bytes(octets[end : end + 4], "little")
     return original(octets[:end], count)
-
-
-@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
-def string_lengths_read_as_signed(original: Any, data: memoryview, count: int) -> Any:
-    """A BYTES length of 2^31 or more in a binary input is read as a negative number, and the rest as the element."""
-    octets = bytes(data)
-    if count == 1 and octets[3:4] >= b"\x80":
-        return make_objects([octets[4:]])
-    return original(octets, count)

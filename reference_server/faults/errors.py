@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import math
-import re
 from typing import Any
 
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
@@ -21,33 +20,9 @@ from reference_server.tensors import Tensor
 
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
-def errors_as_plain_text(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """Errors are plain text."""
-    return PlainTextResponse(message, status)
-
-
-@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_under_the_member_detail(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The text of an error is the member `detail`, as a web framework has it."""
     return JSONResponse({"detail": message}, status)
-
-
-@fault("app.error", breaks="OIP-ERROR")
-def error_as_an_object(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """The member `error` is an object with code and message."""
-    return JSONResponse({"error": {"code": status, "message": message}}, status)
-
-
-@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
-def errors_without_a_body(_original: Any, _message: str, status: int, _headers: Any = None) -> Response:
-    """An error is a status alone."""
-    return Response(None, status)
-
-
-@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
-def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
-    """The text of an error is put between quotes without escapes, with what it quotes of the request."""
-    return Response(f'{{"error":"{message}"}}', status, media_type="application/json")
 
 
 @fault("app.error", breaks="OIP-JSON")
@@ -55,25 +30,6 @@ def error_text_in_latin_1(_original: Any, message: str, status: int, _headers: A
     """Errors are in a Western language and in Latin-1."""
     text = json.dumps({"error": f"Ungültig: {message}"}, ensure_ascii=False)
     return Response(text.encode("latin-1", "replace"), status, media_type="application/json")
-
-
-@fault("app.Service.find", breaks="OIP-ERROR")
-def unknown_model_answered_with_a_page(original: Any, service: Any, http: Any) -> Model:
-    """An unknown model falls through to the web framework, which answers with null for an error."""
-    try:
-        model: Model = original(service, http)
-    except InferenceError as error:
-        raise InferenceError(None, error.status) from None  # type: ignore[arg-type]
-    return model
-
-
-@fault("app.refused", breaks="OIP-ERROR")
-async def not_found_as_a_page(original: Any, request: Any, exception: InferenceError) -> Response:
-    """An unknown model is answered with a page in HTML."""
-    if exception.status == 404:
-        return HTMLResponse("<html><body><h1>404 Not Found</h1></body></html>", 404)
-    response: Response = await original(request, exception)
-    return response
 
 
 @fault("app.refused", breaks="OIP-ERROR-STATUS")
@@ -114,16 +70,6 @@ def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) 
     except InferenceError:
         return service.models["identity_int32"]  # type: ignore[no-any-return]
     return model
-
-
-@fault("app.Service.model_metadata", breaks="OIP-REFUSAL")
-async def unknown_model_described_by_an_empty_object(original: Any, service: Any, http: Any) -> Response:
-    """Metadata of an unknown model are an empty object."""
-    try:
-        response: Response = await original(service, http)
-    except InferenceError:
-        return JSONResponse({})
-    return response
 
 
 @fault("request.parse_inputs", breaks="OIP-REFUSAL")
@@ -182,12 +128,6 @@ def _reread(original: Any, data: memoryview, read: Any) -> Object:
 def text_behind_the_json_ignored(original: Any, data: memoryview) -> Object:
     """The JSON reader stops behind the object, whatever follows."""
     return _reread(original, data, lambda text: json.JSONDecoder().raw_decode(text)[0])
-
-
-@fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
-def comma_behind_the_last_member_taken(original: Any, data: memoryview) -> Object:
-    """The JSON reader allows commas behind last members, as for configuration files."""
-    return _reread(original, data, lambda text: json.loads(re.sub(r",\s*([}\]])", r"\1", text)))
 
 
 @fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")

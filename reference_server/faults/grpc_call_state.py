@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
@@ -45,22 +44,6 @@ def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> 
     return kept if kept and {wish.name for wish in kept} < own else wishes
 
 
-@fault("grpc_request.parse_outputs", breaks="OIP-ALIVE/grpc")
-def grpc_counts_of_refused_calls_stick(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """The call after one that was refused for its list of outputs has the classes that were asked for there."""
-    try:
-        wishes: list[RequestedOutput] = original(model, message)
-    except InferenceError:
-        _lists["refused"] = [
-            RequestedOutput(entry.name, False, entry.parameters["classification"].int64_param)
-            for entry in message.outputs
-            if "classification" in entry.parameters
-        ]
-        raise
-    stuck = {wish.name: wish.classes for wish in _lists.pop("refused", [])}
-    return [replace(wish, classes=wish.classes or stuck.get(wish.name)) for wish in wishes]
-
-
 _before: dict[str, tuple[bool, Any]] = {}
 MIN_LONG_ELEMENTS = 900  # elements
 
@@ -79,18 +62,6 @@ def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, 
     _, last = _before.get(model.name, (False, tensor.elements))
     _before[model.name] = False, tensor.elements
     is_stale = bool(message.id) and last.size >= MIN_LONG_ELEMENTS and 0 < tensor.elements.size < last.size
-    return {**found, name: _with_first(tensor, last[0])} if is_stale else found
-
-
-@fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
-def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
-    """A typed input of a call with an id, longer than the raw one before it, has the first element of that."""
-    found: dict[str, Tensor] = original(model, message)
-    name, tensor = next(iter(found.items()))
-    is_raw = bool(message.raw_input_contents)
-    was_raw, last = _before.get(model.name, (False, tensor.elements))
-    _before[model.name] = is_raw, tensor.elements
-    is_stale = bool(message.id) and was_raw and not is_raw and 0 < last.size < tensor.elements.size
     return {**found, name: _with_first(tensor, last[0])} if is_stale else found
 
 
@@ -128,41 +99,3 @@ def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, pr
     response = original(model, request, produced)
     response.id = identity if request.id else ""
     return response
-
-
-@fault("grpc_request.raw_contents", breaks="OIP-ISOLATION/grpc")
-def grpc_raw_contents_in_flight_are_exchanged(original: Any, message: Message) -> Any:
-    """Raw contents of calls in flight together are kept in one place."""
-    contents = original(message)
-    if not message.raw_input_contents:
-        return contents
-    found = _kept_for_a_moment("raw", contents)
-    return found if len(found) == len(contents) else contents
-
-
-@fault("grpc_contents.decode_typed", breaks="OIP-ISOLATION/grpc")
-def grpc_typed_contents_in_flight_are_exchanged(original: Any, datatype: str, shape: Any, contents: Message) -> Any:
-    """Typed contents of calls in flight together are kept in one place."""
-    found = _kept_for_a_moment("typed", (datatype, shape, contents))
-    return original(datatype, shape, found[2] if found[:2] == (datatype, shape) else contents)
-
-
-@fault("grpc_request.parse_outputs", breaks="OIP-ISOLATION/grpc")
-def grpc_counts_in_flight_are_exchanged(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
-    """Calls for classes in flight together have the number of the one that came last."""
-    wishes: list[RequestedOutput] = original(model, message)
-    if not any(wish.classes for wish in wishes):
-        return wishes
-    counts = _kept_for_a_moment("counts", [wish.classes for wish in wishes])
-    if len(counts) != len(wishes):
-        return wishes
-    return [replace(wish, classes=count) for wish, count in zip(wishes, counts, strict=True)]
-
-
-@fault("grpc_methods.find", breaks="OIP-ISOLATION/grpc")
-def grpc_models_in_flight_are_exchanged(original: Any, models: Any, name: str, version: str) -> Any:
-    """Calls in flight together go to the model of the one that came last, where it takes the same inputs."""
-    model = original(models, name, version)
-    other = _kept_for_a_moment("model", model)
-    alike = [(spec.name, spec.shape) for spec in other.inputs] == [(spec.name, spec.shape) for spec in model.inputs]
-    return other if alike else model

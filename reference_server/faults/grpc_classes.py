@@ -41,13 +41,6 @@ def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:
 
 
 @fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
-def grpc_count_may_be_a_string(original: Any, entry: Message) -> Any:
-    """A count may be a string_param, or a bool_param, as it is in JSON that is read leniently."""
-    kind, value = find_classification(entry)
-    return int(value) if kind in ("string_param", "bool_param") else original(entry)
-
-
-@fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
     """A count that is not positive leaves the output as it is."""
     kind, value = find_classification(entry)
@@ -66,15 +59,6 @@ def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
     """The count is kept in 32 bits."""
     count = original(entry)
     return count if count is None else max(count % 2**32, 1)
-
-
-@fault("grpc_response.output_tensor", breaks="CLS-COUNT-ABOVE/grpc")
-def grpc_classes_are_repeated_up_to_5(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Where 5 classes are asked for and there are 4, the last comes twice."""
-    found: Tensor = original(model, wish, tensor)
-    if wish.classes != 5 or found.shape != (4,):
-        return found
-    return Tensor("BYTES", (5,), make_objects([*found.elements, found.elements[-1]]))
 
 
 # --- form ------------------------------------------------------------------------------------------------------------

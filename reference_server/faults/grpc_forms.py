@@ -155,14 +155,6 @@ def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
     return b"".join(tensor.elements)
 
 
-@fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
-def grpc_raw_lengths_are_16_bits(original: Any, tensor: Tensor) -> bytes:
-    """The length in front of a raw BYTES element is counted in 16 bits."""
-    if tensor.datatype != "BYTES":
-        return bytes(original(tensor))
-    return b"".join((len(item) % 65536).to_bytes(4, "little") + item for item in tensor.elements)
-
-
 @fault("grpc_contents.decode_raw", breaks=("GRPC-FP16", "GRPC-SAME-AS-HTTP"))
 def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Every type of 16 bits is read as the upper half of an FP32."""
@@ -209,17 +201,6 @@ def grpc_raw_inputs_in_the_models_order(original: Any, model: Any, message: Mess
     return original(model, message)
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-ORDER-I")
-def grpc_raw_inputs_in_order_of_their_names(original: Any, message: Message) -> Any:
-    """Raw entries are handed out in the order of a sorted map of the inputs."""
-    entries = original(message)
-    order = sorted(range(len(entries)), key=lambda index: message.inputs[index].name)
-    found = list(entries)
-    for place, index in enumerate(order):
-        found[index] = entries[place]
-    return found
-
-
 @fault("grpc_response.add_raw", breaks=("GRPC-ORDER-O", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_raw_outputs_are_reversed(original: Any, response: Message, outputs: Any) -> None:
     """Raw entries of an answer stand in reverse."""
@@ -227,18 +208,9 @@ def grpc_raw_outputs_are_reversed(original: Any, response: Message, outputs: Any
     response.raw_output_contents[:] = list(response.raw_output_contents)[::-1]
 
 
-@fault("grpc_response.add_raw", breaks="GRPC-ORDER-O")
-def grpc_empty_outputs_have_no_raw_entry(original: Any, response: Message, outputs: Any) -> None:
-    """An output without elements has no entry among the raw ones."""
-    original(response, outputs)
-    response.raw_output_contents[:] = [entry for entry in response.raw_output_contents if entry]
-
-
 @fault("grpc_response.add_raw", breaks="GRPC-ONE-FORM")
 def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: Any) -> None:
     """An answer in raw contents has typed contents as well, where its datatypes have them."""
-    from reference_server import grpc_contents
-
     original(response, outputs)
     for entry, (_, tensor) in zip(response.outputs, outputs, strict=True):
         for field, values in (
@@ -260,27 +232,6 @@ def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
 def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Raw contents of a wrong size are cut, or filled up with zeros."""
     tensor: Tensor = original(datatype, shape, fit_contents(datatype, shape, data))
-    return tensor
-
-
-@fault("grpc_contents.decode_typed", breaks="GRPC-SIZE-WRONG")
-def grpc_typed_contents_are_cut_to_the_shape(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """Typed contents of more elements than the shape has are cut."""
-    for _, values in contents.ListFields():
-        del values[math.prod(shape) :]
-    tensor: Tensor = original(datatype, shape, contents)
-    return tensor
-
-
-@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
-def grpc_bytes_behind_the_last_string_are_ignored(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """What stands behind the last BYTES element of raw contents is not looked at."""
-    if datatype == "BYTES":
-        end = 0
-        for _ in range(math.prod(shape)):
-            end += 4 + int.from_bytes(data[end : end + 4], "little")
-        data = data[:end]
-    tensor: Tensor = original(datatype, shape, data)
     return tensor
 
 
@@ -324,16 +275,6 @@ def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elemen
     """An element that its datatype cannot hold keeps its low bits."""
     del original
     return elements.astype(NUMPY[datatype])
-
-
-@fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")
-def grpc_another_field_is_read_as_zeros(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """Numbers in the field of another datatype are passed by, and the tensor is all zeros."""
-    own = grpc_contents.FIELDS.get(datatype, "")
-    if datatype != "BYTES" and own and contents.ListFields() and not getattr(contents, own):
-        return Tensor(datatype, shape, np.zeros(math.prod(shape), NUMPY[datatype]))
-    tensor: Tensor = original(datatype, shape, contents)
-    return tensor
 
 
 @fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")

@@ -36,25 +36,6 @@ def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Messag
 
 
 @fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
-def grpc_metadata_have_inputs_for_outputs(original: Any, models: Any, message: Message) -> Message:
-    """ModelMetadata gives the inputs twice, the second time as outputs."""
-    response = original(models, message)
-    del response.outputs[:]
-    for entry in response.inputs:
-        response.outputs.add(name=entry.name, datatype=entry.datatype, shape=entry.shape)
-    return response
-
-
-@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
-def grpc_metadata_have_0_for_variable_dimensions(original: Any, models: Any, message: Message) -> Message:
-    """ModelMetadata gives 0 for a variable dimension."""
-    response = original(models, message)
-    for entry in (*response.inputs, *response.outputs):
-        entry.shape[:] = [max(size, 0) for size in entry.shape]
-    return response
-
-
-@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
 def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, message: Message) -> Message:
     """ModelMetadata spells datatypes as the model's configuration does, TYPE_INT32."""
     response = original(models, message)
@@ -87,14 +68,6 @@ def grpc_id_is_left_out(original: Any, model: Any, request: Any, produced: Any) 
     """An answer has no id."""
     response = original(model, request, produced)
     response.ClearField("id")
-    return response
-
-
-@fault("grpc_response.build", breaks="OIP-ID/grpc")
-def grpc_id_is_cut_at_255_bytes(original: Any, model: Any, request: Any, produced: Any) -> Message:
-    """An id is kept in a buffer of 256 bytes."""
-    response = original(model, request, produced)
-    response.id = response.id.encode()[:255].decode(errors="ignore")
     return response
 
 

@@ -20,23 +20,6 @@ def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: 
     return original(models, name, version)
 
 
-@fault("grpc_methods.model_infer", breaks="OIP-VERSIONED/grpc")
-def grpc_calls_of_a_version_name_the_next(original: Any, models: Any, message: Message) -> Message:
-    """The answer to a call that names a version has another one."""
-    response = original(models, message)
-    if message.model_version:
-        response.model_version = f"{message.model_version}0"
-    return response
-
-
-@fault("grpc_methods.model_ready", breaks="OIP-VERSIONED/grpc")
-def grpc_versions_are_never_ready(original: Any, models: Any, message: Message) -> Message:
-    """ModelReady of a version is false."""
-    response = original(models, message)
-    response.ready = not message.version
-    return response
-
-
 @fault("grpc_methods.find", breaks="GRPC-VERSION-UNKNOWN")
 def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: str) -> Any:
     """A call that names any version is answered by the only one."""
@@ -54,19 +37,6 @@ def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) 
     return original(models, named)
 
 
-_described: list[str] = []
-
-
-@fault("grpc_methods.model_metadata", breaks="OIP-REFUSAL/grpc")
-def grpc_metadata_of_unknown_models_are_those_before(original: Any, models: Any, message: Message) -> Message:
-    """ModelMetadata of a model that there is not are those that were asked for before."""
-    if message.name in models:
-        _described[:] = [message.name]
-    elif _described:
-        message.name = _described[0]
-    return original(models, message)
-
-
 @fault("grpc_methods.model_infer", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, message: Message) -> Message:
     """A call for an output that the model does not have has the status OK and an empty message."""
@@ -81,33 +51,3 @@ def _empty() -> Message:
     from tritonclient.grpc import service_pb2
 
     return service_pb2.ModelInferResponse()
-
-
-# --- ids -------------------------------------------------------------------------------------------------------------
-
-
-@fault("grpc_methods.model_infer", breaks="OIP-ID/grpc")
-def grpc_raw_answers_have_no_id(original: Any, models: Any, message: Message) -> Message:
-    """The answer to a raw call has no id."""
-    response = original(models, message)
-    if message.raw_input_contents:
-        response.ClearField("id")
-    return response
-
-
-@fault("grpc_methods.model_infer", breaks="OIP-ID/grpc")
-def grpc_answers_to_lists_have_no_id(original: Any, models: Any, message: Message) -> Message:
-    """The answer to a call that lists outputs has no id."""
-    response = original(models, message)
-    if message.outputs:
-        response.ClearField("id")
-    return response
-
-
-@fault("grpc_methods.model_infer", breaks="OIP-ID/grpc")
-def grpc_answers_in_classes_have_no_id(original: Any, models: Any, message: Message) -> Message:
-    """The answer to a call for classes has no id."""
-    response = original(models, message)
-    if any("classification" in entry.parameters for entry in message.outputs):
-        response.ClearField("id")
-    return response

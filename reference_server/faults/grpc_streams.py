@@ -94,22 +94,3 @@ LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
     """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
     return run_behind_front(original, arguments, lambda http2, stream: http2.reset_stream(stream, INTERNAL_ERROR))
-
-
-@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
-def grpc_refused_streams_are_cancelled(original: Any, *arguments: Any) -> Any:
-    """A refused call gets headers as an answer does, and then its stream is reset with CANCEL."""
-
-    def end(http2: Any, stream: int) -> None:
-        http2.send_headers(stream, HEADERS)
-        http2.reset_stream(stream, CANCEL)
-
-    return run_behind_front(original, arguments, end)
-
-
-@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
-def grpc_refused_streams_end_without_trailers(original: Any, *arguments: Any) -> Any:
-    """A refused call ends with its headers, which have no status of gRPC."""
-    return run_behind_front(
-        original, arguments, lambda http2, stream: http2.send_headers(stream, HEADERS, end_stream=True)
-    )

@@ -56,13 +56,6 @@ def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequ
     return original(model, values, body)
 
 
-@fault("request.parse", breaks="BIN-HEADER-I", large=True)
-def request_header_of_sixteen_bits(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """The inference header of a request is kept in 16 bits."""
-    length = parse_number(values)
-    return original(model, [str(length % 2**16)] if length and 0 < length <= len(body) else values, body)
-
-
 @fault("request.parse", breaks=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"))
 def binary_request_without_header_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A body that is more than JSON, or none, is a raw request, also without an inference header."""
@@ -77,36 +70,12 @@ def json_end_guessed_without_the_header(original: Any, model: Model, values: Seq
     return original(model, values if values or not is_more else [str(find_json_end(body))], body)
 
 
-@fault("request.parse", breaks="BIN-HEADER-MISSING")
-def body_that_is_no_json_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """A body that does not begin with a brace is a raw request, also without an inference header."""
-    raw = not values and not body.lstrip().startswith(b"{")
-    return original(model, ["0"] if raw else values, body)
-
-
-@fault("request.parse", breaks="BIN-HEADER-ON-JSON-I")
-def header_without_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """A request with an inference header is refused when no input is binary."""
-    if parse_number(values) == len(body) and b"binary_data_size" not in body:
-        raise InferenceError(f"{HEADER} without binary data")
-    return original(model, values, body)
-
-
 @fault("framing.json_length", breaks="BIN-HEADER-ON-JSON-I")
 def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header that equals the length of the body counts as one beyond it."""
     if parse_number(values) == body_length:
         raise InferenceError(f"{HEADER} is {body_length}, but the body has {body_length} bytes")
     return original(values, body_length)
-
-
-@fault("app.Service.infer", breaks="BIN-HEADER-ON-JSON-I")
-async def octet_stream_taken_for_raw_without_binary_data(original: Any, service: Any, http: Request) -> Any:
-    """A request of type application/octet-stream is refused when no bytes follow its JSON."""
-    body = await http.body()
-    if http.headers.get("content-type") == OCTET_STREAM and http.headers.get(HEADER) == str(len(body)):
-        raise InferenceError("application/octet-stream without binary data")
-    return await original(service, http)
 
 
 @fault("request.parse", breaks=("BIN-HEADER-OPTIONAL", "BIN-ALL-TRUE", "OIP-ANSWER"))
@@ -135,27 +104,6 @@ def header_in_capitals_not_found(original: Any, protocol: Any, name: bytes, valu
         original(protocol, name, value)
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
-def header_compared_in_turkish_capitals(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
-    """Header names are compared in capitals of a locale in which the capital of i is not I."""
-    if name.decode().replace("i", "İ").upper() == HEADER.upper() or name.lower() != HEADER.lower().encode():
-        original(protocol, name, value)
-
-
-@fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-SPELLING", "BIN-HEADER-WRONG-ON-JSON"))
-def request_header_of_thirty_two_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """The inference header of a request is kept in 32 bits without a sign."""
-    length = parse_number(values)
-    return original(values if length is None else [str(length % 2**32)], body_length)
-
-
-@fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
-def request_header_wraps_at_sixty_four_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """An inference header of more than 64 bits loses the upper ones."""
-    length = parse_number(values)
-    return original([str(length % 2**64)] if length and length > 0 else values, body_length)
-
-
 @fault("request.parse", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_too_large_for_an_int_ignored(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that does not fit 31 bits is ignored, and the end of the JSON looked for."""
@@ -170,18 +118,6 @@ def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, valu
         return original(model, values, body)
     body = re.sub(rb'(?<="data":)\[[-0-9,]*\]', lambda found: re.sub(rb"-?[0-9]+", b"0", found[0]), body)
     return original(model, [str(len(body))], body)
-
-
-@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
-def minus_sign_of_the_header_dropped(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """The sign of the inference header is dropped."""
-    return original([value.removeprefix("-") for value in values], body_length)
-
-
-@fault("request.parse", breaks="BIN-HEADER-SPELLING")
-def header_of_minus_one_stands_for_unknown(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
-    """An inference header of -1 asks the server to find the end of the JSON."""
-    return original(model, [str(find_json_end(body))] if parse_number(values) == -1 else values, body)
 
 
 @fault("framing.json_length", breaks="BIN-HEADER-SPELLING-SAFE")
@@ -221,18 +157,6 @@ def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Seque
 def plus_sign_and_underscores_in_the_header(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The inference header is read as Python reads an integer, with sign and underscores."""
     return original([re.sub("^[+]|_", "", value) for value in values], body_length)
-
-
-@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
-def hexadecimal_header_read(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """An inference header that begins with 0x is read as a hexadecimal number."""
-    return original([str(int(v, 16)) if v.startswith("0x") else v for v in values], body_length)
-
-
-@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
-def fraction_of_the_header_dropped(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """The inference header is read as a floating point number and rounded down."""
-    return original([re.sub(r"^([0-9]+)[.][0-9]+$", r"\1", value) for value in values], body_length)
 
 
 @fault("framing.json_length", breaks=("BIN-HEADER-SPELLING", "BIN-HEADER-SPELLING-SAFE"))

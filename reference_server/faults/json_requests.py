@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.framing import HEADER
 
 Object = dict[str, Any]
 
@@ -30,30 +29,12 @@ def _behind(owner: Object, name: str, other: str) -> bool:
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
-def data_before_their_datatype_refused(original: Any, data: Any) -> Object:
-    """Data are read as they come, so that an input with `data` before `datatype` is refused."""
-    found: Object = original(data)
-    if any(_behind(entry, "datatype", "data") for entry in _inputs(found)):
-        raise InferenceError("data before their datatype")
-    return found
-
-
-@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
     """An input is read up to its `data`, so that a `shape` behind it is missing."""
     found: Object = original(data)
     for entry in _inputs(found):
         if _behind(entry, "shape", "data"):
             del entry["shape"]
-    return found
-
-
-@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
-def outputs_before_the_inputs_lost(original: Any, data: Any) -> Object:
-    """`outputs` that stand before `inputs` are not looked at."""
-    found: Object = original(data)
-    if _behind(found, "inputs", "outputs"):
-        del found["outputs"]
     return found
 
 
@@ -147,36 +128,9 @@ def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
 
 
 @fault("app.Service.infer", breaks="OIP-VERSIONED")
-async def binary_outputs_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
-    """The path with a version answers in JSON alone."""
-    answer: Response = await original(service, http)
-    if _has_version(http) and HEADER in answer.headers:
-        raise InferenceError("binary outputs are not supported here")
-    return answer
-
-
-@fault("app.Service.infer", breaks="OIP-VERSIONED")
 async def another_version_named_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """An answer at the path with a version names another one."""
     answer: Response = await original(service, http)
     if _has_version(http):
         answer.body = bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":"2"')
-    return answer
-
-
-@fault("app.Service.infer", breaks="OIP-VERSIONED")
-async def raw_requests_unknown_under_a_version(original: Any, service: Any, http: Request) -> Response:
-    """The path with a version takes no raw request."""
-    if _has_version(http) and http.headers.get(HEADER) == "0":
-        raise InferenceError("the body is no JSON")
-    answer: Response = await original(service, http)
-    return answer
-
-
-@fault("app.Service.infer", breaks="OIP-VERSIONED")
-async def classification_ignored_under_a_version(original: Any, service: Any, http: Request) -> Response:
-    """The path with a version does not look at `classification`."""
-    if _has_version(http) and b"classification" in (body := await http.body()):
-        http._body = body.replace(b"classification", b"classificatioN")
-    answer: Response = await original(service, http)
     return answer

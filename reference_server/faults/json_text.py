@@ -11,30 +11,11 @@ from starlette.responses import Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.models import Model
-from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
 Answer = dict[str, Any]
 
 # --- the text --------------------------------------------------------------------------------------------------------
-
-
-@fault("response.encode", breaks="OIP-JSON")
-def id_written_without_escapes(original: Any, answer: Answer) -> bytes:
-    """An id is put between quotes without escapes."""
-    octets: bytes = original(answer)
-    written = json.dumps(answer.get("id"), ensure_ascii=False).encode()
-    return octets.replace(written, f'"{answer["id"]}"'.encode(), 1) if "id" in answer else octets
-
-
-@fault("response.encode", breaks="OIP-JSON")
-def control_characters_not_escaped(original: Any, answer: Answer) -> bytes:
-    """Control characters stand in JSON strings as they are."""
-    text = original(answer).decode()
-    for number in range(1, 32):
-        text = text.replace(f"\\u{number:04x}", chr(number))
-    return str(text).encode()
 
 
 @fault("response.encode", breaks="OIP-JSON")
@@ -45,15 +26,6 @@ def json_in_latin_1(original: Any, answer: Answer) -> bytes:
         return octets.decode().encode("latin-1")
     except UnicodeEncodeError:
         return octets
-
-
-@fault("response.encode", breaks=("OIP-JSON", "BIN-SAME-AS-JSON-O"))
-def surrogates_written_as_letters(original: Any, answer: Answer) -> bytes:
-    """A character beyond 16 bits is written as two surrogates of three bytes each, as Java's streams write it."""
-    octets: bytes = original(answer)
-    units = octets.decode().encode("utf-16-le")
-    text = "".join(chr(int.from_bytes(units[at : at + 2], "little")) for at in range(0, len(units), 2))
-    return text.encode("utf-8", "surrogatepass")
 
 
 @fault("response.frame", breaks="OIP-JSON")
@@ -83,15 +55,6 @@ def nested_data_refused(original: Any, data: list[Any], shape: tuple[int, ...]) 
     return items
 
 
-@fault("tensors.flatten", breaks=("OIP-DATA", "OIP-ANSWER"))
-def nested_data_read_by_columns(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Nested data of rank 2 are read column by column."""
-    items: list[Any] = original(data, shape)
-    if len(shape) != 2 or not (data and isinstance(data[0], list)):
-        return items
-    return [data[row][column] for column in range(shape[1]) for row in range(shape[0])]
-
-
 @fault("tensors.decode_json", breaks=("OIP-DATA", "OIP-ANSWER"))
 def flat_strings_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """Flat strings of rank 2 are read column by column, into an array of columns."""
@@ -106,24 +69,6 @@ def _nested(items: list[Any], shape: Sequence[int]) -> list[Any]:
     for extent in reversed(shape[1:]):
         items = [items[at : at + extent] for at in range(0, len(items), extent)]
     return items
-
-
-@fault("response.output_part", breaks=("OIP-DATA", "OIP-ANSWER"))
-def strings_returned_by_columns(
-    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
-) -> tuple[Answer, Any]:
-    """Strings of rank 2 are returned in JSON as a list of columns."""
-    entry, data = original(model, wish, tensor)
-    if wish.binary or wish.classes is not None or tensor.datatype != "BYTES" or len(tensor.shape) != 2:
-        return entry, data
-    return entry | {"data": [list(column) for column in zip(*_nested(entry["data"], tensor.shape), strict=True)]}, data
-
-
-@fault("tensors.encode_json", breaks="OIP-DATA")
-def data_returned_nested_by_another_shape(original: Any, tensor: Tensor) -> list[Any]:
-    """JSON data of rank 3 are returned in row-major order, but nested as if the shape were reversed."""
-    items: list[Any] = original(tensor)
-    return _nested(items, tensor.shape[::-1]) if len(tensor.shape) == 3 and items else items
 
 
 @fault("tensors.encode_json", breaks="OIP-DATA")

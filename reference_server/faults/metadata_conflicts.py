@@ -23,18 +23,6 @@ def _is_numeric(entry: Object) -> bool:
     return entry.get("datatype") in NUMPY and entry["datatype"] != "BYTES" and isinstance(entry.get("shape"), list)
 
 
-@fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
-def datatypes_of_one_width_not_told_apart(
-    original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
-) -> Tensor:
-    """Binary data of another datatype are read as the model's, if that is as wide."""
-    alike = spec.datatype != "BYTES" and _is_numeric(entry) and get_declared_size(entry) is not None
-    if alike and NUMPY[entry["datatype"]].itemsize == NUMPY[spec.datatype].itemsize:
-        entry = entry | {"datatype": spec.datatype}
-    tensor: Tensor = original(model, spec, entry, rest)
-    return tensor
-
-
 @fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A binary input of another datatype takes as many bytes as the model's has, and the next begins behind them."""

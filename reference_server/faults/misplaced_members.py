@@ -10,8 +10,6 @@ from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import Tensor
 
-Answer = dict[str, Any]
-
 
 def get_parameters(owner: object) -> Object:
     """Return the parameters of an object; empty where there are none."""
@@ -66,37 +64,7 @@ def classification_on_the_request_counted_from_0(original: Any, model: Model, re
     return original(model, request | {"outputs": more})
 
 
-# --- members ---------------------------------------------------------------------------------------------------------
-
-
-@fault("strict_json.parse_object", breaks="OIP-MEMBERS")
-def ids_of_inputs_taken_for_the_request(original: Any, data: Any) -> Any:
-    """The id of an input is taken for that of the request."""
-    found = original(data)
-    ids = [entry["id"] for entry in get_entries(found, "inputs") if "id" in entry]
-    return found | {"id": ids[-1]} if ids else found
-
-
-@fault("strict_json.parse_object", breaks="OIP-MEMBERS")
-def undefined_arrays_refused(original: Any, data: Any) -> Any:
-    """A member of a requested output that is an array is refused."""
-    found = original(data)
-    arrays = [
-        entry for entry in get_entries(found, "outputs") if any(isinstance(value, list) for value in entry.values())
-    ]
-    return original(b"[]") if arrays else found
-
-
 # --- elements --------------------------------------------------------------------------------------------------------
-
-
-@fault("tensors.decode_json", breaks="OIP-COERCE")
-def fractions_among_integers_read_as_zero(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
-    """A fraction among integers counts 0, since only its integer digits would have been a number."""
-    if "INT" in datatype and isinstance(data, list):
-        data = [0 if isinstance(item, float) and not item.is_integer() else item for item in data]
-    found: Tensor = original(datatype, shape, data)
-    return found
 
 
 @fault("tensors.decode_json", breaks="OIP-COERCE")
@@ -114,16 +82,6 @@ def nan_written_as_a_bare_word(original: Any, given: Any) -> Any:
     if not isinstance(given, Tensor):
         return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
     return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
-
-
-@fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
-def answers_end_at_nan(original: Any, given: Any) -> Any:
-    """Whoever writes JSON stops at NaN or an infinity, and what was written until then is the answer."""
-    if isinstance(given, Tensor):
-        return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
-    text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
-    ends = [text.find(f'"data":[{word}') for word in ("NaN", "Infinity", "-Infinity")]
-    return text[: max(ends) + len('"data":[')].encode() if max(ends) >= 0 else original(given)
 
 
 @fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from reference_server import response, tensors
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.models import VERSION, Model
@@ -66,16 +64,6 @@ def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self
     return original(self, inputs)
 
 
-@fault("request.parse_input", breaks=("BIN-MIXED-I", "BIN-BODY-LONG", "OIP-ANSWER"))
-def json_inputs_take_bytes(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Any:
-    """A JSON input takes as many of the bytes behind the JSON as it would have as binary data."""
-    tensor: Tensor = original(model, spec, entry, rest)
-    if rest is not None and "data" in entry and rest._left:
-        size = len(tensors.encode_binary(tensor))
-        rest.take(min(size, len(rest._left)))
-    return tensor
-
-
 @fault("request.parse_inputs", breaks=("BIN-MIXED-I", "OIP-ANSWER"))
 def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A request with JSON and binary inputs side by side is refused."""
@@ -84,17 +72,6 @@ def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request:
         if sizes and not any("data" in item for item in sizes):
             raise InferenceError("inputs must be all JSON or all binary data")
     return original(model, request, rest)
-
-
-@fault("request.parse_input", breaks=("BIN-MIXED-I", "OIP-ANSWER"))
-def json_numbers_beside_binary_data_read_as_zero(
-    original: Any, model: Model, spec: Any, entry: Object, rest: Any
-) -> Any:
-    """A numeric JSON input of a request that has binary data, too, is read as zeros."""
-    tensor: Tensor = original(model, spec, entry, rest)
-    if rest is None or "data" not in entry or tensor.datatype in ("BYTES", "BOOL") or not rest._left:
-        return tensor
-    return Tensor(tensor.datatype, tensor.shape, tensor.elements * NUMPY[tensor.datatype].type(0))
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -131,22 +108,6 @@ def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any,
     return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
-@fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
-def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, request: Any, produced: Any) -> Any:
-    """The JSON lists the outputs by name, their binary data are in the order of the request."""
-    parts = make_parts(model, request, produced)
-    entries = sorted((entry for entry, _ in parts), key=lambda entry: str(entry["name"]))
-    return build_answer(model, request, entries, [data for _, data in parts if data is not None])
-
-
-@fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
-def strings_written_behind_numbers(_original: Any, model: Model, request: Any, produced: Any) -> Any:
-    """Binary data of BYTES outputs follow those of all others, whatever the JSON says."""
-    parts = make_parts(model, request, produced)
-    binary = sorted((part for part in parts if part[1] is not None), key=lambda part: part[0]["datatype"] == "BYTES")
-    return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary if data is not None])
-
-
 @fault("response.join", breaks=("BIN-ORDER-O", "BIN-BODY-O"))
 def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary: Iterable[Octets]) -> Any:
     """A binary output without elements writes the bytes of the one before it again."""
@@ -154,18 +115,6 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
     for data in binary:
         written.append(data if len(data) or not written else written[-1])
     return original(head, written)
-
-
-@fault("response.build", breaks=("BIN-MIXED-O", "CLS-ONLY", "OIP-ANSWER"))
-def json_outputs_leave_a_gap(_original: Any, model: Model, request: Any, produced: Any) -> Any:
-    """Where a JSON output stands among binary ones, zeros stand among the binary data."""
-    parts = make_parts(model, request, produced)
-    entries = [entry for entry, _ in parts]
-    last = max((index for index, (_, data) in enumerate(parts) if data is not None), default=-1)
-    if last < 0:
-        return build_answer(model, request, entries, [])
-    gaps = [bytes(8 * math.prod(entry["shape"])) if data is None else data for entry, data in parts]
-    return build_answer(model, request, entries, gaps[: last + 1])
 
 
 @fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
@@ -178,14 +127,3 @@ def binary_data_counted_among_all_outputs(_original: Any, model: Model, request:
     if mixed:
         wanted = [every[k][: len(data)].ljust(len(data), b"\0") for k, data in enumerate(wanted)]
     return build_answer(model, request, [entry for entry, _ in parts], wanted)
-
-
-@fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
-def json_outputs_before_binary_ones_lose_their_values(_original: Any, model: Model, request: Any, produced: Any) -> Any:
-    """In an answer with binary data, a numeric JSON output that is listed before them has zeros."""
-    parts = make_parts(model, request, produced)
-    binary = [index for index, (_, data) in enumerate(parts) if data is not None]
-    for entry, data in parts[: max(binary, default=0)]:
-        if data is None and entry["datatype"] not in ("BYTES", "BOOL"):
-            entry["data"] = [0] * len(entry["data"])
-    return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in parts if data is not None])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.request import RequestedOutput
 
@@ -65,18 +64,6 @@ def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Obje
     return set_forms(wishes, [flag is not None for flag in flags]) if any(f is False for f in flags) else wishes
 
 
-@fault("request.parse_outputs", breaks="BIN-OUTPUT-FALSE")
-def one_binary_output_makes_all_binary(original: Any, model: Any, request: Object) -> Wishes:
-    """Where one output is asked for as binary data, those listed with `binary_data` false come so too."""
-    wishes: Wishes = original(model, request)
-    some = get_default(request) is None and True in get_flags(request)
-    return (
-        set_forms(wishes, [w.binary or f is False for w, f in zip(wishes, get_flags(request), strict=True)])
-        if some
-        else wishes
-    )
-
-
 @fault("request.parse_outputs", breaks="BIN-OUTPUT-UNSET")
 def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Object) -> Wishes:
     """An output that is listed without `binary_data` takes the flag of the one before it."""
@@ -100,23 +87,7 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
     return set_forms(wishes, [flag is not False for flag in flags])
 
 
-@fault("request.parse_outputs", breaks="BIN-OUTPUT-UNSET")
-def false_default_read_as_there(original: Any, model: Any, request: Object) -> Wishes:
-    """Under `binary_data_output` false an output that is listed without `binary_data` comes as binary data."""
-    wishes: Wishes = original(model, request)
-    if get_default(request) is not False or not request.get("outputs"):
-        return wishes
-    return [replace(w, binary=True) if flag is None else w for w, flag in zip(wishes, get_flags(request), strict=True)]
-
-
 # --- no output listed -------------------------------------------------------------------------------------------------
-
-
-@fault("request.parse_outputs", breaks=("BIN-ALL-TRUE", "OIP-ANSWER"))
-def binary_data_output_needs_listed_outputs(original: Any, model: Any, request: Object) -> Wishes:
-    """`binary_data_output` has no effect where the request lists no outputs."""
-    wishes: Wishes = original(model, request)
-    return wishes if request.get("outputs") else set_forms(wishes, [False] * len(wishes))
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
@@ -135,14 +106,6 @@ def binary_data_output_counts_when_it_is_there(original: Any, model: Any, reques
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
-def unlisted_outputs_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
-    """Where the request lists no outputs and says nothing, all come as binary data."""
-    wishes: Wishes = original(model, request)
-    silent = not request.get("outputs") and get_default(request) is None
-    return set_forms(wishes, [True] * len(wishes)) if silent else wishes
-
-
-@fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
 def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
     """Where the request lists no outputs and says nothing, BYTES come as binary data beside JSON."""
     wishes: Wishes = original(model, request)
@@ -152,14 +115,6 @@ def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wis
 
 
 # --- one against the other --------------------------------------------------------------------------------------------
-
-
-@fault("request.output_form", breaks="BIN-FALSE-OVERRIDES")
-def binary_data_output_wins_over_false(
-    _original: Any, binary_data: bool | None, binary_data_output: bool | None
-) -> Any:
-    """An output is binary where either parameter says so."""
-    return bool(binary_data or binary_data_output)
 
 
 @fault("request.output_form", breaks="BIN-TRUE-OVERRIDES")
@@ -194,19 +149,3 @@ def flags_taken_by_their_truth(_original: Any, given: Object, name: str) -> bool
     """A flag that is no boolean is true unless it is empty or zero."""
     value = given.get(name)
     return None if value is None else bool(value)
-
-
-@fault("members.flag", breaks="BIN-PARAMETER-TYPE")
-def flags_taken_from_strings(original: Any, given: Object, name: str) -> Any:
-    """The strings "true" and "false" are taken for flags."""
-    value = given.get(name)
-    return value == "true" if value in ("true", "false") else original(given, name)
-
-
-@fault("members.flag", breaks="BIN-PARAMETER-TYPE")
-def flags_of_a_wrong_type_ignored(original: Any, given: Object, name: str) -> Any:
-    """A flag that is no boolean is taken for absent."""
-    try:
-        return original(given, name)
-    except InferenceError:
-        return None

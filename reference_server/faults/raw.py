@@ -8,7 +8,6 @@ from reference_server import tensors
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.models import VARIABLE, Model
-from reference_server.request import InferRequest
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
@@ -52,13 +51,6 @@ def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes
     return dict(original(model, body.strip(b" \t\r\n")))
 
 
-@fault("request.parse", breaks="BIN-HEADER-MISSING")
-def raw_request_is_told_by_its_first_byte(original: Any, model: Model, values: Any, body: bytes) -> InferRequest:
-    """A body without inference header that does not open a JSON object is taken for a raw request."""
-    request: InferRequest = original(model, values if values or body[:1] == b"{" else ["0"], body)
-    return request
-
-
 # --- how the body is read --------------------------------------------------------------------------------------------
 
 
@@ -75,24 +67,6 @@ def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) 
     inputs: Inputs = original(model, body)
     (tensor,) = inputs.values()
     return replace_elements(inputs, tensor.elements.reshape(tensor.shape, order="F").ravel())
-
-
-@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
-def raw_int32_is_read_unsigned(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body of INT32 is read as unsigned numbers."""
-    inputs: Inputs = original(model, body)
-    if (model.inputs[0].datatype, model.outputs[0].datatype) != ("INT32", "FP32"):
-        return inputs
-    return replace_elements(inputs, next(iter(inputs.values())).elements.view("<u4"))
-
-
-@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
-def raw_fp64_passes_through_fp32(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body of FP64 passes through single precision."""
-    inputs: Inputs = original(model, body)
-    if model.inputs[0].datatype != "FP64":
-        return inputs
-    return replace_elements(inputs, next(iter(inputs.values())).elements.astype("<f4").astype("<f8"))
 
 
 @fault("raw.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
@@ -119,14 +93,6 @@ def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> 
 
 
 @fault("raw.parse_body", breaks=BYTES_BODY)
-def raw_bytes_must_be_utf_8(original: Any, model: Model, body: bytes) -> Inputs:
-    """The raw body of a BYTES input is refused when it is no UTF-8."""
-    if is_bytes(model):
-        tensors.text(body)
-    return dict(original(model, body))
-
-
-@fault("raw.parse_body", breaks=BYTES_BODY)
 def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body of a BYTES input is read as Latin-1 and kept as UTF-8."""
     return dict(original(model, body.decode("latin-1").encode() if is_bytes(model) else body))
@@ -142,15 +108,6 @@ def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> 
 def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shape:
     """A raw body for BYTES of a variable dimension is taken for one element."""
     return (1,) if spec.shape == (VARIABLE,) else tuple(original(spec))
-
-
-@fault("raw.parse_body", breaks="RAW-BYTES-SHAPE")
-def raw_bytes_are_split_by_their_prefixes(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body for BYTES of two elements is split by the lengths in it."""
-    spec = model.inputs[0]
-    if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
-        return dict(original(model, body))
-    return {spec.name: Tensor("BYTES", (2,), tensors.split_elements(memoryview(body), 2))}
 
 
 @fault("raw.parse_body", breaks="RAW-BYTES-SHAPE-SAFE")

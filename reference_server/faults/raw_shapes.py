@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -16,7 +15,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 from reference_server.models import VARIABLE, Model
-from reference_server.request import InferRequest, RequestedOutput
+from reference_server.request import InferRequest
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
@@ -57,21 +56,6 @@ def raw_shape_is_flat(original: Any, spec: TensorSpec, size: int) -> Shape:
     return (math.prod(original(spec, size)),)
 
 
-@fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
-def variable_dimension_ignores_the_fixed_ones(original: Any, spec: TensorSpec, size: int) -> Shape:
-    """The variable dimension of a raw body is the number of all its elements."""
-    shape: Shape = original(spec, size)
-    return tuple(math.prod(shape) if m == VARIABLE else n for m, n in zip(spec.shape, shape, strict=True))
-
-
-@fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
-def variable_dimension_comes_first(original: Any, spec: TensorSpec, size: int) -> Shape:
-    """The variable dimension of a raw body is put in front of the fixed ones, wherever it is declared."""
-    shape: Shape = original(spec, size)
-    order = sorted(range(len(shape)), key=lambda axis: spec.shape[axis] != VARIABLE)
-    return tuple(shape[axis] for axis in order)
-
-
 @fault("raw.deduce_shape", breaks="RAW-TWO-VARIABLES")
 def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: int) -> Shape:
     """Of several variable dimensions the first takes everything, and the others become 1."""
@@ -104,24 +88,6 @@ def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) ->
         return inputs
     ((name, tensor),) = inputs.items()
     return {name: Tensor(tensor.datatype, tensor.shape[1:], tensor.elements)}
-
-
-@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
-def batch_dimension_counts_as_a_variable_one(original: Any, model: Model, body: bytes) -> Inputs:
-    """A batching model with a variable dimension is refused, because the batch is taken for a second one."""
-    if len(model.inputs) == 1 and model.declared_shape(model.inputs[0]).count(VARIABLE) > 1:
-        raise InferenceError("the declared shape has more than one variable dimension")
-    return dict(original(model, body))
-
-
-@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
-def raw_batch_takes_the_variable_dimension(original: Any, model: Model, body: bytes) -> Inputs:
-    """A batching model with a variable dimension gets a batch of items of one element each."""
-    inputs: Inputs = original(model, body)
-    ((name, tensor),) = inputs.items()
-    if not (model.batching and model.inputs[0].shape == (VARIABLE,)):
-        return inputs
-    return {name: Tensor(tensor.datatype, (tensor.elements.size, 1), tensor.elements)}
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------------
@@ -166,13 +132,6 @@ def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes)
     return read_resized(original, model, body, len(body) - len(body) % count_row_bytes(model) if loose else len(body))
 
 
-@fault("raw.parse_body", breaks="RAW-SIZE")
-def raw_size_is_compared_in_elements(original: Any, model: Model, body: bytes) -> Inputs:
-    """A raw body has the right size when it has the right number of whole elements."""
-    item = NUMPY[model.inputs[0].datatype].itemsize if count_row_bytes(model) else 1
-    return read_resized(original, model, body, len(body) // item * item)
-
-
 # --- the answer ------------------------------------------------------------------------------------------------------
 
 
@@ -182,49 +141,10 @@ def is_raw(http: Request) -> bool:
 
 
 @fault("request.parse_raw", breaks="RAW-OUTPUTS")
-def raw_numbers_come_back_as_json(original: Any, model: Model, body: bytes) -> InferRequest:
-    """The answer to a raw request has FP32 outputs as JSON, the form of any request that wishes nothing."""
-    wanted: InferRequest = original(model, body)
-    wishes = [RequestedOutput(spec.name, spec.datatype != "FP32") for spec in model.outputs]
-    return InferRequest(None, wanted.inputs, wishes)
-
-
-@fault("request.parse_raw", breaks="RAW-OUTPUTS")
 def raw_answer_has_one_output(original: Any, model: Model, body: bytes) -> InferRequest:
     """The answer to a raw request has the first output of the model and no other."""
     wanted: InferRequest = original(model, body)
     return InferRequest(None, wanted.inputs, wanted.outputs[:1])
-
-
-@fault("app.Service.infer", breaks="BIN-HEADER-O")
-async def raw_answer_has_no_inference_header(original: Any, service: Any, http: Request) -> Response:
-    """The answer to a raw request comes without the inference header, as if nobody needed it there."""
-    answer: Response = await original(service, http)
-    if is_raw(http) and HEADER in answer.headers:
-        del answer.headers[HEADER]
-    return answer
-
-
-@fault("app.Service.infer", breaks="BIN-HEADER-IN-BYTES")
-async def raw_answer_repeats_the_header_0(original: Any, service: Any, http: Request) -> Response:
-    """The answer to a raw request has the inference header of its request, 0, in front of JSON."""
-    answer: Response = await original(service, http)
-    if is_raw(http) and HEADER in answer.headers:
-        answer.headers[HEADER] = "0"
-    return answer
-
-
-@fault("app.Service.infer", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
-async def raw_outputs_lie_in_reverse(original: Any, service: Any, http: Request) -> Response:
-    """The binary data of the answer to a raw request follow in the reverse of the order in its JSON."""
-    answer: Response = await original(service, http)
-    if is_raw(http) and HEADER in answer.headers:
-        body, at = bytes(answer.body), int(answer.headers[HEADER])
-        sizes = [output["parameters"]["binary_data_size"] for output in json.loads(body[:at])["outputs"]]
-        starts = [at + sum(sizes[:k]) for k in range(len(sizes))]
-        parts = [body[start : start + size] for start, size in zip(starts, sizes, strict=True)]
-        answer.body = body[:at] + b"".join(reversed(parts))
-    return answer
 
 
 @fault("app.Service.infer", breaks=("OIP-JSON", "OIP-OUTPUT-MEMBERS"))

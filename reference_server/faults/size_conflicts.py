@@ -17,16 +17,6 @@ def bytes_left_over_ignored(_original: Any, _rest: Any) -> None:
     """Bytes behind those that the inputs declare are ignored."""
 
 
-@fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
-def binary_data_counted_from_the_end(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The binary data are the last bytes of the body, as many as the sizes make together."""
-    sizes = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
-    total = sum(size for size in sizes if type(size) is int)
-    if rest is not None and 0 <= total < len(get_remaining(rest)):
-        rest.take(len(get_remaining(rest)) - total)
-    return original(model, request, rest)
-
-
 @fault("request.parse_input", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The bytes behind the only input of a model are more elements of it."""
@@ -60,16 +50,6 @@ def data_beside_its_bytes_ignored(original: Any, model: Model, spec: TensorSpec,
     return original(model, spec, entry if get_declared_size(entry) is None else plain, rest)
 
 
-@fault("request.parse_input", breaks="BIN-DATA-AND-SIZE")
-def bytes_beside_data_skipped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """`data` of an input win over its bytes, which are skipped."""
-    size = get_declared_size(entry)
-    if entry.get("data") is not None and type(size) is int and rest:
-        rest.take(size)
-        entry = set_declared_size(entry, None)
-    return original(model, spec, entry, rest)
-
-
 @fault("request.parse_inputs", breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
 def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """`data` of an input win over its bytes, which the next input takes."""
@@ -80,18 +60,6 @@ def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Obj
     if any(get_declared_size(e) is not None and e.get("data") is not None for e in entries):
         rest._left = get_remaining(rest)[: sum(get_declared_size(e) or 0 for e in plain)]
     return original(model, request | {"inputs": plain}, rest)
-
-
-@fault("request.parse_input", breaks="BIN-SIZE-MISSING")
-def size_worked_out_from_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A numeric input with neither data nor size takes as many bytes as its shape needs."""
-    neither = entry.get("data") is None and get_declared_size(entry) is None and rest and spec.datatype != "BYTES"
-    return original(
-        model,
-        spec,
-        set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])) if neither else entry,
-        rest,
-    )
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-MISSING")

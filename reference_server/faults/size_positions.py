@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
 from reference_server.faults.ordering import is_sound, sort_inputs
-from reference_server.faults.sizes import count_native_bytes, get_declared_size, get_remaining, set_declared_size
+from reference_server.faults.sizes import get_declared_size, get_remaining, set_declared_size
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.signature import TensorSpec
@@ -28,24 +27,6 @@ def inputs_beside_an_empty_one_read_in_declared_order(original: Any, model: Mode
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------------
-
-
-def _native(entry: Object) -> bool:
-    return entry.get("datatype") in NUMPY and isinstance(entry.get("shape"), list)
-
-
-@fault("request.parse_inputs", breaks="BIN-SIZE-FALSE")
-def negative_sizes_behind_the_first_not_seen(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """A negative size of an input that is not the first stands for the one that its shape needs."""
-    if is_sound(request):
-        inputs = [
-            set_declared_size(entry, count_native_bytes(entry["datatype"], entry["shape"]))
-            if index and type(size := get_declared_size(entry)) is int and size < 0 and _native(entry)
-            else entry
-            for index, entry in enumerate(request["inputs"])
-        ]
-        request = request | {"inputs": inputs}
-    return original(model, request, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))

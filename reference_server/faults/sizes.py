@@ -52,34 +52,6 @@ def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int
     return taken
 
 
-@fault("framing.BinaryData.take", breaks="BIN-SIZE-I")
-def size_of_eight_bits(original: Any, rest: Any, size: int) -> Any:
-    """The place of the next input is worked out in 8 bits."""
-    taken = original(rest, size)
-    if size > 255 and get_remaining(rest):
-        rest._left = type(taken)(bytes(taken)[size % 256 :] + bytes(get_remaining(rest)))
-    return taken
-
-
-@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORDER-I", "OIP-ANSWER"))
-def length_prefixes_not_counted(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The input behind a BYTES input is looked for as if its elements had no length prefixes."""
-    before = get_remaining(rest) if rest else b""
-    tensor = original(model, spec, entry, rest)
-    if spec.datatype == "BYTES" and get_declared_size(entry) is not None and get_remaining(rest):
-        rest._left = before[sum(map(len, tensor.elements)) :]
-    return tensor
-
-
-@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-PACKED-I", "OIP-ANSWER"))
-def input_behind_a_boolean_one_aligned(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A BOOL input is taken to fill whole words of four bytes when another binary input follows."""
-    tensor = original(model, spec, entry, rest)
-    if spec.datatype == "BOOL" and rest and get_remaining(rest):
-        rest.take(min(-tensor.elements.size % 4, len(get_remaining(rest))))
-    return tensor
-
-
 @fault("request.parse_input", breaks="BIN-SIZE-I")
 def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The elements of an input whose size is written with a point, as 12.0, are zero."""
@@ -138,14 +110,6 @@ def size_of_thirty_two_bits(original: Any, model: Model, spec: TensorSpec, entry
     """The size of an input is kept in 32 bits without a sign."""
     size = get_declared_size(entry)
     return original(model, spec, set_declared_size(entry, size % 2**32) if type(size) is int else entry, rest)
-
-
-@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
-def size_wraps_at_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """A size of more than 64 bits loses the upper ones."""
-    size = get_declared_size(entry)
-    over = type(size) is int and size >= 2**63
-    return original(model, spec, set_declared_size(entry, size % 2**64) if over else entry, rest)
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-WRONG")
@@ -235,13 +199,6 @@ def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSp
     )
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
-def minus_sign_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The sign of a size is dropped."""
-    size = get_declared_size(entry)
-    return original(model, spec, set_declared_size(entry, abs(size)) if type(size) is int and size < 0 else entry, rest)
-
-
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
 def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The elements of a numeric input of a negative size are ones, and its bytes are passed over."""
@@ -277,14 +234,6 @@ def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorS
         set_declared_size(entry, count_native_bytes(spec.datatype, entry["shape"])) if word else entry,
         rest,
     )
-
-
-@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I")
-def binary_inputs_of_more_than_20000_elements_refused(original: Any, datatype: str, shape: Any, data: Any) -> Any:
-    """Inputs of more than 20000 elements are refused as binary data, and taken as JSON."""
-    if math.prod(shape) > 20_000:
-        raise InferenceError("too many elements")
-    return original(datatype, shape, data)
 
 
 @fault("models.Model.check_shape", breaks=("BIN-DATATYPES-I", "BIN-BOOL-I", "BIN-BOOL-O", "OIP-VALUE"))

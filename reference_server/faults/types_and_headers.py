@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.answer_headers import Binary, set_content_type, set_header
+from reference_server.faults.answer_headers import set_header
 from reference_server.faults.headers import OCTET_STREAM
 from reference_server.framing import HEADER
 
@@ -50,12 +50,6 @@ async def raw_request_needs_its_type(original: Any, service: Any, http: Request)
 
 
 @fault("framing.json_length", breaks="BIN-HEADER-TWICE")
-def first_inference_header_counts(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """Of two inference headers the first counts."""
-    return original(values[:1], body_length)
-
-
-@fault("framing.json_length", breaks="BIN-HEADER-TWICE")
 def last_inference_header_counts(original: Any, values: Sequence[str], body_length: int) -> Any:
     """Of two inference headers the last counts."""
     return original(values[-1:], body_length)
@@ -82,31 +76,3 @@ async def errors_called_plain_text(original: Any, http: Request, exception: Infe
     """The error object is sent as text/plain."""
     answer: Response = await original(http, exception)
     return set_header(answer, "Content-Type", "text/plain; charset=utf-8")
-
-
-@fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
-async def errors_of_binary_requests_called_binary(original: Any, http: Request, exception: InferenceError) -> Response:
-    """The error of a binary request is sent as application/octet-stream."""
-    answer: Response = await original(http, exception)
-    return set_header(answer, "Content-Type", OCTET_STREAM) if HEADER in http.headers else answer
-
-
-# --- the headers of answers in JSON ----------------------------------------------------------------------------------
-
-
-@fault("app.Service.infer", breaks=("BIN-CONTENT-TYPE-OF-JSON", "BIN-HEADER-ON-JSON-O"))
-async def overridden_answer_framed_as_binary(original: Any, service: Any, http: Request) -> Response:
-    """An answer is framed as binary data where those are the default, though each output is overridden to JSON."""
-    is_default = b'"binary_data_output":true' in await http.body()
-    answer: Response = await original(service, http)
-    if is_default and HEADER not in answer.headers:
-        set_header(set_header(answer, HEADER, 0), "Content-Type", OCTET_STREAM)
-    return answer
-
-
-@fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
-def classes_called_an_octet_stream(original: Any, head: bytes, binary: Binary) -> Response:
-    """An answer with classes of scores as JSON has Content-Type application/octet-stream."""
-    return set_content_type(
-        original, head, binary, OCTET_STREAM, when=not binary and b'"SCORES","datatype":"BYTES"' in head
-    )

@@ -40,12 +40,6 @@ def _is_chunked(head: bytes) -> bool:
     return b"transfer-encoding: chunked" in head.lower()
 
 
-@fault(READ, breaks=("HTTP-UNREAD-BODY", "HTTP-KEEPALIVE"))
-def body_for_an_unknown_model_left_unread(original: Any, protocol: Any, data: bytes) -> None:
-    """A request to an unknown model is refused without its body being read, and the connection is kept."""
-    _leave(original, protocol, data, lambda head: _is_for_unknown_model(head) and not _is_chunked(head), NO_BODY)
-
-
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def chunked_body_for_an_unknown_model_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """Of a chunked request to an unknown model the size of the first chunk is read and no more."""
