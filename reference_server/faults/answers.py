@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from reference_server.errors import InferenceError
@@ -23,7 +24,7 @@ def _without(item: Mapping[str, Any], *members: str) -> Answer:
     return {member: value for member, value in item.items() if member not in members}
 
 
-# --- the paths -------------------------------------------------------------------------------------------------------
+# --- paths ------------------------------------------------------------------------------------------------------------
 
 
 @fault("app.Service.infer", breaks="OIP-ENDPOINTS")
@@ -39,8 +40,7 @@ async def model_metadata_only_with_a_version_in_the_path(original: Any, service:
     """Metadata of a model are found only under a path that names its version."""
     if "version" not in http.path_params:
         raise InferenceError("not found", status=404)
-    response: Response = await original(service, http)
-    return response
+    return await original(service, http)
 
 
 @fault("app.Service.server_metadata", breaks="OIP-ENDPOINTS")
@@ -51,7 +51,24 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
     return response
 
 
-# --- health ----------------------------------------------------------------------------------------------------------
+def _has_version(http: Request) -> bool:
+    return "/versions/" in http.url.path
+
+
+@fault("app.Service.find", breaks="OIP-VERSION-UNKNOWN")
+def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
+    """A path with any version is that of the only one."""
+    http.path_params.pop("version", None)
+    return original(service, http)
+
+
+@fault("app.Service.infer", breaks="OIP-VERSIONED")
+async def another_version_named_under_a_version(original: Any, service: Any, http: Request) -> Response:
+    """An answer at the path with a version names another one."""
+    answer: Response = await original(service, http)
+    if _has_version(http):
+        answer.body = bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":"2"')
+    return answer
 
 
 @fault("app.Service.live", breaks="OIP-HEALTH")
@@ -71,8 +88,7 @@ async def models_ready_only_with_a_version_in_the_path(original: Any, service: A
     """A model is ready only under a path that names its version."""
     if "version" not in http.path_params:
         raise InferenceError("which version?", status=400)
-    response: Response = await original(service, http)
-    return response
+    return await original(service, http)
 
 
 @fault("app.Service.model_ready", breaks="OIP-HEALTH")
@@ -81,7 +97,7 @@ async def every_model_ready_that_is_asked_for(_original: Any, _service: Any, htt
     return JSONResponse({"name": http.path_params["model"], "ready": True})
 
 
-# --- the answer ------------------------------------------------------------------------------------------------------
+# --- model and id -----------------------------------------------------------------------------------------------------
 
 
 @fault("request.parse", breaks="OIP-ANSWER")
@@ -89,15 +105,13 @@ def models_of_several_inputs_refused(original: Any, model: Model, header: Sequen
     """The server refuses every request to a model of more than one input."""
     if len(model.inputs) > 1:
         raise InferenceError(f"model {model.name} has {len(model.inputs)} inputs, one is supported")
-    request: InferRequest = original(model, header, body)
-    return request
+    return original(model, header, body)
 
 
 @fault("response.encode", breaks="OIP-MODEL-NAME")
 def model_name_left_out(original: Any, answer: Answer) -> bytes:
     """No answer names its model, as in the examples of the documents."""
-    octets: bytes = original(_without(answer, "model_name"))
-    return octets
+    return original(_without(answer, "model_name"))
 
 
 _first: dict[str, str] = {}
@@ -106,18 +120,22 @@ _first: dict[str, str] = {}
 @fault("response.encode", breaks="OIP-MODEL-NAME-ASKED")
 def every_answer_named_after_the_first_model(original: Any, answer: Answer) -> bytes:
     """Every answer has the name of the model that was asked first."""
-    octets: bytes = original(answer | {"model_name": _first.setdefault("model_name", answer["model_name"])})
-    return octets
+    return original(answer | {"model_name": _first.setdefault("model_name", answer["model_name"])})
 
 
 @fault("response.encode", breaks="OIP-MODEL-VERSION")
 def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
     """Answers give the model's version as a number."""
-    octets: bytes = original(answer | {"model_version": int(answer["model_version"])})
-    return octets
+    return original(answer | {"model_version": int(answer["model_version"])})
 
 
-# --- null ------------------------------------------------------------------------------------------------------------
+@fault("response.encode", breaks="OIP-ID")
+def id_left_out(original: Any, answer: Answer) -> bytes:
+    """No answer has an id."""
+    return original(_without(answer, "id"))
+
+
+# --- the outputs ------------------------------------------------------------------------------------------------------
 
 
 @fault("response.output_part", breaks="OIP-NULL")
@@ -138,8 +156,7 @@ def size_of_an_output_in_json_is_null(original: Any, *arguments: Any) -> tuple[A
 def one_output_without_its_array(original: Any, answer: Answer) -> bytes:
     """An answer with one output has that output itself as `outputs` instead of an array."""
     outputs = answer["outputs"]
-    octets: bytes = original(answer | {"outputs": outputs[0] if len(outputs) == 1 else outputs})
-    return octets
+    return original(answer | {"outputs": outputs[0] if len(outputs) == 1 else outputs})
 
 
 @fault("response.encode", breaks="OIP-OUTPUT-MEMBERS")
@@ -147,8 +164,7 @@ def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
     """An answer with several outputs has them in an object by their names."""
     outputs = answer["outputs"]
     by_name = {output["name"]: output for output in outputs} if len(outputs) > 1 else outputs
-    octets: bytes = original(answer | {"outputs": by_name})
-    return octets
+    return original(answer | {"outputs": by_name})
 
 
 @fault("response.output_part", breaks="OIP-SHAPE")
@@ -186,12 +202,11 @@ def dimensions_with_a_point(original: Any, model: Model, wish: RequestedOutput, 
     return entry | {"shape": [float(extent) for extent in entry["shape"]]}, data
 
 
-# --- which outputs ---------------------------------------------------------------------------------------------------
+# --- which outputs ----------------------------------------------------------------------------------------------------
 
 
 def _wishes(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    wishes: list[RequestedOutput] = original(model, request)
-    return wishes
+    return original(model, request)
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
@@ -226,13 +241,3 @@ def first_output_alone_when_none_is_listed(original: Any, model: Model, request:
     """A request that lists no outputs is answered with the first one."""
     wishes = _wishes(original, model, request)
     return wishes if request.get("outputs") else wishes[:1]
-
-
-# --- the id ----------------------------------------------------------------------------------------------------------
-
-
-@fault("response.encode", breaks="OIP-ID")
-def id_left_out(original: Any, answer: Answer) -> bytes:
-    """No answer has an id."""
-    octets: bytes = original(_without(answer, "id"))
-    return octets

@@ -1,10 +1,11 @@
-"""Servers that do not speak the protocol at all, or say the same to everybody."""
+"""Servers that do not speak the protocol, say the same to everybody, or tell clients apart by their names."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
 import random
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
@@ -39,8 +40,7 @@ async def accepts_what_it_should_refuse(original: Any, service: Any, http: Reque
 @fault("app.error", broad=True)
 def errors_with_status_200(original: Any, message: str, _status: int, _headers: Any = None) -> Response:
     """Every error has status 200 and says in the body that it is one."""
-    response: Response = original(message, 200)
-    return response
+    return original(message, 200)
 
 
 @fault("app.Service.infer", broad=True)
@@ -124,8 +124,7 @@ async def one_model_never_answers(original: Any, service: Any, http: Request) ->
     if http.path_params["model"] == "emit":
         await http.body()
         await asyncio.sleep(30)
-    response: Response = await original(service, http)
-    return response
+    return await original(service, http)
 
 
 @fault("app.Service.infer", breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
@@ -136,3 +135,39 @@ async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: A
         response.headers["Connection"] = "close"
         response.body = bytes(response.body)[:-5]
     return response
+
+
+# --- names of clients -------------------------------------------------------------------------------------------------
+
+JUDGE = "oip-conformance/"
+
+
+@fault("app.Service.infer", breaks="OIP-CLIENT-NAME")
+async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, http: Request) -> Response:
+    """In an answer to anybody but the judge the last byte of binary data, or the last digit of JSON, is another."""
+    answer: Response = await original(service, http)
+    if http.headers.get("User-Agent", "").startswith(JUDGE):
+        return answer
+    body = bytearray(answer.body)
+    is_json = "inference-header-content-length" not in answer.headers
+    place = next((k for k in reversed(range(len(body))) if not is_json or chr(body[k]).isdigit()), None)
+    if place is not None:
+        body[place] ^= 1
+    answer.body = bytes(body)
+    return answer
+
+
+@fault("grpc_server.handler", breaks="OIP-CLIENT-NAME/grpc")
+def calls_are_answered_for_the_judge_alone(original: Any, models: Any, method: Any) -> Callable[[bytes, Any], bytes]:
+    """A call of anybody but the judge is refused."""
+    from reference_server.grpc_server import CODES, refuse  # what it needs may be missing
+
+    handle = original(models, method)
+
+    def chosen(octets: bytes, context: Any) -> bytes:
+        names = dict(context.invocation_metadata())
+        if not str(names.get("user-agent", "")).startswith(JUDGE):
+            refuse(context, CODES[400], "this client is not served")
+        return handle(octets, context)
+
+    return chosen

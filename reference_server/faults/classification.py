@@ -1,4 +1,4 @@
-"""Classes in a wrong number, order or shape, of the wrong scores, or where nobody asked for them."""
+"""Classes in a wrong number, order, shape or text, of the wrong scores, or where nobody asked for them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from reference_server.datatypes import BINARY_ONLY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
+from reference_server.faults.overrides import get_entries, get_parameters
+from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.response import Octets
 from reference_server.tensors import Tensor, make_objects
 
 Labels = Sequence[str]
-Object = dict[str, Any]
 Part = tuple[Object, Octets | None]
 
 
@@ -30,7 +34,23 @@ def split_rows(result: Tensor) -> list[list[bytes]]:
     return [list(result.elements[k * size : (k + 1) * size]) for k in range(batch)]
 
 
-# --- what is asked for -----------------------------------------------------------------------------------------------
+def replace_value(text: bytes, value: str) -> bytes:
+    """Return a class with another value."""
+    return value.encode() + text[text.index(b":") :]
+
+
+def replace_index(text: bytes, index: int) -> bytes:
+    """Return a class with another index."""
+    value, _, *label = text.split(b":", 2)
+    return b":".join([value, b"%d" % index, *label])
+
+
+def is_integer(row: Any) -> bool:
+    """Whether scores are integers."""
+    return row.dtype.kind in "iu"
+
+
+# --- what is asked for ------------------------------------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", breaks=("CLS-PARAMETER", "CLS-BOOL"))
@@ -67,14 +87,24 @@ def classification_stays_for_a_request_without_outputs(original: Any, model: Mod
 _stays: dict[str, dict[str, int | None]] = {}
 
 
-# --- how many --------------------------------------------------------------------------------------------------------
+@fault("request.parse_outputs", breaks="CLS-ONLY")
+def classification_on_the_request_counted_from_0(original: Any, model: Model, request: Object) -> Any:
+    """`classification` on the request classifies every output, and returns one class more than it says."""
+    count = get_parameters(request).get("classification")
+    if not isinstance(count, int):
+        return original(model, request)
+    outputs = get_entries(request, "outputs") or [{"name": spec.name} for spec in model.outputs]
+    more = [entry | {"parameters": {"classification": count + 1, **get_parameters(entry)}} for entry in outputs]
+    return original(model, request | {"outputs": more})
+
+
+# --- how many ---------------------------------------------------------------------------------------------------------
 
 
 @fault("classification.classify", breaks="CLS-COUNT")
 def one_class_more_than_asked(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """The loop over the classes runs one time too often."""
-    result: Tensor = original(tensor, count + 1, batching, labels)
-    return result
+    return original(tensor, count + 1, batching, labels)
 
 
 @fault("response.output_part", breaks="CLS-COUNT-ABOVE")
@@ -86,7 +116,76 @@ def shape_has_the_count_asked_for(original: Any, model: Model, wish: RequestedOu
     return entry, data
 
 
-# --- datatype and shape ----------------------------------------------------------------------------------------------
+@fault("members.whole", breaks="CLS-COUNT-WRONG")
+def negative_count_is_taken_for_a_large_one(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+    """A negative number of classes becomes a large unsigned one, and all classes are returned."""
+    count = given.get(name)
+    if name == "classification" and type(count) is int and count < 0:
+        return int(count) % 2**32
+    return original(given, name, least)
+
+
+@fault("members.whole", breaks="CLS-COUNT-WRONG")
+def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+    """A number of classes with decimals loses them."""
+    count = given.get(name)
+    cut = {name: int(count)} if name == "classification" and isinstance(count, float) else {}
+    return original(given | cut, name, least)
+
+
+@fault("members.whole", breaks="CLS-COUNT-WRONG")
+def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+    """A string of digits is taken for a number of classes."""
+    count = given.get(name)
+    read_from = {name: int(count)} if name == "classification" and isinstance(count, str) and count.isdigit() else {}
+    return original(given | read_from, name, least)
+
+
+@fault("classification.widened", breaks="CLS-FP16")
+def short_floats_are_ranked_by_their_bits(original: Any, tensor: Tensor) -> Any:
+    """FP16 and BF16 are classified as the unsigned integers of the same bits."""
+    return tensor.elements.view("<u2") if tensor.datatype in BINARY_ONLY else original(tensor)
+
+
+@fault("classification.classify", breaks="CLS-BOOL")
+def bools_are_classified_as_words(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
+    """BOOL is classified, with the values True and False."""
+    result: Tensor = original(
+        replace(tensor, datatype="UINT8") if tensor.datatype == "BOOL" else tensor, count, batching, labels
+    )
+    return result
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+@fault("classification.top", breaks=("CLS-HIGHEST", "CLS-TIES"))
+def lowest_scores_come_first(original: Any, row: Any, count: int) -> Any:
+    """The lowest scores are returned, lowest first."""
+    return original(row, row.size)[::-1][:count]
+
+
+@fault("classification.top", breaks="CLS-HIGHEST")
+def scores_of_64_bits_are_compared_as_doubles(original: Any, row: Any, count: int) -> Any:
+    """Integers of 64 bits are compared as FP64, in which neighbours past 2^53 are equal."""
+    return original(row.astype("<f8") if row.dtype.kind in "iu" else row, count)
+
+
+@fault("classification.top", breaks=("CLS-HIGHEST", "CLS-COUNT-ABOVE"))
+def search_for_the_highest_starts_at_0(original: Any, row: Any, count: int) -> Any:
+    """The search for the next highest score starts from the value 0 at index 0, so that negative ones are not found."""
+    return [index if row[index] >= 0 else 0 for index in original(row, count)]
+
+
+@fault("classification.top", breaks="CLS-TIES")
+def index_is_looked_up_by_its_score(original: Any, row: Any, count: int) -> Any:
+    """The scores are sorted, and the index of each is that of the first score that equals it."""
+    return [
+        int(np.flatnonzero(row == row[index])[0]) if row[index] == row[index] else 0 for index in original(row, count)
+    ]
+
+
+# --- datatype and shape -----------------------------------------------------------------------------------------------
 
 
 @fault("response.output_part", breaks="CLS-TYPE")
@@ -116,8 +215,7 @@ def scores_are_counted_column_by_column(
 ) -> Tensor:
     """Scores of several dimensions are counted column by column."""
     columns = tensor.elements if batching else tensor.elements.reshape(tensor.shape).ravel(order="F")
-    result: Tensor = original(replace(tensor, elements=columns), count, batching, labels)
-    return result
+    return original(replace(tensor, elements=columns), count, batching, labels)
 
 
 @fault("classification.classify", breaks="CLS-SHAPE-BATCH")
@@ -127,9 +225,6 @@ def batch_of_1_is_squeezed_away(original: Any, tensor: Tensor, count: int, batch
     return replace(result, shape=result.shape[1:]) if batching and result.shape[0] == 1 else result
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
-
-
 @fault("classification.classify", breaks="CLS-BATCH")
 def every_item_has_the_first_ranking(
     original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels
@@ -137,3 +232,76 @@ def every_item_has_the_first_ranking(
     """Every item of a batch comes back with the classes of the first."""
     result: Tensor = original(tensor, count, batching, labels)
     return make_classes(split_rows(result)[0] * result.shape[0], result.shape) if batching else result
+
+
+# --- the text of a class ----------------------------------------------------------------------------------------------
+
+
+@fault("classification.class_text", breaks="CLS-FORMAT")
+def index_stands_before_the_value(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """A class of floats reads index:value:label."""
+    value, place, *label = original(row, index, labels).split(b":", 2)
+    return b":".join([value, place, *label] if is_integer(row) else [place, value, *label])
+
+
+@fault("classification.class_text", breaks="CLS-FORMAT")
+def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """A score of UINT8 is printed as the character with that code."""
+    text: bytes = original(row, index, labels)
+    return replace_value(text, chr(row[index])) if row.dtype.str == "|u1" else text
+
+
+@fault("classification.class_text", breaks="CLS-VALUE-EXACT")
+def values_have_six_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """Floats are written with six significant digits, what streams print by default."""
+    text: bytes = original(row, index, labels)
+    return text if is_integer(row) else replace_value(text, f"{row[index]:.6g}")
+
+
+@fault("classification.class_text", breaks="CLS-VALUE")
+def values_are_probabilities(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """The values of floats are what a softmax makes of the scores."""
+    if is_integer(row):
+        return original(row, index, labels)
+    with np.errstate(all="ignore"):
+        weights = np.exp(row.astype("<f8") - row.max())
+        return replace_value(original(row, index, labels), str((weights / weights.sum())[index]))
+
+
+@fault("classification.class_text", breaks="CLS-INDEX")
+def indices_count_from_1(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """The index of the first score is 1."""
+    return replace_index(original(row, index, labels), index + 1)
+
+
+@fault("classification.class_text", breaks="CLS-LABEL")
+def labels_are_left_out(original: Any, row: Any, index: int, _labels: Labels) -> bytes:
+    """No class has a label."""
+    return bytes(original(row, index, ()))
+
+
+@fault("classification.class_text", breaks="CLS-LABEL")
+def first_label_is_taken_for_a_heading(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """The first label is skipped, so that every class has the label of the next."""
+    return original(row, index, labels[1:])
+
+
+@fault("classification.class_text", breaks="CLS-NO-LABEL")
+def second_colon_comes_without_label(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """The colon in front of the label is written where there is no label."""
+    return bytes(original(row, index, labels)) + (b"" if index < len(labels) else b":")
+
+
+# --- as binary data ---------------------------------------------------------------------------------------------------
+
+
+@fault("response.output_part", breaks=("CLS-BINARY", "BIN-TRUE-OVERRIDES"))
+def classes_always_come_as_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """The parameter binary_data is not looked at where an output is classified."""
+    return original(model, replace(wish, binary=wish.binary and not wish.classes), tensor)
+
+
+@fault("response.output_part", breaks=("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"))
+def classes_always_come_as_binary_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """A classified output is binary data, whether it is asked for or not."""
+    return original(model, replace(wish, binary=wish.binary or bool(wish.classes)), tensor)

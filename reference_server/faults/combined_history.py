@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.codings import replace_body
 from reference_server.faults.combined_transport import ANSWER, READ, is_chunked, is_raw
+from reference_server.faults.request_bodies import replace_body
 from reference_server.framing import HEADER
 from reference_server.models import Model
 from reference_server.request import InferRequest
@@ -56,7 +56,7 @@ async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: R
     """A body that begins with the same 4 KiB and is as long has the same answer."""
     body = await service.read_body(http)
     if len(body) <= 4096:
-        return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+        return await original(PreReadService(service, body), http)
     return await _cached((http.url.path, len(body), body[:4096]), lambda: original(PreReadService(service, body), http))
 
 
@@ -67,7 +67,7 @@ async def answers_cached_by_their_json(original: Any, service: Any, http: Reques
     length = http.headers.get(HEADER, "")
     head = body[: int(length)] if length.isdecimal() else b""
     if not head or len(body) < len(head) + 64:
-        return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+        return await original(PreReadService(service, body), http)
     return await _cached((http.url.path, head), lambda: original(PreReadService(service, body), http))
 
 
@@ -76,7 +76,7 @@ async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Req
     """Long raw bodies that begin and are as long as an earlier one have its answer."""
     body = await service.read_body(http)
     if not is_raw(http) or len(body) < 256:
-        return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+        return await original(PreReadService(service, body), http)
     return await _cached((http.url.path, len(body), body[:128]), lambda: original(PreReadService(service, body), http))
 
 
@@ -113,7 +113,7 @@ async def unknown_models_are_sticky(original: Any, service: Any, http: Request) 
         raise InferenceError("there is no such model", status=404)
     if http.path_params["model"] not in service.models:
         _left["model"] = True
-    return await original(PreReadService(service, body), http)  # type: ignore[no-any-return]
+    return await original(PreReadService(service, body), http)
 
 
 @fault("request.parse", breaks=ISOLATION, walks="binary")
@@ -125,7 +125,7 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
         data = body[end:]
         body = body[:end] + (extra + data)[: len(data)]
     try:
-        return original(model, values, body)  # type: ignore[no-any-return]
+        return original(model, values, body)
     except InferenceError:
         _left["extra"] = body[-3:] if values else b""
         raise

@@ -30,7 +30,7 @@ def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[s
     """A member or a name that is written with an escape is another one."""
     if b'"\\u0069nputs"' in body or b'"\\u0069\\u006e' in body:
         raise InferenceError("inputs is missing")
-    return original(model, values, body)  # type: ignore[no-any-return]
+    return original(model, values, body)
 
 
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
@@ -39,7 +39,7 @@ def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequ
     head, length = _head(values, body)
     if values and length and b"\\u" in head:
         raise InferenceError("the JSON holds a backslash")
-    return original(model, values, body)  # type: ignore[no-any-return]
+    return original(model, values, body)
 
 
 @fault(OUTPUTS, breaks="BIN-OUTPUT-TRUE", walks="binary")
@@ -60,7 +60,7 @@ def parameters_before_the_shape_forgotten(
     names = list(entry)
     if "parameters" in names and names.index("parameters") < names.index("shape"):
         entry = {name: value for name, value in entry.items() if name != "parameters"}
-    return original(model, spec, entry, rest)  # type: ignore[no-any-return]
+    return original(model, spec, entry, rest)
 
 
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
@@ -70,7 +70,7 @@ def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[
     more = sum(character > "\uffff" for character in head.decode("utf-8", "replace"))
     if values and length and more:
         values = [str(length - 2 * more)]
-    return original(model, values, body)  # type: ignore[no-any-return]
+    return original(model, values, body)
 
 
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
@@ -78,7 +78,7 @@ def header_taken_for_characters(original: Any, model: Model, values: Sequence[st
     """The inference header counts characters where there are some of three bytes."""
     head, length = _head(values, body)
     more = sum("\u07ff" < character <= "\uffff" for character in head.decode("utf-8", "replace"))
-    return original(model, [str(length - 2 * more)] if values and length and more else values, body)  # type: ignore[no-any-return]
+    return original(model, [str(length - 2 * more)] if values and length and more else values, body)
 
 
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
@@ -89,7 +89,7 @@ def line_breaks_in_front_of_binary_data_not_counted(
     head, length = _head(values, body)
     if values and length and b"\r\n" in head:
         body = head.replace(b"\r\n", b"") + body[length:]
-    return original(model, values, body)  # type: ignore[no-any-return]
+    return original(model, values, body)
 
 
 @fault("tensors.flatten", breaks="OIP-DATA", walks="json")
@@ -159,7 +159,7 @@ def json_inputs_take_bytes_in_another_order(
     """Beside JSON inputs in another order than the model's, binary inputs take their bytes in the model's order."""
     entries = request.get("inputs")
     if rest is None or not isinstance(entries, list) or not any("data" in entry for entry in entries):
-        return original(model, request, rest)  # type: ignore[no-any-return]
+        return original(model, request, rest)
     place = {spec.name: index for index, spec in enumerate(model.inputs)}
     ordered = sorted(entries, key=lambda entry: place.get(entry.get("name"), 0))
-    return original(model, {**request, "inputs": ordered}, rest)  # type: ignore[no-any-return]
+    return original(model, {**request, "inputs": ordered}, rest)

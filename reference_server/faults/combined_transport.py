@@ -1,8 +1,10 @@
-"""What goes wrong on one way alone: a framing, a coding or a path, together with one form of request."""
+"""What goes wrong on one way alone: a framing, a coding, a path or gRPC, together with one form of request."""
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -11,8 +13,11 @@ from starlette.responses import Response
 from reference_server import http_body
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.codings import replace_body
+from reference_server.faults.request_bodies import replace_body
 from reference_server.framing import HEADER
+from reference_server.models import Model
+from reference_server.request import InferRequest
+from reference_server.tensors import Tensor
 
 READ, ANSWER = "app.Service.read_body", "app.Service.infer"
 
@@ -51,7 +56,7 @@ async def coded_raw_body_in_chunks_is_the_tensor(original: Any, service: Any, ht
     """A raw body that is coded and in chunks is taken as it came."""
     if is_raw(http) and is_chunked(http) and "content-encoding" in http.headers:
         return await http_body.read(http, service.limits)
-    return await original(service, http)  # type: ignore[no-any-return]
+    return await original(service, http)
 
 
 @fault(READ, breaks="HTTP-CODING-I", walks="binary")
@@ -75,7 +80,7 @@ async def raw_requests_refused_under_a_version(original: Any, service: Any, http
     """Under the path of a version a raw request is read as JSON."""
     if "/versions/" in http.url.path and is_raw(http):
         raise InferenceError("the body is no JSON")
-    return await original(service, http)  # type: ignore[no-any-return]
+    return await original(service, http)
 
 
 @fault("app.Service.find", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
@@ -115,7 +120,7 @@ def compressed_binary_answers_end_at_2_kib(original: Any, answer: Response, codi
     """A compressed answer with binary data holds 2 KiB."""
     if is_binary(answer) and len(answer.body) > 2048:
         replace_body(answer, bytes(answer.body)[:2048])
-    return original(answer, coding)  # type: ignore[no-any-return]
+    return original(answer, coding)
 
 
 @fault("codings.encoded", breaks="HTTP-CODING-O", walks="json")
@@ -123,7 +128,7 @@ def compressed_answers_with_an_id_compressed_twice(original: Any, answer: Respon
     """An answer with an id is compressed twice and says so once."""
     if bytes(answer.body).startswith(b'{"id"'):
         replace_body(answer, zlib.compress(bytes(answer.body), wbits=31))
-    return original(answer, coding)  # type: ignore[no-any-return]
+    return original(answer, coding)
 
 
 @fault("codings.decoded", breaks="HTTP-CODING-I", walks="json")
@@ -131,3 +136,65 @@ def coded_bodies_decoded_as_latin_1(original: Any, body: bytes, coding: str, lim
     """A coded body goes through text, so that letters beyond ASCII become two."""
     found: bytes = original(body, coding, limit)
     return found.decode("latin-1").encode() if found.startswith(b"{") else found
+
+
+# --- gRPC -------------------------------------------------------------------------------------------------------------
+
+_before: dict[str, bool] = {}
+
+
+@fault("grpc_contents.decode_typed", breaks="GRPC-TYPED", walks="calls")
+def typed_bools_beyond_eight_are_false(original: Any, datatype: str, shape: tuple[int, ...], contents: Any) -> Tensor:
+    """Over gRPC, booleans in typed contents are bits of one byte: those behind the eighth are false."""
+    tensor: Tensor = original(datatype, shape, contents)
+    if datatype != "BOOL" or tensor.elements.size <= 8:
+        return tensor
+    elements = tensor.elements.copy()
+    elements[8:] = False
+    return replace(tensor, elements=elements)
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-RAW", walks="calls")
+def raw_contents_over_a_page_end_in_zeros(original: Any, datatype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+    """Over gRPC, of raw contents longer than 4 KiB the last 16 bytes are zeros."""
+    if datatype != "BYTES" and len(data) > 4096:
+        data = data[:-16] + bytes(16)
+    return original(datatype, shape, data)
+
+
+@fault("grpc_request.parse", breaks="OIP-VERSIONED/grpc", walks="calls")
+def raw_calls_to_a_version_refused(original: Any, model: Model, message: Any) -> InferRequest:
+    """Over gRPC, a call that names a version takes no raw contents."""
+    if message.model_version and message.raw_input_contents:
+        raise InferenceError("raw contents need the latest version")
+    return original(model, message)
+
+
+@fault("grpc_response.build", breaks="OIP-ID/grpc", walks="calls")
+def ids_lost_beside_lists(original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Any:
+    """Over gRPC, the answer to a call that lists fewer outputs than there are has no id."""
+    if len(request.outputs) < len(model.outputs):
+        request = replace(request, id=None)
+    return original(model, request, produced)
+
+
+@fault("grpc_request.parse", breaks="OIP-ALIVE/grpc", walks="calls")
+def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, message: Any) -> InferRequest:
+    """Over gRPC, a call with an id behind a refused one is refused, too."""
+    if _before.pop("refused", False) and message.id:
+        raise InferenceError("the stream is broken")
+    try:
+        return original(model, message)
+    except InferenceError:
+        _before["refused"] = True
+        raise
+
+
+@fault("grpc_response.build", breaks="CLS-PARAMETER/grpc", walks="classified-calls")
+def classes_forgotten_beside_an_id(
+    original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
+) -> Any:
+    """Over gRPC, an output of a call with an id is not classified where the model has labels."""
+    if request.id and any(model.labels.values()):
+        request = replace(request, outputs=[replace(wish, classes=None) for wish in request.outputs])
+    return original(model, request, produced)

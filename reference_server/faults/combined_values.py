@@ -136,8 +136,8 @@ def third_item_of_a_batch_repeats_the_second(
 ) -> Mapping[str, Tensor]:
     """In a batch of three or more the third item is the second."""
     if not model.batching:
-        return original(model, inputs)  # type: ignore[no-any-return]
-    return original(model, {name: _repeated(tensor) for name, tensor in inputs.items()})  # type: ignore[no-any-return]
+        return original(model, inputs)
+    return original(model, {name: _repeated(tensor) for name, tensor in inputs.items()})
 
 
 def _repeated(tensor: Tensor) -> Tensor:
@@ -183,5 +183,5 @@ def declared_order_beside_an_empty_input(
     if rest is not None and isinstance(entries, list) and any(0 in (entry.get("shape") or []) for entry in entries):
         place = {spec.name: index for index, spec in enumerate(model.inputs)}
         ordered = sorted(entries, key=lambda entry: place.get(entry.get("name"), 0))
-        return original(model, {**request, "inputs": ordered}, rest)  # type: ignore[no-any-return]
-    return original(model, request, rest)  # type: ignore[no-any-return]
+        return original(model, {**request, "inputs": ordered}, rest)
+    return original(model, request, rest)

@@ -1,22 +1,17 @@
-"""HTTP itself gone wrong, and requests that get into each other's way."""
+"""Connections: requests in pieces or behind each other, and clients that do not read at once."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reference_server import request, response
 from reference_server.faults import fault
 from reference_server.framing import HEADER
-from reference_server.models import Model
-from reference_server.request import InferRequest
-from reference_server.tensors import Tensor
 
 
 class Transport:
@@ -40,8 +35,6 @@ class Transport:
 
 CONNECTION_MADE = "http_protocol.OipHttpProtocol.connection_made"
 
-# --- framing of answers ----------------------------------------------------------------------------------------------
-
 
 def _length(head: bytes) -> int:
     found = re.search(rb"content-length: ([0-9]+)", head)
@@ -51,11 +44,10 @@ def _length(head: bytes) -> int:
 @fault("response.frame", breaks="OIP-JSON")
 def content_length_of_json_counts_characters(original: Any, head: bytes, binary: Any) -> Response:
     """Content-Length of an answer in JSON counts characters, so that it ends too early."""
-    answer: Response = original(head if binary else head[: len(head.decode())], binary)
-    return answer
+    return original(head if binary else head[: len(head.decode())], binary)
 
 
-# --- requests in pieces ----------------------------------------------------------------------------------------------
+# --- requests in pieces -----------------------------------------------------------------------------------------------
 
 
 async def _pieces(http: Request) -> list[bytes]:
@@ -110,9 +102,6 @@ async def segments_written_over_each_other(_original: Any, http: Request, _limit
     return pieces[1] + whole[len(pieces[1]) :]
 
 
-# --- chunked requests ------------------------------------------------------------------------------------------------
-
-
 @fault("http_body.read", breaks="HTTP-CHUNKED")
 async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int) -> bytes:
     """Without Content-Length there is no body."""
@@ -120,7 +109,7 @@ async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int)
     return b"" if _chunked(http) else body
 
 
-# --- one connection --------------------------------------------------------------------------------------------------
+# --- one connection ---------------------------------------------------------------------------------------------------
 
 
 def _is_error(head: bytes) -> bool:
@@ -154,61 +143,26 @@ def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None
         protocol.pipeline.popleft()
 
 
-# --- requests beside and behind each other ---------------------------------------------------------------------------
-
-_last: dict[str, Any] = {}
+MAX_STALL_S = 0.1
 
 
-@fault("response.build", breaks="OIP-ISOLATION")
-def id_left_over_from_the_request_before(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
-    """A request without an id is answered with the id of the one before."""
-    _last["id"] = wanted.id or _last.get("id")
-    answer: Response = original(model, replace(wanted, id=_last["id"]), produced)
-    return answer
+class _Impatient(Transport):
+    """A connection that ends where none of what waits to be sent goes out for a while."""
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write data, and look after them twice."""
+        super().write(data)
+        asyncio.get_running_loop().call_later(MAX_STALL_S, self._look)
+
+    def _look(self) -> None:
+        asyncio.get_running_loop().call_later(MAX_STALL_S, self._give_up, self.get_write_buffer_size())
+
+    def _give_up(self, unsent: int) -> None:
+        if unsent and self.get_write_buffer_size() >= unsent:
+            self.abort()
 
 
-_gathered: list[dict[str, Tensor]] = []
-
-
-async def _in_turns(service: Any, http: Request, mix: Callable[[Model, InferRequest], InferRequest]) -> Response:
-    """Answer a request as the server does, but let others with an id that are in flight come in between; then `mix`."""
-    body = await service.read_body(http)
-    model = service.find(http)
-    wanted = request.parse(model, http.headers.getlist(HEADER), body)
-    _last["wanted"] = _last[model.name] = wanted
-    _gathered.append(wanted.inputs)
-    if wanted.id is not None:
-        await asyncio.sleep(0.002)
-    mixed = mix(model, wanted)
-    return response.build(model, mixed, model.run(mixed.inputs))
-
-
-@fault("app.Service.infer", breaks="OIP-ISOLATION")
-async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
-    """Inputs of a model stand in buffers that requests in flight share."""
-    return await _in_turns(service, http, lambda model, wanted: replace(wanted, inputs=_last[model.name].inputs))
-
-
-_answered: dict[tuple[str, str], Response] = {}
-
-
-@fault("response.build", breaks=("OIP-ISOLATION", "OIP-ANSWER"))
-def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
-    """A request with an id that was seen before gets the answer of that time."""
-    if wanted.id is None:
-        answer: Response = original(model, wanted, produced)
-        return answer
-    return _answered.setdefault((model.name, wanted.id), original(model, wanted, produced))
-
-
-LARGE = 200_000
-
-
-@fault("tensors.encode_binary", breaks="OIP-ISOLATION")
-def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
-    """Binary data behind a large answer are written over the start of its buffer, which is sent whole."""
-    data = bytes(original(tensor))
-    before: bytes = _last.pop("buffer", b"")
-    if len(data) > LARGE:
-        _last["buffer"] = data
-    return data + before[len(data) :] if len(before) > len(data) else data
+@fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER", large=True)
+def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
+    """An answer of which nothing goes out for a tenth of a second is given up."""
+    original(protocol, _Impatient(transport, lambda _wrapped, data: data))

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
@@ -16,7 +16,7 @@ from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
-# --- what a refusal looks like ---------------------------------------------------------------------------------------
+# --- what a refusal looks like ----------------------------------------------------------------------------------------
 
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
@@ -48,7 +48,15 @@ def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
     return request
 
 
-# --- requests that cannot be carried out -----------------------------------------------------------------------------
+@fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
+async def unknown_path_answered_with_detail(original: Any, http: Any, exception: Any) -> Response:
+    """An unknown path is answered with an object of another form."""
+    if exception.status_code == 404:
+        return PlainTextResponse('{"detail":"Not Found"}', 404, media_type="application/json")
+    return await original(http, exception)
+
+
+# --- requests that cannot be carried out ------------------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", "app.refused", breaks="OIP-REFUSAL")
@@ -68,7 +76,7 @@ def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) 
     try:
         model: Model = original(service, http)
     except InferenceError:
-        return service.models["identity_int32"]  # type: ignore[no-any-return]
+        return service.models["identity_int32"]
     return model
 
 
@@ -81,8 +89,7 @@ def missing_input_filled_with_zeros(original: Any, model: Model, request: Object
         absent = [spec.name for spec in model.inputs if spec.name not in given]
         zeros = [{**inputs[0], "name": name, "data": [0] * len(inputs[0].get("data") or [])} for name in absent]
         request = request | {"inputs": [*inputs, *zeros]}
-    found: dict[str, Tensor] = original(model, request, rest)
-    return found
+    return original(model, request, rest)
 
 
 @fault("request.parse_inputs", breaks=("OIP-SIGNATURE", "OIP-MEMBER-MISSING"))
@@ -94,8 +101,7 @@ def inputs_taken_by_position(original: Any, model: Model, request: Object, rest:
         free = [name for name in names if name not in {item.get("name") for item in inputs}]
         named = [item if item.get("name") in names or not free else {**item, "name": free.pop(0)} for item in inputs]
         request = request | {"inputs": named}
-    found: dict[str, Tensor] = original(model, request, rest)
-    return found
+    return original(model, request, rest)
 
 
 @fault("request.parse_outputs", breaks=("OIP-REFUSAL", "OIP-MEMBER-MISSING"))
@@ -105,8 +111,7 @@ def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> li
     outputs = request.get("outputs")
     if isinstance(outputs, list) and all(isinstance(item, dict) for item in outputs):
         request = request | {"outputs": [item for item in outputs if item.get("name") in known]}
-    wishes: list[RequestedOutput] = original(model, request)
-    return wishes
+    return original(model, request)
 
 
 def _reread(original: Any, data: memoryview, read: Any) -> Object:
@@ -153,23 +158,20 @@ def missing_elements_taken_for_zero(original: Any, data: list[Any], shape: tuple
     """Data with fewer elements than the shape says are filled up, the tensor being allocated first."""
     short = math.prod(shape) - len(data) if not any(isinstance(item, list) for item in data) else 0
     filler = "" if data and isinstance(data[0], str) else 0
-    items: list[Any] = original([*data, *[filler] * max(0, short)], shape)
-    return items
+    return original([*data, *[filler] * max(0, short)], shape)
 
 
 @fault("tensors.flatten", breaks="OIP-REFUSAL")
 def surplus_elements_dropped(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """Data with more elements than the shape says are cut off."""
-    items: list[Any] = original(data[: math.prod(shape)] if data and not isinstance(data[0], list) else data, shape)
-    return items
+    return original(data[: math.prod(shape)] if data and not isinstance(data[0], list) else data, shape)
 
 
 @fault("tensors.decode_json", breaks=("OIP-COERCE", "OIP-RANGE"))
 def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """A string among INT32 data counts 0, as `atoi` has it."""
     numbers = [0 if isinstance(item, str) else item for item in data] if datatype == "INT32" else data
-    tensor: Tensor = original(datatype, shape, numbers)
-    return tensor
+    return original(datatype, shape, numbers)
 
 
 @fault("strict_json.parse_object", breaks="OIP-REFUSAL")
@@ -178,7 +180,7 @@ def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
     return _reread(original, data, lambda text: json.loads(text)[0])
 
 
-# --- inputs against the metadata -------------------------------------------------------------------------------------
+# --- inputs against the metadata --------------------------------------------------------------------------------------
 
 
 @fault("request.parse_inputs", breaks="OIP-SIGNATURE")
@@ -188,16 +190,14 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
     inputs = request.get("inputs")
     if isinstance(inputs, list) and known <= {item.get("name") for item in inputs if isinstance(item, dict)}:
         request = request | {"inputs": [item for item in inputs if item.get("name") in known]}
-    found: dict[str, Tensor] = original(model, request, rest)
-    return found
+    return original(model, request, rest)
 
 
 def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
     """Read an input as one of the declared datatype where it has a certain other one."""
     if entry.get("datatype") == datatype:
         entry = {**entry, "datatype": spec.datatype}
-    tensor: Tensor = original(model, spec, entry, rest)
-    return tensor
+    return original(model, spec, entry, rest)
 
 
 @fault("request.parse_input", breaks="OIP-SIGNATURE")
@@ -232,7 +232,7 @@ def shape_compared_by_its_rank(original: Any, model: Model, spec: Any, shape: tu
         original(model, spec, shape)
 
 
-# --- after a refusal -------------------------------------------------------------------------------------------------
+# --- after a refusal --------------------------------------------------------------------------------------------------
 
 _pausing: set[str] = set()
 

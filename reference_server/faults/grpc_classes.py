@@ -10,7 +10,7 @@ import numpy as np
 
 from reference_server.datatypes import BINARY_ONLY
 from reference_server.faults import fault
-from reference_server.faults.class_texts import replace_index, replace_value
+from reference_server.faults.classification import replace_index, replace_value
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor, make_objects
 
@@ -202,8 +202,7 @@ def grpc_short_floats_are_ranked_by_their_bits(
     """Scores of 16 bits are ranked as the integers that their bits spell."""
     if wish.classes and tensor.datatype in BINARY_ONLY:
         tensor = Tensor("UINT16", tensor.shape, tensor.elements.view("<u2"))
-    found: Tensor = original(model, wish, tensor)
-    return found
+    return original(model, wish, tensor)
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-BOOL/grpc")
@@ -211,8 +210,7 @@ def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: Requested
     """BOOL scores are answered with their places in the tensor for values."""
     if wish.classes and tensor.datatype == "BOOL":
         tensor = Tensor("INT32", tensor.shape, np.arange(tensor.elements.size, dtype="<i4"))
-    found: Tensor = original(model, wish, tensor)
-    return found
+    return original(model, wish, tensor)
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-TIES/grpc")

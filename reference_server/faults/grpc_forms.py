@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ def replace_elements(tensor: Tensor, elements: Any) -> Tensor:
     return replace(tensor, elements=elements)
 
 
-# --- typed contents --------------------------------------------------------------------------------------------------
+# --- typed contents ---------------------------------------------------------------------------------------------------
 
 
 @fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
@@ -78,7 +77,7 @@ def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) ->
     return {field: values[:-1] if long and values else values for field, values in contents.items()}
 
 
-# --- raw contents ----------------------------------------------------------------------------------------------------
+# --- raw contents -----------------------------------------------------------------------------------------------------
 
 
 def swap_bytes(data: bytes, datatype: str) -> bytes:
@@ -91,8 +90,7 @@ def swap_bytes(data: bytes, datatype: str) -> bytes:
 def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Raw contents of integers of 64 bits are read in network byte order."""
     is_long = datatype in ("INT64", "UINT64") and len(data) % 8 == 0
-    tensor: Tensor = original(datatype, shape, swap_bytes(data, datatype) if is_long else data)
-    return tensor
+    return original(datatype, shape, swap_bytes(data, datatype) if is_long else data)
 
 
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
@@ -186,7 +184,7 @@ def _in_fp32_contents(datatype: str, response: Message, produced: Any) -> Messag
     return response
 
 
-# --- order and forms -------------------------------------------------------------------------------------------------
+# --- order and forms --------------------------------------------------------------------------------------------------
 
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-ORDER-I")
@@ -219,68 +217,64 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
             getattr(entry.contents, field).extend(values)
 
 
-# --- what should be refused ------------------------------------------------------------------------------------------
+@fault("grpc_request.parse_inputs", breaks="GRPC-INPUT-BY-NAME")
+def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
+    """Typed inputs are taken in the order of the model, whatever they are called, where their datatypes fit."""
+    fits = [entry.datatype for entry in message.inputs] == [spec.datatype for spec in model.inputs]
+    known = {entry.name for entry in message.inputs} == {spec.name for spec in model.inputs}
+    if fits and known and not message.raw_input_contents:
+        for entry, spec in zip(message.inputs, model.inputs, strict=True):
+            entry.name = spec.name
+    return original(model, message)
 
 
-def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
-    """Return raw contents cut, or filled up with zeros, to the size of the tensor."""
-    size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
-    return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
+# --- booleans, sizes, shapes ------------------------------------------------------------------------------------------
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
-def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """Raw contents of a wrong size are cut, or filled up with zeros."""
-    tensor: Tensor = original(datatype, shape, fit_contents(datatype, shape, data))
-    return tensor
+@fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
+def grpc_true_from_the_ninth_on_is_ff(original: Any, tensor: Tensor) -> bytes:
+    """In raw contents true is FF from the ninth element on."""
+    data: bytes = original(tensor)
+    return data[:8] + data[8:].replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
-def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
-    """A BYTES element of raw contents whose length goes past the end takes what there is."""
-    if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
-        length = int.from_bytes(data[:4], "little")
-        data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
-    tensor: Tensor = original(datatype, shape, data)
-    return tensor
+@fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
+def grpc_typed_booleans_of_an_answer_repeat_after_8(original: Any, tensor: Tensor) -> dict[str, Any]:
+    """Of the booleans of a typed answer the ninth is the first again, and so on."""
+    contents: dict[str, Any] = original(tensor)
+    if tensor.datatype == "BOOL" and tensor.elements.size > 8:
+        values = contents["bool_contents"]
+        return {"bool_contents": [values[k % 8] for k in range(len(values))]}
+    return contents
 
 
-@fault("grpc_request.parse_input", breaks="GRPC-CONTENTS-MISSING")
-def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
-    """An input without any contents is taken for one of zeros."""
-    if raw is None and not entry.HasField("contents") and spec.datatype == "INT32":
-        return Tensor("INT32", tuple(entry.shape), np.zeros(math.prod(entry.shape), "<i4"))
-    tensor: Tensor = original(model, spec, entry, raw)
-    return tensor
+@fault("grpc_contents.encode_raw", breaks="GRPC-RAW", large=True)
+def grpc_raw_outputs_are_zeros_behind_3_mb(original: Any, tensor: Tensor) -> bytes:
+    """What stands behind 3,000,000 bytes of a raw output is not sent, and read as zeros."""
+    data: bytes = original(tensor)
+    return data[:3_000_000].ljust(len(data), b"\0") if tensor.datatype != "BYTES" else data
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-RAW-EXTRA")
-def grpc_further_raw_entries_are_ignored(original: Any, message: Message) -> Any:
-    """Raw entries behind those of the inputs are not looked at."""
-    del message.raw_input_contents[len(message.inputs) :]
-    return original(message)
+@fault("grpc_response.build", breaks=("GRPC-RAW", "GRPC-TYPED"))
+def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """An output of shape [0, k] is answered as [0]."""
+    response = original(model, request, produced)
+    for entry in response.outputs:
+        if 0 in entry.shape:
+            entry.shape[:] = [0]
+    return response
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
-def grpc_raw_contents_win(original: Any, message: Message) -> Any:
-    """Typed contents beside raw ones are ignored."""
-    if len(message.raw_input_contents) == len(message.inputs):
-        for entry in message.inputs:
-            entry.ClearField("contents")
-    return original(message)
+@fault("grpc_request.parse_inputs", breaks=("GRPC-RAW", "GRPC-TYPED"))
+def grpc_third_items_are_the_second(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """Of a batch two items are kept, and the second stands for all that follow."""
+    found: dict[str, Tensor] = original(model, message)
+    if not model.batching:
+        return found
+    return {name: _of_two(tensor) for name, tensor in found.items()}
 
 
-@fault("grpc_contents.narrowed", breaks="OIP-RANGE/grpc")
-def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
-    """An element that its datatype cannot hold keeps its low bits."""
-    del original
-    return elements.astype(NUMPY[datatype])
-
-
-@fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")
-def grpc_bits_of_another_field_are_taken_over(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
-    """FP32 in int_contents are copied as they lie in memory."""
-    if datatype == "FP32" and contents.int_contents:
-        return Tensor(datatype, shape, np.array(contents.int_contents, "<i4").view("<f4"))
-    tensor: Tensor = original(datatype, shape, contents)
-    return tensor
+def _of_two(tensor: Tensor) -> Tensor:
+    items = tensor.elements.reshape(tensor.shape).copy()
+    items[2:] = items[1:2]
+    return replace(tensor, elements=items.reshape(-1))

@@ -1,4 +1,4 @@
-"""gRPC: methods, metadata, names, ids and listed outputs."""
+"""gRPC: methods, metadata, versions, names, ids and listed outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from reference_server.request import RequestedOutput
 
 Message = Any
 
-# --- methods ---------------------------------------------------------------------------------------------------------
+
+# --- methods ----------------------------------------------------------------------------------------------------------
 
 
 @fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
@@ -44,7 +45,51 @@ def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, m
     return response
 
 
-# --- names and ids ---------------------------------------------------------------------------------------------------
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_methods.find", breaks="OIP-VERSIONED/grpc")
+def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: str) -> Any:
+    """A call that names a version is refused, also where metadata list it."""
+    if version:
+        raise InferenceError(f"no version {version}", status=404)
+    return original(models, name, version)
+
+
+@fault("grpc_methods.find", breaks="GRPC-VERSION-UNKNOWN")
+def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: str) -> Any:
+    """A call that names any version is answered by the only one."""
+    del version
+    return original(models, name, "")
+
+
+# --- what there is not ------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_methods.model_ready", breaks="OIP-REFUSAL/grpc")
+def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) -> Message:
+    """ModelReady is true of a server that is ready, whatever the model."""
+    named = type(message)(name=message.name if message.name in models else next(iter(models)), version=message.version)
+    return original(models, named)
+
+
+@fault("grpc_methods.model_infer", breaks="OIP-REFUSAL/grpc")
+def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, message: Message) -> Message:
+    """A call for an output that the model does not have has the status OK and an empty message."""
+    model = models.get(message.model_name)
+    names = [spec.name for spec in model.outputs] if model else []
+    if model and any(entry.name not in names for entry in message.outputs):
+        return _empty()
+    return original(models, message)
+
+
+def _empty() -> Message:
+    from tritonclient.grpc import service_pb2
+
+    return service_pb2.ModelInferResponse()
+
+
+# --- names and ids ----------------------------------------------------------------------------------------------------
 
 
 @fault("grpc_response.build", breaks="OIP-OUTPUT-MEMBERS/grpc")
@@ -82,7 +127,7 @@ def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any)
     return response
 
 
-# --- outputs ---------------------------------------------------------------------------------------------------------
+# --- outputs ----------------------------------------------------------------------------------------------------------
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")

@@ -1,11 +1,85 @@
-"""gRPC: what is not refused, with which status, and what a refusal leaves behind."""
+"""gRPC: calls that should be refused, the status of a refusal, and what it leaves behind."""
 
 from __future__ import annotations
 
+import math
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
+from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
+from reference_server.tensors import Tensor
+
+# --- contents ---------------------------------------------------------------------------------------------------------
+
+
+def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
+    """Return raw contents cut, or filled up with zeros, to the size of the tensor."""
+    size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
+    return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
+def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """Raw contents of a wrong size are cut, or filled up with zeros."""
+    return original(datatype, shape, fit_contents(datatype, shape, data))
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
+def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """A BYTES element of raw contents whose length goes past the end takes what there is."""
+    if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
+        length = int.from_bytes(data[:4], "little")
+        data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
+    return original(datatype, shape, data)
+
+
+@fault("grpc_request.parse_input", breaks="GRPC-CONTENTS-MISSING")
+def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
+    """An input without any contents is taken for one of zeros."""
+    if raw is None and not entry.HasField("contents") and spec.datatype == "INT32":
+        return Tensor("INT32", tuple(entry.shape), np.zeros(math.prod(entry.shape), "<i4"))
+    return original(model, spec, entry, raw)
+
+
+@fault("grpc_request.raw_contents", breaks="GRPC-RAW-EXTRA")
+def grpc_further_raw_entries_are_ignored(original: Any, message: Message) -> Any:
+    """Raw entries behind those of the inputs are not looked at."""
+    del message.raw_input_contents[len(message.inputs) :]
+    return original(message)
+
+
+@fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
+def grpc_raw_contents_win(original: Any, message: Message) -> Any:
+    """Typed contents beside raw ones are ignored."""
+    if len(message.raw_input_contents) == len(message.inputs):
+        for entry in message.inputs:
+            entry.ClearField("contents")
+    return original(message)
+
+
+@fault("grpc_contents.narrowed", breaks="OIP-RANGE/grpc")
+def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
+    """An element that its datatype cannot hold keeps its low bits."""
+    del original
+    return elements.astype(NUMPY[datatype])
+
+
+@fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")
+def grpc_bits_of_another_field_are_taken_over(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
+    """FP32 in int_contents are copied as they lie in memory."""
+    if datatype == "FP32" and contents.int_contents:
+        return Tensor(datatype, shape, np.array(contents.int_contents, "<i4").view("<f4"))
+    return original(datatype, shape, contents)
+
+
+# --- inputs, and what follows -----------------------------------------------------------------------------------------
 
 Message = Any
 
@@ -66,5 +140,92 @@ def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any,
             raise InferenceError(_calls_lost.pop())
         if b"classification" in octets:
             _calls_lost.extend(["the model is not ready"] * 2)
-    answer: bytes = original(models, method, octets)
-    return answer
+    return original(models, method, octets)
+
+
+# --- calls that end as no library of gRPC ends them: a front of bare HTTP/2 takes them and hands them on --------------
+
+INTERNAL_ERROR, CANCEL = 2, 8  # of HTTP/2 (RFC 9113, 7)
+FRAME, WINDOW = 16 * 1024, 64 * 1024 * 1024
+HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
+# How a refused call ends: called with the connection and the number of the stream.
+End = Callable[[Any, int], None]
+
+
+def run_behind_front(original: Any, arguments: tuple[Any, ...], end: End) -> Any:
+    """Take a step of a server behind a front; how it listens is one, and every call is another."""
+    made = original(*arguments)
+    if len(arguments) == 5:
+        server = arguments[0]
+        listener = socket.create_server(("127.0.0.1", 0))
+        inner, server.address = server.address, f"127.0.0.1:{listener.getsockname()[1]}"
+        threading.Thread(target=_accept, args=(listener, inner, end), daemon=True).start()
+    return made
+
+
+def _accept(listener: socket.socket, inner: str, end: End) -> None:
+    import grpc
+
+    options = [("grpc.max_receive_message_length", -1), ("grpc.enable_retries", 0)]
+    channel = grpc.insecure_channel(inner, options)
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=_serve, args=(connection, channel, end), daemon=True).start()
+
+
+def _serve(connection: socket.socket, channel: Any, end: End) -> None:
+    """Answer the calls of a connection, one after the other."""
+    from h2.config import H2Configuration
+    from h2.connection import H2Connection
+    from h2.exceptions import ProtocolError
+    from h2.settings import SettingCodes, Settings
+
+    http2 = H2Connection(H2Configuration(client_side=False))
+    http2.local_settings = Settings(client=False, initial_values={SettingCodes.INITIAL_WINDOW_SIZE: WINDOW})
+    http2.initiate_connection()
+    http2.increment_flow_control_window(WINDOW)
+    calls: dict[int, tuple[str, bytearray]] = {}
+    with connection, suppress(OSError, ProtocolError):
+        connection.sendall(http2.data_to_send())
+        while octets := connection.recv(256 * 1024):
+            for event in http2.receive_data(octets):
+                _take(http2, event, calls, channel, end)
+            connection.sendall(http2.data_to_send())
+
+
+def _take(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any, end: End) -> None:
+    from h2.events import DataReceived, RequestReceived, StreamEnded
+
+    if isinstance(event, RequestReceived):
+        named: bytes = dict(event.headers)[b":path"]
+        calls[event.stream_id] = (named.decode(), bytearray())
+    elif isinstance(event, DataReceived):
+        calls[event.stream_id][1].extend(event.data)
+        http2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+    elif isinstance(event, StreamEnded):
+        path, data = calls.pop(event.stream_id)
+        _answer(http2, event.stream_id, channel.unary_unary(path), bytes(data[5:]), end)
+
+
+def _answer(http2: Any, stream: int, call: Any, message: bytes, end: End) -> None:
+    import grpc
+
+    try:
+        found = call(message)
+    except grpc.RpcError:
+        end(http2, stream)
+        return
+    http2.send_headers(stream, HEADERS)
+    data = b"\0" + len(found).to_bytes(4, "big") + found
+    for start in range(0, len(data), FRAME):
+        http2.send_data(stream, data[start : start + FRAME])
+    http2.send_headers(stream, (("grpc-status", "0"),), end_stream=True)
+
+
+LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
+
+
+@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
+def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
+    """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
+    return run_behind_front(original, arguments, lambda http2, stream: http2.reset_stream(stream, INTERNAL_ERROR))

@@ -1,21 +1,40 @@
-"""JSON as text, and the data in it: written so that it is no JSON, or read and written in the wrong order."""
+"""The JSON of requests and answers: as text, in one spelling alone, and the elements that it spells."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
+from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
+from reference_server.members import Object
 from reference_server.tensors import Tensor
 
 Answer = dict[str, Any]
+Change = Callable[[Any], Any]
 
-# --- the text --------------------------------------------------------------------------------------------------------
+
+def _changed(data: Any, change: Change) -> Any:
+    """Return JSON data, flat or nested, with each element changed."""
+    return [_changed(item, change) for item in data] if isinstance(data, list) else change(data)
+
+
+def _limits(datatype: str) -> tuple[int, int]:
+    """Return the least and the greatest integer of a datatype; the same twice where it has none."""
+    if datatype not in NUMPY or np.dtype(NUMPY[datatype]).kind not in "iu":
+        return 0, 0
+    found = np.iinfo(NUMPY[datatype])
+    return int(found.min), int(found.max)
+
+
+# --- the text of answers ----------------------------------------------------------------------------------------------
 
 
 @fault("response.encode", breaks="OIP-JSON")
@@ -31,8 +50,7 @@ def json_in_latin_1(original: Any, answer: Answer) -> bytes:
 @fault("response.frame", breaks="OIP-JSON")
 def nul_behind_the_json(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """An answer in JSON alone ends with the NUL that ends strings in C."""
-    response: Response = original(head if binary else head + b"\0", binary)
-    return response
+    return original(head if binary else head + b"\0", binary)
 
 
 @fault("tensors.text", "response.encode", breaks="OIP-JSON")
@@ -43,7 +61,38 @@ def bytes_that_are_no_text_written_into_json(_original: Any, value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape")
 
 
-# --- data ------------------------------------------------------------------------------------------------------------
+@fault("tensors.decode_json", breaks="OIP-COERCE")
+def numbers_among_booleans_are_false(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """A number among booleans counts as false, since it is not the word true."""
+    if datatype == "BOOL" and isinstance(data, list):
+        data = [False if type(item) in (int, float) else item for item in data]
+    return original(datatype, shape, data)
+
+
+@fault("tensors.encode_json", "response.encode", breaks="OIP-JSON-NAN")
+def nan_written_as_a_bare_word(original: Any, given: Any) -> Any:
+    """NaN and infinities are written into JSON data as bare words."""
+    if not isinstance(given, Tensor):
+        return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
+    return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
+
+
+@fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
+def nan_written_as_the_c_library_does(original: Any, given: Any) -> Any:
+    """NaN and infinities are written into JSON data as `nan` and `inf`."""
+    if isinstance(given, Tensor):
+        return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
+    text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+    for word, written in (("NaN", "nan"), ("Infinity", "inf")):
+        text = (
+            text.replace(f"[{word}", f"[{written}")
+            .replace(f",{word}", f",{written}")
+            .replace(f"-{word}", f"-{written}")
+        )
+    return text.encode()
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
 
 
 @fault("tensors.flatten", breaks=("OIP-DATA", "OIP-ANSWER"))
@@ -51,8 +100,7 @@ def nested_data_refused(original: Any, data: list[Any], shape: tuple[int, ...]) 
     """Only flat data are read."""
     if data and isinstance(data[0], list):
         raise InferenceError("data must be flat")
-    items: list[Any] = original(data, shape)
-    return items
+    return original(data, shape)
 
 
 @fault("tensors.decode_json", breaks=("OIP-DATA", "OIP-ANSWER"))
@@ -85,3 +133,139 @@ def members_that_are_not_defined_refused(original: Any, data: Any) -> Any:
     if unknown := found.keys() - {"id", "parameters", "inputs", "outputs"}:
         raise InferenceError(f"unknown members {sorted(unknown)}", 422)
     return found
+
+
+# --- elements of requests ---------------------------------------------------------------------------------------------
+
+
+@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-VALUE", "OIP-ANSWER"))
+def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """FP64 elements of JSON data are read as FP32."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "FP64":
+        return tensor
+    with np.errstate(all="ignore"):
+        return replace(tensor, elements=tensor.elements.astype("<f4").astype("<f8"))
+
+
+@fault("tensors.decode_json", breaks="OIP-RANGE")
+def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """An integer of JSON data that its datatype cannot hold keeps its low bits."""
+    least, most = _limits(datatype)
+    if least != most:
+        count = most - least + 1
+        data = _changed(data, lambda item: (item - least) % count + least if type(item) is int else item)
+    return original(datatype, shape, data)
+
+
+@fault("tensors.decode_json", breaks=("OIP-VALUE", "OIP-COERCE"))
+def decimal_integers_lose_a_digit(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """An integer of JSON data that is written as a decimal number loses its last digit."""
+    if "INT" in datatype:
+        data = _changed(data, lambda item: int(item) // 10 if type(item) is float else item)
+    return original(datatype, shape, data)
+
+
+@fault("strict_json.parse_object", breaks="OIP-VALUE")
+def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
+    r"""An escape \u of a letter of ASCII stays as it is written in strings of JSON data."""
+    change = re.compile(rb'(?<="data":\[)[^\]]*')
+    return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
+
+
+# --- order of members -------------------------------------------------------------------------------------------------
+
+
+def _inputs(found: Object) -> list[Object]:
+    inputs = found.get("inputs")
+    return [entry for entry in inputs if isinstance(entry, dict)] if isinstance(inputs, list) else []
+
+
+def _behind(owner: Object, name: str, other: str) -> bool:
+    """Whether one member stands behind another, both being there."""
+    names = list(owner)
+    return name in owner and other in owner and names.index(name) > names.index(other)
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
+    """An input is read up to its `data`, so that a `shape` behind it is missing."""
+    found: Object = original(data)
+    for entry in _inputs(found):
+        if _behind(entry, "shape", "data"):
+            del entry["shape"]
+    return found
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
+    """`parameters` of an input that stand before its `name` are not looked at."""
+    found: Object = original(data)
+    for entry in _inputs(found):
+        if _behind(entry, "name", "parameters"):
+            del entry["parameters"]
+    return found
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
+    """An `id` that stands behind `inputs` is not looked at."""
+    found: Object = original(data)
+    if _behind(found, "id", "inputs"):
+        del found["id"]
+    return found
+
+
+# --- escapes and white space ------------------------------------------------------------------------------------------
+
+
+def _refusing(pattern: bytes, what: str) -> Callable[[Any, Any], Object]:
+    """Return what reads JSON but for a text in which the pattern is found."""
+
+    def parse(original: Any, data: Any) -> Object:
+        if re.search(pattern, bytes(data)):
+            raise InferenceError(what)
+        return original(data)
+
+    return parse
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def escaped_names_of_tensors_not_recognised(original: Any, data: Any) -> Object:
+    """A tensor whose name is written with an escape is not found."""
+    return _refusing(rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")(original, data)
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def escaped_members_not_recognised(original: Any, data: Any) -> Object:
+    """A member whose name is written with an escape is not found."""
+    return _refusing(rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")(original, data)
+
+
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
+def blanks_before_a_colon_refused(original: Any, data: Any) -> Object:
+    """White space between the name of a member and its colon is refused."""
+    return _refusing(rb'"\s+:', "a colon is expected")(original, data)
+
+
+# --- members that no object defines -----------------------------------------------------------------------------------
+
+
+def _refuse_others(found: Object, owner: str, known: Sequence[str]) -> Object:
+    entries = found.get(owner)
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.keys() - set(known):
+            raise InferenceError(f"unknown members in {owner}", 422)
+    return found
+
+
+@fault("strict_json.parse_object", breaks="OIP-MEMBERS")
+def undefined_members_of_inputs_refused(original: Any, data: Any) -> Object:
+    """An input with a member that is not defined is refused."""
+    return _refuse_others(original(data), "inputs", ("name", "shape", "datatype", "parameters", "data"))
+
+
+@fault("strict_json.parse_object", breaks="OIP-MEMBERS")
+def undefined_members_of_outputs_refused(original: Any, data: Any) -> Object:
+    """A requested output with a member that is not defined is refused."""
+    return _refuse_others(original(data), "outputs", ("name", "parameters"))

@@ -1,15 +1,17 @@
-"""What the server says of itself and of its models, said wrongly."""
+"""What server and models say of themselves, said wrongly, and a first look that breaks them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.models import Model
 
 Described = dict[str, Any]
 
-# --- the server ------------------------------------------------------------------------------------------------------
+
+# --- the server -------------------------------------------------------------------------------------------------------
 
 
 @fault("metadata.server", breaks="BIN-LISTED")
@@ -33,7 +35,7 @@ def server_without_a_name(original: Any) -> Described:
     return {member: value for member, value in document.items() if member != "name"}
 
 
-# --- a model ---------------------------------------------------------------------------------------------------------
+# --- a model ----------------------------------------------------------------------------------------------------------
 
 
 @fault("metadata.describe", breaks="OIP-MODEL-METADATA")
@@ -47,3 +49,53 @@ def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
     """Model metadata describe the inputs twice, once as outputs."""
     document: Described = original(model)
     return document | {"outputs": document["inputs"]}
+
+
+# --- the first look ---------------------------------------------------------------------------------------------------
+
+_met: set[str] = set()
+
+
+def _once(name: str) -> bool:
+    """Say whether it is the first time."""
+    is_first = name not in _met
+    _met.add(name)
+    return is_first
+
+
+@fault("app.Service.model_metadata", breaks="OIP-ALIVE-LEGAL", surveyed=True)
+async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -> Any:
+    """The first request for the metadata of a model is answered with 500, the next as it should be."""
+    if _once("metadata"):
+        raise InferenceError("not now", status=500)
+    return await original(service, http)
+
+
+@fault("request.parse_raw", breaks="OIP-ALIVE-LEGAL", surveyed=True)
+def first_raw_request_breaks_the_server(original: Any, *arguments: Any) -> Any:
+    """The first raw request fails with an internal error, the next are answered."""
+    if _once("raw"):
+        raise RuntimeError("no buffer")
+    return original(*arguments)
+
+
+@fault("request.parse_raw", breaks="OIP-ERROR-STATUS", surveyed=True)
+def unknown_raw_requests_break_the_server(_original: Any, *_arguments: Any) -> Any:
+    """Raw requests, which the server does not know, are answered with an internal error."""
+    raise RuntimeError("not JSON")
+
+
+@fault("app.Service.infer", breaks="OIP-ALIVE-LEGAL")
+async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
+    """The first inference request is answered with 500, the next as they should be."""
+    if _once("inference"):
+        raise InferenceError("loading", status=500)
+    return await original(service, http)
+
+
+@fault("grpc_methods.server_metadata", breaks="OIP-ALIVE-LEGAL/grpc", surveyed=True)
+def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message: Any) -> Any:
+    """The first call for the metadata of the server ends with an error of its own, the next are answered."""
+    if _once("grpc-metadata"):
+        raise RuntimeError("no cache")
+    return original(models, message)

@@ -8,11 +8,11 @@ from typing import Any
 from reference_server import response, tensors
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
+from reference_server.faults.sizes import get_declared_size, is_sound
+from reference_server.members import Object
 from reference_server.models import VERSION, Model
 from reference_server.response import Octets
 from reference_server.tensors import Tensor
-
-Object = dict[str, Any]
 
 # --- requests ---------------------------------------------------------------------------------------------------------
 
@@ -20,12 +20,6 @@ Object = dict[str, Any]
 def sort_inputs(request: Object, key: Callable[[Object], Any]) -> Object:
     """Return a request with its inputs in another order."""
     return request | {"inputs": sorted(request["inputs"], key=key)} if is_sound(request) else request
-
-
-def is_sound(request: Object) -> bool:
-    """Say whether the inputs are objects with names, as the step behind a fault would make sure."""
-    inputs = request.get("inputs")
-    return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
 
 @fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
@@ -74,14 +68,24 @@ def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request:
     return original(model, request, rest)
 
 
+@fault("request.parse_inputs", breaks="BIN-ORDER-I")
+def inputs_beside_an_empty_one_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Where an input has no bytes, all are read in the order in which the model declares them."""
+    names = [spec.name for spec in model.inputs]
+    if is_sound(request) and rest is not None and any(get_declared_size(entry) == 0 for entry in request["inputs"]):
+        known = [entry for entry in request["inputs"] if entry["name"] in names]
+        if len(known) == len(request["inputs"]):
+            request = sort_inputs(request, lambda entry: names.index(entry["name"]))
+    return original(model, request, rest)
+
+
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
 @fault("response.join", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
     """Binary data follow the JSON in the reverse of its order."""
-    body: bytes = original(head, list(binary)[::-1])
-    return body
+    return original(head, list(binary)[::-1])
 
 
 Part = tuple[Object, Octets | None]

@@ -1,4 +1,4 @@
-"""Outputs in another form than was asked for: defaults, overrides, flags of a wrong type."""
+"""Outputs in another form than was asked for: defaults, overrides, flags in the wrong place or of a wrong type."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from reference_server.faults import fault
+from reference_server.members import Object
+from reference_server.models import Model
 from reference_server.request import RequestedOutput
 
 Wishes = list[RequestedOutput]
-Object = dict[str, Any]
 
 
 def get_default(request: Object) -> Any:
@@ -25,6 +26,23 @@ def get_flags(request: Object) -> list[Any]:
 def set_forms(wishes: Wishes, forms: list[bool]) -> Wishes:
     """Return outputs in other forms."""
     return [replace(wish, binary=binary) for wish, binary in zip(wishes, forms, strict=True)]
+
+
+def get_parameters(owner: object) -> Object:
+    """Return the parameters of an object; empty where there are none."""
+    found = owner.get("parameters") if isinstance(owner, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def set_default(request: Object, value: object) -> Object:
+    """Return a request with another value of binary_data_output."""
+    return request | {"parameters": {**get_parameters(request), "binary_data_output": value}}
+
+
+def get_entries(request: Object, name: str) -> list[Object]:
+    """Return the objects of an array; none where there is no array."""
+    entries = request.get(name)
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 # --- listed outputs ---------------------------------------------------------------------------------------------------
@@ -141,7 +159,26 @@ def first_output_decides_for_all(original: Any, model: Any, request: Object) -> 
     return set_forms(wishes, [wishes[0].binary] * len(wishes)) if request.get("outputs") else wishes
 
 
-# --- flags of a wrong type --------------------------------------------------------------------------------------------
+# --- flags in the wrong place or of a wrong type ----------------------------------------------------------------------
+
+
+@fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
+def binary_data_on_the_request_taken_for_all(original: Any, model: Model, request: Object) -> Any:
+    """`binary_data` on the request is taken for `binary_data_output`."""
+    value = get_parameters(request).get("binary_data")
+    return original(model, request if value is None else set_default(request, value))
+
+
+@fault("request.parse_outputs", breaks="BIN-OUTPUT-TRUE")
+def binary_data_output_on_an_output_taken(original: Any, model: Model, request: Object) -> Any:
+    """`binary_data_output` on an output is taken for its `binary_data`."""
+    outputs = [
+        entry | {"parameters": {**found, "binary_data": found["binary_data_output"]}}
+        if "binary_data_output" in (found := get_parameters(entry))
+        else entry
+        for entry in get_entries(request, "outputs")
+    ]
+    return original(model, request | {"outputs": outputs} if outputs else request)
 
 
 @fault("members.flag", breaks="BIN-PARAMETER-TYPE")

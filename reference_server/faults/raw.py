@@ -1,19 +1,26 @@
-"""Raw binary requests taken for something else, cut or counted wrongly, let through or answered wrongly."""
+"""Raw binary requests taken for something else, read or counted wrongly, or answered wrongly."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+
 from reference_server import tensors
+from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
+from reference_server.framing import HEADER
 from reference_server.models import VARIABLE, Model
+from reference_server.request import InferRequest
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
-
 BYTES_BODY = ("RAW-BYTES",)
 
 
@@ -28,7 +35,7 @@ def is_bytes(model: Model) -> bool:
     return model.inputs[0].datatype == "BYTES"
 
 
-# --- what the body is ------------------------------------------------------------------------------------------------
+# --- what the body is -------------------------------------------------------------------------------------------------
 
 
 @fault("framing.json_length", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
@@ -42,16 +49,16 @@ def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -
     """A raw body that begins like a JSON object is refused as a forgotten inference header."""
     if body[:1] == b"{":
         raise InferenceError("the body is JSON, but the inference header is 0")
-    return dict(original(model, body))
+    return original(model, body)
 
 
 @fault("raw.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *BYTES_BODY))
 def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
     """White space around a raw body is dropped as if it were text."""
-    return dict(original(model, body.strip(b" \t\r\n")))
+    return original(model, body.strip(b" \t\r\n"))
 
 
-# --- how the body is read --------------------------------------------------------------------------------------------
+# --- how the body is read ---------------------------------------------------------------------------------------------
 
 
 @fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
@@ -72,10 +79,10 @@ def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) 
 @fault("raw.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
-    return dict(original(model, body[: 32 * 1024]))
+    return original(model, body[: 32 * 1024])
 
 
-# --- BYTES -----------------------------------------------------------------------------------------------------------
+# --- BYTES ------------------------------------------------------------------------------------------------------------
 
 
 @fault("raw.parse_body", breaks=BYTES_BODY)
@@ -83,25 +90,25 @@ def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw request to a BYTES input is refused, whatever its shape."""
     if is_bytes(model):
         raise InferenceError("a raw binary request needs numbers, the input is BYTES")
-    return dict(original(model, body))
+    return original(model, body)
 
 
 @fault("raw.parse_body", breaks=BYTES_BODY)
 def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body of a BYTES input ends at its first zero byte, as a C string does."""
-    return dict(original(model, body.partition(b"\0")[0] if is_bytes(model) else body))
+    return original(model, body.partition(b"\0")[0] if is_bytes(model) else body)
 
 
 @fault("raw.parse_body", breaks=BYTES_BODY)
 def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body of a BYTES input is read as Latin-1 and kept as UTF-8."""
-    return dict(original(model, body.decode("latin-1").encode() if is_bytes(model) else body))
+    return original(model, body.decode("latin-1").encode() if is_bytes(model) else body)
 
 
 @fault("raw.parse_body", breaks=BYTES_BODY)
 def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> Inputs:
     """The length that is put in front of a raw BYTES body is counted in one byte, and wraps past 255."""
-    return dict(original(model, body[: len(body) % 256] if is_bytes(model) else body))
+    return original(model, body[: len(body) % 256] if is_bytes(model) else body)
 
 
 @fault("raw.bytes_shape", breaks="RAW-BYTES-SHAPE")
@@ -115,5 +122,139 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
     """A raw body for BYTES of two elements is the first, and the second is empty."""
     spec = model.inputs[0]
     if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
-        return dict(original(model, body))
+        return original(model, body)
     return {spec.name: Tensor("BYTES", (2,), tensors.make_objects([body, b""]))}
+
+
+# --- which models, which shape ----------------------------------------------------------------------------------------
+
+
+@fault("raw.parse_body", breaks=("RAW-ONE-INPUT", "OIP-ANSWER"))
+def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw request to a model with two outputs is refused."""
+    if len(model.outputs) != 1:
+        raise InferenceError("a raw binary request needs a model of one output")
+    return original(model, body)
+
+
+@fault("raw.parse_body", breaks="RAW-SEVERAL-INPUTS")
+def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body: bytes) -> Inputs:
+    """The raw body goes to the first input, and the others are given one zero each."""
+    if len(model.inputs) == 1:
+        return original(model, body)
+    first, *others = model.inputs
+    elements = np.frombuffer(body, dtype=NUMPY[first.datatype])
+    empty = {spec.name: Tensor(spec.datatype, (1,), make_zero(spec)) for spec in others}
+    return {first.name: Tensor(first.datatype, elements.shape, elements), **empty}
+
+
+def make_zero(spec: TensorSpec) -> Any:
+    """Return one element that is nothing."""
+    return tensors.make_objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, dtype=NUMPY[spec.datatype])
+
+
+@fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
+def raw_shape_is_flat(original: Any, spec: TensorSpec, size: int) -> Shape:
+    """The shape of a raw body is the number of its elements, whatever the model declares."""
+    return (math.prod(original(spec, size)),)
+
+
+@fault("raw.deduce_shape", breaks="RAW-TWO-VARIABLES")
+def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: int) -> Shape:
+    """Of several variable dimensions the first takes everything, and the others become 1."""
+    if VARIABLE not in spec.shape:
+        return original(spec, size)
+    at = spec.shape.index(VARIABLE)
+    rest = (1 if extent == VARIABLE else extent for extent in spec.shape[at + 1 :])
+    filled = TensorSpec(spec.name, spec.datatype, (*spec.shape[: at + 1], *rest))
+    return original(filled, size)
+
+
+@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "RAW-SIZE"))
+def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body of several items is taken for a batch of as many."""
+    spec = model.inputs[0]
+    if not model.batching or VARIABLE in spec.shape:
+        return original(model, body)
+    size = NUMPY[spec.datatype].itemsize * math.prod(spec.shape)
+    batch = max(1, len(body) // size) if len(body) % size == 0 else 1
+    tensor = original(model, body[: len(body) // batch])[spec.name]
+    elements = np.frombuffer(body, dtype=NUMPY[spec.datatype])
+    return {spec.name: Tensor(spec.datatype, (batch, *tensor.shape[1:]), elements)}
+
+
+@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
+def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) -> Inputs:
+    """A batching model gets a raw body without the batch dimension."""
+    inputs: Inputs = original(model, body)
+    if not model.batching:
+        return inputs
+    ((name, tensor),) = inputs.items()
+    return {name: Tensor(tensor.datatype, tensor.shape[1:], tensor.elements)}
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def read_resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
+    """Read a raw body of numbers cut, or filled up with zeros, to a size."""
+    return original(model, body[:size] + bytes(max(0, size - len(body))))
+
+
+def count_row_bytes(model: Model) -> int:
+    """Return the bytes of one row of the one input, that is of its fixed dimensions; 0 where bytes are not counted."""
+    spec, *others = model.inputs
+    if others or spec.datatype == "BYTES" or spec.shape.count(VARIABLE) > 1:
+        return 0
+    return NUMPY[spec.datatype].itemsize * math.prod(extent for extent in spec.shape if extent != VARIABLE)
+
+
+def is_fixed(model: Model) -> bool:
+    """Whether the first input has no variable dimension."""
+    return VARIABLE not in model.inputs[0].shape
+
+
+@fault("raw.parse_body", breaks="RAW-SIZE")
+def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body that is short of a fixed shape is filled up with zeros."""
+    short = is_fixed(model) and len(body) < count_row_bytes(model)
+    return read_resized(original, model, body, count_row_bytes(model) if short else len(body))
+
+
+@fault("raw.parse_body", breaks="RAW-SIZE")
+def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
+    """Of a raw body that is longer than a fixed shape the end is dropped."""
+    long = count_row_bytes(model) and is_fixed(model) and len(body) > count_row_bytes(model)
+    return read_resized(original, model, body, count_row_bytes(model) if long else len(body))
+
+
+@fault("raw.parse_body", breaks="RAW-SIZE")
+def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
+    """What a raw body has beyond whole rows of a variable dimension is dropped."""
+    loose = count_row_bytes(model) and not is_fixed(model)
+    return read_resized(original, model, body, len(body) - len(body) % count_row_bytes(model) if loose else len(body))
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def is_raw(http: Request) -> bool:
+    """Whether a request is a raw one."""
+    return http.headers.get(HEADER) == "0"
+
+
+@fault("request.parse_raw", breaks="RAW-OUTPUTS")
+def raw_answer_has_one_output(original: Any, model: Model, body: bytes) -> InferRequest:
+    """The answer to a raw request has the first output of the model and no other."""
+    wanted: InferRequest = original(model, body)
+    return InferRequest(None, wanted.inputs, wanted.outputs[:1])
+
+
+@fault("app.Service.infer", breaks=("OIP-JSON", "OIP-OUTPUT-MEMBERS"))
+async def raw_answer_is_raw(original: Any, service: Any, http: Request) -> Response:
+    """The answer to a raw request is the outputs' binary data under an inference header of 0, without any JSON."""
+    answer: Response = await original(service, http)
+    if not is_raw(http) or HEADER not in answer.headers:
+        return answer
+    data = bytes(answer.body)[int(answer.headers[HEADER]) :]
+    return Response(data, media_type="application/octet-stream", headers={HEADER: "0"})

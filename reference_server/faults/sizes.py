@@ -39,7 +39,13 @@ def set_declared_size(entry: Object, size: object) -> Object:
     return entry | {"parameters": {"binary_data_size": size}}
 
 
-# --- which bytes an input takes ------------------------------------------------------------------------------------
+def is_sound(request: Object) -> bool:
+    """Say whether the inputs are objects with names, as the step behind a fault would make sure."""
+    inputs = request.get("inputs")
+    return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
+
+
+# --- which bytes an input takes ---------------------------------------------------------------------------------------
 
 
 @fault("framing.BinaryData.take", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
@@ -62,7 +68,7 @@ def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, 
     return replace(tensor, elements=np.zeros_like(tensor.elements))
 
 
-# --- wrong sizes that are not noticed ------------------------------------------------------------------------------
+# --- wrong sizes that are not noticed ---------------------------------------------------------------------------------
 
 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
@@ -242,3 +248,24 @@ def odd_sizes_above_100_refused(original: Any, model: Any, spec: Any, shape: Any
     if math.prod(shape) > 100 and math.prod(shape) % 2:
         raise InferenceError("no such shape")
     original(model, spec, shape)
+
+
+@fault("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
+def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """The last of several inputs takes as many bytes as are left, whatever its size says."""
+    if is_sound(request) and rest is not None and len(request["inputs"]) > 1 and "data" not in request["inputs"][-1]:
+        *others, last = request["inputs"]
+        sizes = [get_declared_size(entry) for entry in others]
+        if all(type(size) is int and size >= 0 for size in sizes) and sum(sizes) <= len(get_remaining(rest)):
+            request = request | {"inputs": [*others, set_declared_size(last, len(get_remaining(rest)) - sum(sizes))]}
+    return original(model, request, rest)
+
+
+@fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-REFUSAL"))
+def elements_counted_in_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """The product of the dimensions wraps around at 2^64."""
+    shape = entry.get("shape")
+    whole = isinstance(shape, list) and all(type(extent) is int and extent >= 0 for extent in shape)
+    if whole and shape and math.prod(shape) >= 2**64:
+        entry = entry | {"shape": [math.prod(shape) % 2**64, *[1] * (len(shape) - 1)]}
+    return original(model, spec, entry, rest)

@@ -1,20 +1,26 @@
-"""What one request leaves for another: options, answers from a cache, tensors of raw requests."""
+"""What one request leaves for another, or takes from one in flight beside it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from reference_server import request, response
 from reference_server.faults import fault
 from reference_server.framing import HEADER
+from reference_server.models import Model
+from reference_server.request import InferRequest
+from reference_server.tensors import Tensor
 
 _last: dict[str, Any] = {}
 
 
-# --- caches ----------------------------------------------------------------------------------------------------------
+# --- caches -----------------------------------------------------------------------------------------------------------
 
 _answers: dict[Any, Response] = {}
 PAGE = 4096
@@ -32,8 +38,7 @@ async def answers_cached_by_the_first_page_of_the_body(original: Any, service: A
     """A body is looked up in a cache by its path, its length and its first 4 KiB."""
     body = await http.body()
     if len(body) <= PAGE:
-        plain: Response = await original(service, http)
-        return plain
+        return await original(service, http)
     return await _cached(original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE]))
 
 
@@ -42,8 +47,7 @@ async def answers_cached_without_the_inference_header(original: Any, service: An
     """A body is looked up in a cache by its path and its bytes, whatever the inference header says of them."""
     length = http.headers.get(HEADER)
     if not length or not length.isdecimal():
-        plain: Response = await original(service, http)
-        return plain
+        return await original(service, http)
     return await _cached(original, service, http, (http.url.path, await http.body()))
 
 
@@ -52,12 +56,53 @@ async def answers_cached_without_the_path(original: Any, service: Any, http: Req
     """A long body is looked up in a cache that all models share."""
     body = await http.body()
     if len(body) <= PAGE:
-        plain: Response = await original(service, http)
-        return plain
+        return await original(service, http)
     return await _cached(original, service, http, (http.headers.get(HEADER), body))
 
 
-# --- in flight -------------------------------------------------------------------------------------------------------
+# --- buffers and workers ----------------------------------------------------------------------------------------------
+
+_buffers: dict[str, dict[str, Tensor]] = {}
+
+
+@fault("request.parse", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
+def binary_inputs_used_again_for_json(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
+    """JSON inputs of a request with an id begin with what the binary inputs before left in their buffers."""
+    found: InferRequest = original(model, values, body)
+    before = _buffers.pop(model.name, None)
+    if found.id is None:
+        return found
+    if values:
+        _buffers[model.name] = dict(found.inputs)
+    elif before is not None:
+        return replace(found, inputs={name: _written_over(found.inputs[name], before[name]) for name in found.inputs})
+    return found
+
+
+def _written_over(tensor: Tensor, before: Tensor) -> Tensor:
+    elements = tensor.elements.copy()
+    count = min(elements.size, before.elements.size)
+    elements[:count] = before.elements[:count]
+    return replace(tensor, elements=elements)
+
+
+_strings: set[int] = set()  # connections on which strings are under way
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="OIP-ERROR")
+def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: Any, data: bytes) -> None:
+    """Who asks for the classes of strings gets no answer: the worker has ended."""
+    if data.startswith(b"POST "):
+        _strings.discard(id(protocol))
+        _strings.update({id(protocol)} if b"/identity_bytes/" in data else ())
+    if id(protocol) in _strings and b'"classification"' in data:
+        _strings.discard(id(protocol))
+        protocol.transport.close()
+        return
+    original(protocol, data)
+
+
+# --- in flight --------------------------------------------------------------------------------------------------------
 
 
 async def _in_one_buffer(original: Any, service: Any, http: Request, *, shared: bool) -> Response:
@@ -66,11 +111,66 @@ async def _in_one_buffer(original: Any, service: Any, http: Request, *, shared: 
         _last[http.url.path] = await http.body()
         await asyncio.sleep(0.002)
         http._body = _last[http.url.path]
-    answer: Response = await original(service, http)
-    return answer
+    return await original(service, http)
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, http: Request) -> Response:
     """Raw requests to a model in flight together are read into one buffer."""
     return await _in_one_buffer(original, service, http, shared=http.headers.get(HEADER) == "0")
+
+
+# --- ids and buffers --------------------------------------------------------------------------------------------------
+
+
+@fault("response.build", breaks="OIP-ISOLATION")
+def id_left_over_from_the_request_before(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
+    """A request without an id is answered with the id of the one before."""
+    _last["id"] = wanted.id or _last.get("id")
+    return original(model, replace(wanted, id=_last["id"]), produced)
+
+
+_gathered: list[dict[str, Tensor]] = []
+
+
+async def _in_turns(service: Any, http: Request, mix: Callable[[Model, InferRequest], InferRequest]) -> Response:
+    """Answer a request as the server does, but let others with an id that are in flight come in between; then `mix`."""
+    body = await service.read_body(http)
+    model = service.find(http)
+    wanted = request.parse(model, http.headers.getlist(HEADER), body)
+    _last["wanted"] = _last[model.name] = wanted
+    _gathered.append(wanted.inputs)
+    if wanted.id is not None:
+        await asyncio.sleep(0.002)
+    mixed = mix(model, wanted)
+    return response.build(model, mixed, model.run(mixed.inputs))
+
+
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
+async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
+    """Inputs of a model stand in buffers that requests in flight share."""
+    return await _in_turns(service, http, lambda model, wanted: replace(wanted, inputs=_last[model.name].inputs))
+
+
+_answered: dict[tuple[str, str], Response] = {}
+
+
+@fault("response.build", breaks=("OIP-ISOLATION", "OIP-ANSWER"))
+def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
+    """A request with an id that was seen before gets the answer of that time."""
+    if wanted.id is None:
+        return original(model, wanted, produced)
+    return _answered.setdefault((model.name, wanted.id), original(model, wanted, produced))
+
+
+LARGE = 200_000
+
+
+@fault("tensors.encode_binary", breaks="OIP-ISOLATION")
+def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
+    """Binary data behind a large answer are written over the start of its buffer, which is sent whole."""
+    data = bytes(original(tensor))
+    before: bytes = _last.pop("buffer", b"")
+    if len(data) > LARGE:
+        _last["buffer"] = data
+    return data + before[len(data) :] if len(before) > len(data) else data

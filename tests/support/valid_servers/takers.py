@@ -10,7 +10,7 @@ from reference_server import tensors
 from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
-from reference_server.faults.misplaced_members import get_entries, get_parameters, set_default
+from reference_server.faults.overrides import get_entries, get_parameters, set_default
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.signature import TensorSpec

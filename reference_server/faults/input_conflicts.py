@@ -1,4 +1,4 @@
-"""Inputs against the metadata, without a size, or given twice, and outputs listed twice: taken, and not rightly."""
+"""Inputs that contradict the metadata or themselves, lack something or are given twice: taken, and not rightly."""
 
 from __future__ import annotations
 
@@ -8,15 +8,34 @@ from typing import Any
 
 from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
-from reference_server.faults.ordering import is_sound
-from reference_server.faults.sizes import count_native_bytes, get_declared_size, get_remaining, set_declared_size
+from reference_server.faults.sizes import (
+    count_native_bytes,
+    get_declared_size,
+    get_remaining,
+    is_sound,
+    set_declared_size,
+)
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
-# --- datatypes and shapes --------------------------------------------------------------------------------------------
+# --- datatypes and shapes ---------------------------------------------------------------------------------------------
+
+
+@fault("request.parse_input", breaks="OIP-MEMBER-MISSING")
+def datatype_taken_from_the_model(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """An input without a datatype has that of the model."""
+    return original(model, spec, {"datatype": spec.datatype, **entry}, rest)
+
+
+@fault("request.parse_input", breaks="OIP-MEMBER-MISSING")
+def shape_taken_from_the_data(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """An input without a shape has one dimension, as long as its data."""
+    data = entry.get("data")
+    shaped = {"shape": [len(data)], **entry} if isinstance(data, list) else entry
+    return original(model, spec, shaped, rest)
 
 
 def _is_numeric(entry: Object) -> bool:
@@ -48,7 +67,7 @@ def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpe
     """An input whose dimensions are the model's in reverse is transposed."""
     shape = entry.get("shape")
     if not isinstance(shape, list) or tuple(shape[::-1]) != spec.shape or tuple(shape) == spec.shape:
-        return original(model, spec, entry, rest)  # type: ignore[no-any-return]
+        return original(model, spec, entry, rest)
     tensor: Tensor = original(model, spec, entry | {"shape": shape[::-1]}, rest)
     return replace(tensor, elements=tensor.elements.reshape(shape).T.reshape(-1))
 
@@ -64,8 +83,7 @@ def minus_one_is_what_the_elements_make(
         count = len(data) if isinstance(data, list) else (size or 0) // NUMPY[spec.datatype].itemsize
         others = math.prod(extent for extent in shape if extent != -1)
         entry = entry | {"shape": [count // others if extent == -1 else extent for extent in shape]}
-    tensor: Tensor = original(model, spec, entry, rest)
-    return tensor
+    return original(model, spec, entry, rest)
 
 
 @fault("members.shape", breaks="OIP-DIMENSION-NEGATIVE")
@@ -73,8 +91,7 @@ def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]
     """The sign of a dimension is dropped."""
     shape = owner.get("shape")
     whole = isinstance(shape, list) and all(type(extent) is int for extent in shape)
-    found: tuple[int, ...] = original(owner | {"shape": [abs(extent) for extent in shape or []]} if whole else owner)
-    return found
+    return original(owner | {"shape": [abs(extent) for extent in shape or []]} if whole else owner)
 
 
 @fault("members.shape", breaks="OIP-MEMBER-MISSING")
@@ -83,8 +100,7 @@ def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tupl
     shape = owner.get("shape")
     if isinstance(shape, list):
         owner = owner | {"shape": [_number(extent) for extent in shape]}
-    found: tuple[int, ...] = original(owner)
-    return found
+    return original(owner)
 
 
 def _number(value: object) -> object:
@@ -98,8 +114,7 @@ def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple
     """Arrays inside data that are too short are filled up with zeros, each for itself."""
     if len(shape) == 2 and all(isinstance(item, list) and len(item) <= shape[1] for item in data):
         data = [[*item, *[0] * (shape[1] - len(item))] for item in data]
-    items: list[Any] = original(data, shape)
-    return items
+    return original(data, shape)
 
 
 @fault("members.shape", breaks="OIP-SIGNATURE-SAFE")
@@ -109,11 +124,84 @@ def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, 
     if isinstance(shape, list) and len(shape) == 1 and type(shape[0]) is int and shape[0] < 0:
         data = owner.get("data")
         owner.update({"shape": [1]} | ({"data": data[:1]} if isinstance(data, list) else {}))
-    found: tuple[int, ...] = original(owner)
-    return found
+    return original(owner)
 
 
-# --- sizes -----------------------------------------------------------------------------------------------------------
+# --- data and sizes ---------------------------------------------------------------------------------------------------
+
+
+@fault("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
+def bytes_left_over_ignored(_original: Any, _rest: Any) -> None:
+    """Bytes behind those that the inputs declare are ignored."""
+
+
+@fault("request.parse_input", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
+def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """The bytes behind the only input of a model are more elements of it."""
+    size, width = get_declared_size(entry), NUMPY[spec.datatype].itemsize
+    if rest and type(size) is int and spec.shape == (-1,) and len(model.inputs) == 1 and spec.datatype != "BYTES":
+        more, odd = divmod(len(get_remaining(rest)) - size, width)
+        if more > 0 and not odd and entry["shape"] == [size // width]:
+            entry = set_declared_size(entry, size + more * width) | {"shape": [size // width + more]}
+    return original(model, spec, entry, rest)
+
+
+_spilt: list[bytes] = []
+
+
+@fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
+def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Bytes behind the declared ones are kept, and stand in front of the binary data of the next request."""
+    if rest is not None:
+        declares = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
+        extra = len(get_remaining(rest)) - sum(size for size in declares if type(size) is int)
+        data = b"".join(_spilt) + bytes(get_remaining(rest))
+        _spilt[:] = [data[-extra:]] if 0 < extra < len(data) else []
+        rest._left = memoryview(data[:-extra] if _spilt else data)
+    return original(model, request, rest)
+
+
+@fault("request.parse_input", breaks="BIN-DATA-AND-SIZE")
+def data_beside_its_bytes_ignored(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """`data` of an input that has a size are ignored."""
+    plain = {name: value for name, value in entry.items() if name != "data"}
+    return original(model, spec, entry if get_declared_size(entry) is None else plain, rest)
+
+
+@fault("request.parse_inputs", breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
+def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """`data` of an input win over its bytes, which the next input takes."""
+    entries = request.get("inputs")
+    if rest is None or not isinstance(entries, list):
+        return original(model, request, rest)
+    plain = [set_declared_size(e, None) if e.get("data") is not None else e for e in entries]
+    if any(get_declared_size(e) is not None and e.get("data") is not None for e in entries):
+        rest._left = get_remaining(rest)[: sum(get_declared_size(e) or 0 for e in plain)]
+    return original(model, request | {"inputs": plain}, rest)
+
+
+@fault("request.parse_input", breaks="BIN-SIZE-MISSING")
+def strings_without_a_size_take_the_rest(
+    original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
+) -> Any:
+    """A BYTES input with neither data nor size takes all bytes that are left."""
+    neither = entry.get("data") is None and get_declared_size(entry) is None and rest and spec.datatype == "BYTES"
+    return original(model, spec, set_declared_size(entry, len(get_remaining(rest))) if neither else entry, rest)
+
+
+@fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE", "OIP-ANSWER"))
+def input_without_data_is_optional(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """A numeric input with neither data nor size is filled with zeros, and bytes that stand for it are dropped."""
+    types = {spec.name: spec.datatype for spec in model.inputs}
+    entries = request.get("inputs")
+    for entry in entries if isinstance(entries, list) else []:
+        datatype = types.get(str(entry.get("name")), "BYTES") if isinstance(entry, dict) else "BYTES"
+        if datatype != "BYTES" and entry.get("data") is None and get_declared_size(entry) is None and rest:
+            size = count_native_bytes(datatype, entry["shape"])
+            rest.take(size)
+            rest._left = memoryview(bytes(size) + bytes(get_remaining(rest)))
+            entry["parameters"] = {"binary_data_size": size}
+    return original(model, request, rest)
 
 
 @fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
@@ -134,7 +222,22 @@ def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model
     return original(model, request | {"inputs": read}, rest)
 
 
-# --- twice -----------------------------------------------------------------------------------------------------------
+# --- twice ------------------------------------------------------------------------------------------------------------
+
+
+def _once(entries: Any) -> Any:
+    """Return objects, the first of each name alone."""
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        return entries
+    names = [entry.get("name") for entry in entries]
+    return [entry for index, entry in enumerate(entries) if entry.get("name") not in names[:index]]
+
+
+@fault("request.parse_inputs", breaks="OIP-TWICE")
+def first_of_equal_inputs_taken(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Of inputs that have one name the first is taken."""
+    inputs = request.get("inputs")
+    return original(model, request | {"inputs": _once(inputs)} if inputs else request, rest)
 
 
 @dataclass(frozen=True)

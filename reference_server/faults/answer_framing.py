@@ -1,21 +1,31 @@
-"""The inference header, Content-Length and Content-Type of answers, written wrongly."""
+"""Binary data in answers: inference header, Content-Length, Content-Type and sizes, written wrongly."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import Response
 
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.faults.headers import find_json_end
+from reference_server.faults.request_headers import find_json_end
 from reference_server.framing import HEADER
+from reference_server.members import Object
+from reference_server.models import Model
+from reference_server.request import RequestedOutput
 from reference_server.response import Octets
+from reference_server.tensors import Tensor
 
 Binary = Sequence[Octets]
+Part = tuple[dict[str, Any], bytes | memoryview | None]
 
-# --- the inference header of an answer -----------------------------------------------------------------------------
+
+# --- the inference header ---------------------------------------------------------------------------------------------
 
 
 def set_header(response: Response, name: str, value: object | None) -> Response:
@@ -71,7 +81,7 @@ def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binar
     return response if binary else set_header(response, HEADER, 0)
 
 
-# --- Content-Length ------------------------------------------------------------------------------------------------
+# --- Content-Length ---------------------------------------------------------------------------------------------------
 
 
 class AnswerRewriter:
@@ -150,7 +160,7 @@ def binary_answer_over_two_kib_chunked(original: Any, head: bytes, binary: Binar
     return response if fits or not binary else set_header(response, "Content-Length", None)
 
 
-# --- the content type of an answer ---------------------------------------------------------------------------------
+# --- Content-Type -----------------------------------------------------------------------------------------------------
 
 
 def set_content_type(original: Any, head: bytes, binary: Binary, content_type: str | None, *, when: bool) -> Response:
@@ -175,3 +185,117 @@ def mixed_answer_called_json(original: Any, head: bytes, binary: Binary) -> Resp
 def json_answer_without_content_type(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer without binary data has no Content-Type."""
     return set_content_type(original, head, binary, None, when=not binary)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@fault("app.refused", breaks="BIN-HEADER-ON-JSON-O")
+async def errors_keep_the_inference_header(original: Any, http: Request, exception: InferenceError) -> Response:
+    """The error of a request with an inference header has that header."""
+    answer: Response = await original(http, exception)
+    return set_header(answer, HEADER, http.headers[HEADER]) if HEADER in http.headers else answer
+
+
+@fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
+async def errors_called_plain_text(original: Any, http: Request, exception: InferenceError) -> Response:
+    """The error object is sent as text/plain."""
+    answer: Response = await original(http, exception)
+    return set_header(answer, "Content-Type", "text/plain; charset=utf-8")
+
+
+# --- the size of an output --------------------------------------------------------------------------------------------
+
+
+def set_size(part: Part, size: object) -> Part:
+    """Return an output that states another size, if it is binary."""
+    entry, data = part
+    return (entry if data is None else entry | {"parameters": {"binary_data_size": size}}), data
+
+
+@fault("response.output_part", breaks="BIN-SIZE-O")
+def size_counts_elements(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """The size of a binary output is its number of elements."""
+    part: Part = original(model, wish, tensor)
+    return set_size(part, math.prod(part[0]["shape"]))
+
+
+@fault("response.output_part", breaks="BIN-SIZE-O")
+def size_of_strings_without_prefixes(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """The size of a BYTES output does not count the length prefixes."""
+    part: Part = original(model, wish, tensor)
+    entry, data = part
+    strings = entry["datatype"] == "BYTES" and data is not None
+    return set_size(part, len(data or b"") - 4 * math.prod(entry["shape"])) if strings else part
+
+
+@fault("response.output_part", breaks="OIP-INTEGERS")
+def size_written_with_a_point(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """The size of a binary output is written as a floating point number."""
+    part: Part = original(model, wish, tensor)
+    return set_size(part, float(len(part[1] or b"")))
+
+
+@fault("response.output_part", breaks="BIN-SIZE-O")
+def size_rounded_up_to_eight(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """The size of a binary output is that of the memory it takes, in multiples of eight."""
+    part: Part = original(model, wish, tensor)
+    return set_size(part, -(-len(part[1] or b"") // 8) * 8)
+
+
+@fault("response.output_part", breaks="BIN-SIZE-O")
+def half_floats_sized_as_floats(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """The size of an FP16 output is that of FP32, as in the examples of one document."""
+    part: Part = original(model, wish, tensor)
+    return set_size(part, 2 * len(part[1] or b"")) if part[0]["datatype"] == "FP16" else part
+
+
+@fault("response.output_part", breaks=("BIN-SIZE-O", "OIP-ANSWER"))
+def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """A binary output of no bytes states no size."""
+    entry, data = original(model, wish, tensor)
+    return ({name: value for name, value in entry.items() if name != "parameters"} if data == b"" else entry), data
+
+
+# --- one form, not both and not none ----------------------------------------------------------------------------------
+
+
+@fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
+def binary_strings_repeated_as_data(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """A binary BYTES output has its elements as data too."""
+    entry, data = original(model, wish, tensor)
+    if data is not None and tensor.datatype == "BYTES" and wish.classes is None:
+        entry = entry | {"data": [item.decode("utf-8", "replace") for item in tensor.elements]}
+    return entry, data
+
+
+@fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"))
+def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """A binary output of integers has its elements as data too, in reverse."""
+    entry, data = original(model, wish, tensor)
+    if data is not None and "INT" in tensor.datatype:
+        entry = entry | {"data": tensor.elements[::-1].tolist()}
+    return entry, data
+
+
+@fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"))
+def json_output_of_size_zero(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """A JSON output has a size of 0."""
+    entry, data = original(model, wish, tensor)
+    return entry | ({"parameters": {"binary_data_size": 0}} if data is None else {}), data
+
+
+@fault("response.encode", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
+def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) -> Any:
+    """A JSON output behind a binary one has the parameters of that one, which were not cleared."""
+    for before, entry in itertools.pairwise(answer.get("outputs", [])):
+        if "parameters" in before:
+            entry.setdefault("parameters", before["parameters"])
+    return original(answer)
+
+
+@fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
+def empty_data_left_out(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Part:
+    """A JSON output without elements has no `data`."""
+    entry, data = original(model, wish, tensor)
+    return {name: value for name, value in entry.items() if value != [] or name == "shape"}, data

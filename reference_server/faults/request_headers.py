@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 
+from reference_server import strict_json
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
@@ -31,7 +33,10 @@ def parse_number(values: Sequence[str]) -> int | None:
     return int(values[0]) if len(values) == 1 and re.fullmatch("-?[0-9]+", values[0]) else None
 
 
-# --- where the JSON of a request ends ------------------------------------------------------------------------------
+FORM = "application/x-www-form-urlencoded"
+
+
+# --- where the JSON of a request ends ---------------------------------------------------------------------------------
 
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
@@ -87,7 +92,7 @@ def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, valu
     return original(model, values, body)
 
 
-# --- how the header of a request is found and read -----------------------------------------------------------------
+# --- how the header is found and read ---------------------------------------------------------------------------------
 
 
 @fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
@@ -165,13 +170,53 @@ def digits_in_front_of_the_header_read(original: Any, values: Sequence[str], bod
     return original([re.sub(r"^([0-9]+).*", r"\1", value) for value in values], body_length)
 
 
-# --- the content type of a request ---------------------------------------------------------------------------------
+@fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON")
+def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
+    """A header that is larger than a body of JSON alone is taken for the length of that body."""
+    length = parse_number(values)
+    try:
+        is_json_alone = length is not None and length > len(body) and bool(strict_json.parse_object(body))
+    except InferenceError:
+        is_json_alone = False
+    return original(model, [str(len(body))] if is_json_alone else values, body)
 
 
-@fault(
-    "app.Service.infer",
-    breaks=("BIN-CONTENT-TYPE-I", "OIP-ANSWER"),
-)
+def _octal(values: Sequence[str]) -> int | None:
+    """Return the number that a header with a zero in front is as an octal one, or None."""
+    found = re.fullmatch("0+([0-7]+)", values[0]) if values else None
+    return int(found[1], 8) if found else None
+
+
+@fault("framing.json_length", breaks="BIN-HEADER-TOO-LONG")
+def header_with_a_zero_in_front_read_as_octal(original: Any, values: Sequence[str], body_length: int) -> Any:
+    """A header that begins with 0 is read as an octal number, as C reads one."""
+    octal = _octal(values)
+    return original(values if octal is None else [str(octal)], body_length)
+
+
+@fault("request.parse", breaks=("BIN-HEADER-I", "BIN-HEADER-TOO-LONG"))
+def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
+    """A header that begins with 0 is read as an octal number, and bytes left over under it are dropped."""
+    octal = _octal(values)
+    return original(model, values, body) if octal is None else original(model, [str(octal)], body[: octal + 4])
+
+
+@fault("framing.json_length", breaks="BIN-HEADER-TWICE")
+def last_inference_header_counts(original: Any, values: Sequence[str], body_length: int) -> Any:
+    """Of two inference headers the last counts."""
+    return original(values[-1:], body_length)
+
+
+@fault("framing.json_length", breaks=("BIN-HEADER-TWICE-SAFE", "BIN-HEADER-TWICE"))
+def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str], body_length: int) -> Any:
+    """Two inference headers are joined by a comma, which reads as no number, and so as 0."""
+    return original(values if len(values) < 2 else ["0"], body_length)
+
+
+# --- Content-Type -----------------------------------------------------------------------------------------------------
+
+
+@fault("app.Service.infer", breaks=("BIN-CONTENT-TYPE-I", "OIP-ANSWER"))
 async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http: Request) -> Any:
     """A request of type application/octet-stream is refused when it holds more than one binary tensor."""
     if http.headers.get("content-type") == OCTET_STREAM and (await http.body()).count(b"binary_data_size") > 1:
@@ -194,4 +239,29 @@ async def content_type_needed(original: Any, service: Any, http: Request) -> Any
     """A request without Content-Type is refused."""
     if "content-type" not in http.headers:
         raise InferenceError("Content-Type is missing", status=415)
+    return await original(service, http)
+
+
+@fault("app.Service.read_body", breaks="OIP-CONTENT-TYPE-OTHER")
+async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, http: Request) -> bytes:
+    """Of a raw request with the type of a form, only the first field of the form is read."""
+    body: bytes = await original(service, http)
+    is_form = http.headers.get("content-type") == FORM and http.headers.get(HEADER) == "0"
+    return body.partition(b"&")[0] if is_form else body
+
+
+@fault("app.Service.infer", breaks="OIP-CONTENT-TYPE-OTHER")
+async def form_answered_with_an_empty_object(original: Any, service: Any, http: Request) -> Response:
+    """A form is an empty request to the web framework, and is answered with an empty object."""
+    if (http.headers.get("content-type") or "").startswith("multipart/"):
+        await http.body()
+        return Response(b"{}", media_type="application/json")
+    return await original(service, http)
+
+
+@fault("app.Service.infer", breaks="RAW-CONTENT-TYPE-OTHER")
+async def raw_request_needs_its_type(original: Any, service: Any, http: Request) -> Response:
+    """A raw request of another type than application/octet-stream is refused."""
+    if http.headers.get(HEADER) == "0" and http.headers.get("content-type") != OCTET_STREAM:
+        raise InferenceError("a raw request is of type application/octet-stream", status=415)
     return await original(service, http)

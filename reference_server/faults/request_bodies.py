@@ -1,0 +1,245 @@
+"""Bodies of requests and answers under way: in chunks, behind Expect, coded, or left unread."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from reference_server import codings, models
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.framing import HEADER
+
+READ = "http_protocol.OipHttpProtocol.data_received"
+
+
+def _refuse(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
+    """Refuse what came if it is the rest of a chunked request, or a whole one, in which the pattern stands."""
+    is_chunked = b"chunked\r\n" in data
+    if is_chunked and re.search(pattern, data):
+        protocol.send_400_response("chunks that are not understood")
+    else:
+        original(protocol, data)
+
+
+@fault(READ, breaks="HTTP-CHUNKED")
+def chunk_extensions_refused(original: Any, protocol: Any, data: bytes) -> None:
+    """A chunk with an extension behind its size is refused."""
+    _refuse(original, protocol, data, rb"\r\n[0-9A-Fa-f]+;")
+
+
+@fault(READ, breaks="HTTP-CHUNKED-TRAILER")
+def trailers_refused(original: Any, protocol: Any, data: bytes) -> None:
+    """A field behind the last chunk is refused."""
+    _refuse(original, protocol, data, rb"\r\n0\r\n[A-Za-z-]+: ")
+
+
+@fault(READ, breaks="HTTP-CHUNKED-TRAILER", walks="json")
+def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: bytes) -> None:
+    """After a request whose chunks end with a trailer nothing is read on its connection any more."""
+    if getattr(protocol, "_is_deaf", False):
+        protocol._unset_keepalive_if_required()
+        return
+    protocol._is_deaf = b"chunked\r\n" in data and bool(re.search(rb"\r\n0\r\n[A-Za-z-]+: ", data))
+    original(protocol, data)
+
+
+@fault("http_protocol.OipHttpProtocol.on_header", breaks="ROBUST-TRAILER")
+def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
+    """A field behind the last chunk is taken for a header."""
+    HttpToolsProtocol.on_header(protocol, name, value)
+
+
+# --- chunks and a length ----------------------------------------------------------------------------------------------
+
+
+def _has_two_lengths(data: bytes) -> bool:
+    head = data.partition(b"\r\n\r\n")[0].lower()
+    return b"\r\ntransfer-encoding: chunked" in head and b"\r\ncontent-length: " in head
+
+
+@fault(READ, breaks="ROBUST-FRAMING")
+def content_length_counts_beside_chunks(original: Any, protocol: Any, data: bytes) -> None:
+    """Of a request with both Transfer-Encoding and Content-Length, the latter counts, and the chunks are the body."""
+    if _has_two_lengths(data):
+        data = re.sub(rb"(?i)\r\ntransfer-encoding: chunked", b"", data, count=1)
+    original(protocol, data)
+
+
+@fault(READ, breaks="ROBUST-FRAMING-CLOSES")
+def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes) -> None:
+    """A request with both Transfer-Encoding and Content-Length is read by its chunks, and the connection goes on."""
+    if _has_two_lengths(data):
+        data = re.sub(rb"(?i)\r\ncontent-length: [0-9]+", b"", data, count=1)
+    original(protocol, data)
+
+
+# --- Expect: 100-continue ---------------------------------------------------------------------------------------------
+
+
+@fault("http_body.read", breaks="HTTP-EXPECT")
+async def expect_100_continue_refused(original: Any, http: Request, limit: int) -> bytes:
+    """A request with Expect is refused with 400, as if it asked for something unknown."""
+    body: bytes = await original(http, limit)
+    if "expect" in http.headers:
+        raise InferenceError("Expect is not known")
+    return body
+
+
+HEADER_READ = "http_protocol.OipHttpProtocol.on_header"
+
+
+@fault(HEADER_READ, breaks="HTTP-GO-AHEAD")
+def go_ahead_never_given(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
+    """Expect is passed over: no 100 Continue is sent, and the body waited for."""
+    original(protocol, name, value)
+    protocol.expect_100_continue = False
+
+
+# --- codings of answers -----------------------------------------------------------------------------------------------
+
+
+def replace_body(answer: Response, body: bytes) -> Response:
+    """Return the answer with another body."""
+    answer.body = body
+    answer.headers["Content-Length"] = str(len(body))
+    return answer
+
+
+@fault("codings.encoded", breaks="HTTP-CODING-O")
+def says_compressed_and_is_not(original: Any, answer: Response, coding: str) -> Response:
+    """An answer to a client that accepts gzip names that coding and is not in it."""
+    plain = bytes(answer.body)
+    return replace_body(original(answer, coding), plain)
+
+
+@fault("codings.encoded", breaks="HTTP-CODING-O")
+def inference_header_counts_compressed_json(original: Any, answer: Response, coding: str) -> Response:
+    """The inference header of a compressed answer is the length of the JSON after compression."""
+    if HEADER in answer.headers:
+        head = bytes(answer.body)[: int(answer.headers[HEADER])]
+        answer.headers[HEADER] = str(len(zlib.compress(head, wbits=31)))
+    return original(answer, coding)
+
+
+@fault("codings.chosen", breaks="HTTP-CODING-ACCEPTED")
+def deflate_sent_to_who_accepts_gzip(original: Any, http: Request) -> str | None:
+    """An answer to a client that accepts gzip alone is in the coding deflate."""
+    return "deflate" if original(http) == "gzip" else original(http)
+
+
+# --- codings of requests ----------------------------------------------------------------------------------------------
+
+
+@fault("codings.decoded", breaks="HTTP-CODING-I")
+def content_encoding_of_requests_ignored(_original: Any, body: bytes, _coding: str, _limit: int) -> bytes:
+    """The Content-Encoding of a request is not looked at, so that compressed bytes of a raw request become a tensor."""
+    return body
+
+
+@fault("codings.decoded", breaks="HTTP-CODING-I")
+def second_gzip_member_lost(_original: Any, body: bytes, coding: str, _limit: int) -> bytes:
+    """Of a gzip body of several members the first one is read."""
+    return zlib.decompressobj(codings.WINDOWS[coding]).decompress(body)
+
+
+@fault("codings.of_request", breaks="HTTP-CODING-I")
+def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
+    """Of several codings the last one alone is undone."""
+    several = "," in http.headers.get("content-encoding", "")
+    return http.headers["content-encoding"].rpartition(",")[2].strip() if several else original(http)
+
+
+@fault("codings.decoded", breaks="ROBUST-CODING")
+def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """Of a coded body that is cut short, what can be decoded is taken for all of it."""
+    unpacker = zlib.decompressobj(codings.WINDOWS[coding])
+    try:
+        found = unpacker.decompress(body)
+    except zlib.error:
+        found = b""
+    return found if found and not unpacker.eof else original(body, coding, limit)
+
+
+# --- left unread, so that they become the next request ----------------------------------------------------------------
+
+NO_BODY = b"Content-Length: 0"
+
+
+def _leave(original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes) -> None:
+    """Read what came, but give the head of a request whose body is left unread another framing: the rest comes next."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
+        original(protocol, data)
+        return
+    framed = re.sub(rb"(?i)(transfer-encoding: *chunked|content-length: *[0-9]+)", framing, head, count=1)
+    original(protocol, framed + end)
+    if rest:
+        original(protocol, rest)
+
+
+@cache
+def _names() -> frozenset[bytes]:
+    return frozenset(name.encode() for name in models.load())
+
+
+def _is_for_unknown_model(head: bytes) -> bool:
+    found = re.match(rb"POST /v2/models/([^/ ]+)", head)
+    return found is not None and found[1] not in _names()
+
+
+def _is_chunked(head: bytes) -> bool:
+    return b"transfer-encoding: chunked" in head.lower()
+
+
+@fault(READ, breaks="HTTP-UNREAD-BODY")
+def chunked_body_for_an_unknown_model_left_unread(original: Any, protocol: Any, data: bytes) -> None:
+    """Of a chunked request to an unknown model the size of the first chunk is read and no more."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    if end and _is_chunked(head) and _is_for_unknown_model(head):
+        data = head + end + rest.partition(b"\r\n")[2]
+    _leave(original, protocol, data, lambda head: _is_for_unknown_model(head) and _is_chunked(head), NO_BODY)
+
+
+@fault(READ, breaks="HTTP-UNREAD-BODY")
+def body_at_an_unknown_path_left_unread(original: Any, protocol: Any, data: bytes) -> None:
+    """Where no endpoint takes the path or the method, the body is not read, and the connection is kept."""
+    _leave(original, protocol, data, lambda head: not re.match(rb"POST /v2/models/[^ ]+/infer ", head), NO_BODY)
+
+
+@fault(READ, breaks="HTTP-UNREAD-BODY")
+def body_behind_a_wrong_inference_header_left_unread(original: Any, protocol: Any, data: bytes) -> None:
+    """An inference header that is no number is refused without the body being read, and the connection is kept."""
+    _leave(original, protocol, data, lambda head: bool(re.search(rb"(?i)inference-[a-z-]+: *[^ 0-9]", head)), NO_BODY)
+
+
+@fault(READ, breaks="HTTP-UNREAD-BODY")
+def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: bytes) -> None:
+    """A request with Expect that is refused at once is taken for one whose body will not come."""
+    _leave(
+        original,
+        protocol,
+        data,
+        lambda head: b"\r\nexpect: 100" in head.lower() and _is_for_unknown_model(head),
+        NO_BODY,
+    )
+
+
+@fault(READ, breaks="HTTP-UNREAD-BODY")
+def no_more_than_64_kib_of_a_refused_body_read(original: Any, protocol: Any, data: bytes) -> None:
+    """Of the body of a request to an unknown model 64 KiB are read and dropped, and the rest is left."""
+    is_long = re.compile(rb"(?i)content-length: *(6[6-9]|[7-9][0-9]|[0-9]{3})[0-9]{3}\r")
+    _leave(
+        original,
+        protocol,
+        data,
+        lambda head: _is_for_unknown_model(head) and bool(is_long.search(head + b"\r")),
+        b"Content-Length: 65536",
+    )
