@@ -18,10 +18,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 
-from reference_server import app, command_line_limits, faults, models, steps, workers
-from reference_server.ending import QuietServer
-from reference_server.limits import Limits, set_limits
-from reference_server.uvicorn_config import make_uvicorn_config
+from reference_server import app, faults, models, steps, workers
+from reference_server.limits import Limits, add_options, read_limits, set_limits
+from reference_server.uvicorn_server import QuietServer, make_uvicorn_config
 
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 30
@@ -39,7 +38,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--grpc-port", type=int, metavar="PORT", help="serve over gRPC too, on this port, 0 for a free one"
     )
-    command_line_limits.add_options(parser)
+    add_options(parser)
     parser.add_argument(
         "--with-stdin", action="store_true", help="end when standard input ends: with the program that started this one"
     )
@@ -158,7 +157,7 @@ def main() -> None:
     with faults.switch_on(faults.load()[options.fault]) if options.fault else nullcontext():
         if options.with_stdin:
             threading.Thread(target=end_with_stdin, daemon=True).start()
-        limits = command_line_limits.read_limits(options)
+        limits = read_limits(options)
         set_limits(limits)
         serve(listen(options.host, options.port), limits, options.grpc_port, options.model)
     # With what nobody waits for any more, and cannot be stopped; grpc holds up the end of the interpreter for that.

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from reference_server import codings, configuration, http_body, inference, metadata, request, response, workers
+from reference_server import http_body, inference, metadata, request, response, workers
 from reference_server.errors import InferenceError, format_value
 from reference_server.framing import HEADER
 from reference_server.limits import DEFAULT, Limits
@@ -57,7 +57,7 @@ class Service:
 
     async def model_config(self, http: Request) -> Response:
         """GET /v2/models/{model}[/versions/{version}]/config."""
-        return JSONResponse(configuration.describe(self.find(http)))
+        return JSONResponse(metadata.describe_configuration(self.find(http)))
 
     async def model_statistics(self, http: Request) -> Response:
         """GET /v2/models/{model}[/versions/{version}]/stats."""
@@ -83,21 +83,21 @@ class Service:
     async def infer_coded(self, http: Request) -> Response:
         """POST /v2/models/{model}[/versions/{version}]/infer: the answer, in a coding that the client accepts."""
         answer = await self.infer(http)
-        coding = codings.chosen(http)
+        coding = http_body.choose_coding(http)
         return (
             answer
             if coding is None
-            else await workers.run_in_worker(len(answer.body), lambda: codings.encoded(answer, coding))
+            else await workers.run_in_worker(len(answer.body), lambda: http_body.encode(answer, coding))
         )
 
     async def read_body(self, http: Request) -> bytes:
         """Return the body of a request as it was before its coding."""
-        coding = codings.of_request(http)
+        coding = http_body.find_request_coding(http)
         body = await http_body.read(http, self.limits)
         if coding is None:
             return body
         # However short it is, it can become as long as the limit lets it.
-        return await workers.run_in_worker(self.limits.body, lambda: codings.decoded(body, coding, self.limits.body))
+        return await workers.run_in_worker(self.limits.body, lambda: http_body.decode(body, coding, self.limits.body))
 
     def find(self, http: Request) -> Model:
         """Return the model that the path names."""

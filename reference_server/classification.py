@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference_server.datatypes import BINARY_ONLY, NOT_SCORES
 from reference_server.errors import InferenceError
-from reference_server.tensors import Tensor, make_objects
+from reference_server.tensors import BINARY_ONLY, NOT_SCORES, Tensor, make_objects
 
 MAX_CLASSES = 256 * 1024  # classes in an output
 LONG = 64 * 1024  # elements that are not all sorted for a few of them

@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
-from reference_server.signature import Signature
-from reference_server.tensors import Tensor, iterate_items, make_array, make_objects
+from reference_server.tensors import NUMPY, Signature, Tensor, iterate_items, make_array, make_objects
 
 Inputs = Mapping[str, Tensor]
 MAX_EMITTED = 10_000

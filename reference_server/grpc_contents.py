@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference_server import tensors
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
-from reference_server.tensors import Tensor
+from reference_server.tensors import NUMPY, Tensor
 
 SLICE = 64 * 1024  # elements that take a few milliseconds
 Message = Any  # the generated classes have no types

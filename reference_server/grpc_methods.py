@@ -14,7 +14,7 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 from tritonclient.grpc import model_config_pb2, service_pb2
 
-from reference_server import configuration, grpc_request, grpc_response, inference, metadata
+from reference_server import grpc_request, grpc_response, inference, metadata
 from reference_server.errors import InferenceError, format_value
 from reference_server.models import VERSION, Model
 
@@ -74,7 +74,7 @@ def model_metadata(models: Models, message: Message) -> Message:
 
 def model_config(models: Models, message: Message) -> Message:
     """ModelConfig."""
-    described = configuration.describe(find(models, message.name, message.version))
+    described = metadata.describe_configuration(find(models, message.name, message.version))
     return service_pb2.ModelConfigResponse(config=json_format.ParseDict(described, model_config_pb2.ModelConfig()))
 
 

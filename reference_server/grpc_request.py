@@ -4,26 +4,94 @@ As strict as over HTTP. The parameters `binary_data`, `binary_data_output` and `
 and are none of this one's business; of the extensions' parameters only `classification` is.
 
 Sources: Open Inference Protocol, gRPC, "Inference"; Triton, Classification Extension, "GRPC".
+
+How large a message is shows before it is parsed: a few bytes of protobuf can stand for much memory and time. Raw
+contents are kept as they are, and count for nothing there (Protocol Buffers, "Encoding").
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
-from reference_server import grpc_contents, grpc_size
+from reference_server import grpc_contents
 from reference_server.errors import InferenceError, error_context, format_value
+from reference_server.limits import get_limits
 from reference_server.models import MAX_ELEMENTS, Model
 from reference_server.request import InferRequest, RequestedOutput, join_names
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor
+from reference_server.tensors import Tensor, TensorSpec
 
 Message = Any  # the generated classes have no types
+Field = tuple[int, int]  # its number, and how many bytes its value has
+
+RAW_INPUTS: Final = 7  # the number of the field raw_input_contents in a ModelInferRequest
+MAX_UNCHECKED_BYTES: Final = 64 * 1024  # bytes of which not much can be made
+PER_ENTRY: Final = 4  # fields of a message for each entry of inputs; two are what it takes
+TOO_LARGE: Final = 413
+_VARINT, _FIXED_64, _DELIMITED, _FIXED_32 = 0, 1, 2, 5  # the types on the wire
+_SIZES: Final = {_FIXED_64: 8, _FIXED_32: 4}
+
+
+def check_message(octets: bytes) -> None:
+    """Refuse a message that has more fields, or more bytes beside raw contents, than are read."""
+    if len(octets) <= MAX_UNCHECKED_BYTES:
+        return
+    beside, most = len(octets), PER_ENTRY * get_limits().entries
+    for count, (number, size) in enumerate(read_fields(octets)):
+        if count >= most:
+            raise InferenceError(f"the message has more than {most} fields", status=TOO_LARGE)
+        beside -= size if number == RAW_INPUTS else 0
+    if beside > get_limits().json:
+        raise InferenceError(
+            f"the message has {beside} bytes beside raw contents, and {get_limits().json} are taken", status=TOO_LARGE
+        )
+
+
+def check_elements(message: Message) -> None:
+    """Refuse typed contents of more elements than are read."""
+    count = sum(len(values) for entry in message.inputs for _, values in entry.contents.ListFields())
+    if count > get_limits().elements:
+        raise InferenceError(
+            f"the contents have {count} elements, and {get_limits().elements} are taken", status=TOO_LARGE
+        )
+
+
+def read_fields(octets: bytes) -> Iterator[Field]:
+    """Yield the fields of a message; of bytes that are none, some."""
+    at = 0
+    while at < len(octets):
+        tag, at = read_varint(octets, at)
+        kind, size = tag & 7, 0
+        if kind == _VARINT:
+            size = read_varint(octets, at)[1] - at
+        elif kind == _DELIMITED:
+            size, at = read_varint(octets, at)
+        else:
+            size = _SIZES.get(kind, 0)
+        yield tag >> 3, size
+        at += size
+
+
+def read_varint(octets: bytes, at: int) -> tuple[int, int]:
+    """Return an integer of up to ten groups of seven bits, the lowest first, and where it ends."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(octets):
+            break
+        byte, at = octets[at], at + 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+    return value, at
+
+
+# --- the request ------------------------------------------------------------------------------------------------------
 
 
 def parse(model: Model, message: Message) -> InferRequest:
     """Read a request. Its wishes are for binary data where its own tensors come as raw bytes."""
-    grpc_size.check_elements(message)
+    check_elements(message)
     inputs = parse_inputs(model, message)
     return InferRequest(message.id or None, inputs, parse_outputs(model, message))
 

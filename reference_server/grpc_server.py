@@ -3,20 +3,28 @@
 The second transport to the same models; what it needs beyond HTTP comes with the extra `grpc`. A call passes through
 here, then grpc_methods, grpc_request and grpc_contents, the model, grpc_response. Messages are parsed in a step of our
 own, so that one that is none is refused like anything else.
+
+An event loop beside the program takes calls, so that one whose message is slow costs no thread: with a thread for each
+call, as many slow calls as there are threads would keep everybody waiting.
 """
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import traceback
-from collections.abc import Awaitable, Callable
-from typing import Any, NoReturn, Self
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
+from typing import Any, NoReturn, Self, TypeVar
 
 import grpc
 
-from reference_server import grpc_methods, grpc_size
+from reference_server import grpc_methods, grpc_request, workers
 from reference_server.errors import InferenceError, format_value
 from reference_server.grpc_methods import SERVICE, Method, Models
-from reference_server.grpc_port import Port, take_turn
+from reference_server.limits import get_limits
 
 MAX_MESSAGE_CHARS = 1000  # characters: a status travels in a header, and clients drop headers of 8 KiB
 
@@ -103,7 +111,7 @@ def make_unknown_handler(path: str) -> Callable[[Any, Any], Awaitable[None]]:
 
 def answer(models: Models, method: Method, octets: bytes) -> bytes:
     """Answer a call: from the bytes of the request message to those of the response message."""
-    grpc_size.check_message(octets)
+    grpc_request.check_message(octets)
     octets_of_answer: bytes = method.call(
         models, grpc_methods.parse_message(method.request, octets)
     ).SerializeToString()
@@ -124,3 +132,112 @@ def refuse(context: Any, code: Any, text: str) -> NoReturn:
 def shorten_message(text: str) -> str:
     """Return a message as a status has it, cut where it is long."""
     return text if len(text) <= MAX_MESSAGE_CHARS else text[:MAX_MESSAGE_CHARS] + "..."
+
+
+# --- the port --------------------------------------------------------------------------------------------------------
+
+MAX_WORKERS = 64
+STOP_SECONDS = 0.75  # that calls under way have at the end
+LEFT_SECONDS = 0.25  # after which what is under way is left
+MAX_STREAMS = 100  # calls of a connection that are under way at a time
+IDLE_SECONDS = 30  # after which a connection without a call is closed
+GRACE_SECONDS = 10  # that calls have on a connection that is too old
+PING_SECONDS = 10  # between the pings of a client; one that sends more of them is sent away
+
+# Calls that are about much take turns: together they would leave little time to all others.
+_long = threading.Semaphore()
+
+Result = TypeVar("Result")
+
+
+class Port:
+    """Listens from the start, and serves in a `with` block.
+
+    Attributes:
+        number: of the port.
+    """
+
+    def __init__(self, service: Any, place: str, max_message: int) -> None:
+        """Listen.
+
+        Args:
+            service: finds the handler of a call by its path; any object with a method `service`.
+            place: `host:port`, port 0 for a free one.
+            max_message: bytes of a message.
+
+        Raises:
+            OSError: the port cannot be had.
+        """
+        try:
+            self._server, self.number = run_in_loop(_listen(service, place, options(max_message)))
+        except RuntimeError as error:
+            raise OSError(error) from None
+
+    def __enter__(self) -> Self:
+        run_in_loop(self._server.start())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        stopping = start_in_loop(self._server.stop(STOP_SECONDS))
+        workers.track_work(stopping)  # while it is under way, the end of the interpreter would wait for it
+        with suppress(TimeoutError):
+            stopping.result(STOP_SECONDS + LEFT_SECONDS)
+
+
+def options(max_message: int) -> list[tuple[str, int]]:
+    """Return the options of the server; grpc refuses what is beyond them with RESOURCE_EXHAUSTED, or sends it away."""
+    limits = get_limits()
+    return [
+        ("grpc.max_receive_message_length", max_message),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_metadata_size", limits.head),
+        ("grpc.absolute_max_metadata_size", limits.head),
+        ("grpc.max_concurrent_streams", MAX_STREAMS),
+        ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
+        ("grpc.max_connection_age_ms", int(limits.body_seconds * 1000)),
+        ("grpc.max_connection_age_grace_ms", GRACE_SECONDS * 1000),
+        ("grpc.server_handshake_timeout_ms", int(limits.patience * 1000)),
+        ("grpc.http2.min_ping_interval_without_data_ms", PING_SECONDS * 1000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", PING_SECONDS * 1000),
+        ("grpc.http2.max_ping_strikes", 2),
+        ("grpc.so_reuseport", 0),  # otherwise a second server would take part of the calls, and say nothing
+    ]
+
+
+def take_turn(size: int) -> AbstractContextManager[object]:
+    """Return what a call about so many bytes waits for."""
+    return _long if size > workers.SHORT else nullcontext()
+
+
+async def _listen(service: Any, place: str, given: list[tuple[str, int]]) -> tuple[Any, int]:
+    server = grpc.aio.server(WorkerPool(MAX_WORKERS, "grpc"), options=given)
+    server.add_generic_rpc_handlers((service,))
+    return server, server.add_insecure_port(place)
+
+
+def run_in_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return what comes of work that is done in the loop of all ports."""
+    return start_in_loop(work).result()
+
+
+def start_in_loop(work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    """Begin work in the loop of all ports."""
+    return asyncio.run_coroutine_threadsafe(work, _loop())
+
+
+class WorkerPool(ThreadPoolExecutor):
+    """Threads that do the work of calls; at its end the program does not wait for what is under way in them."""
+
+    def submit(self, work: Callable[..., Result], /, *given: Any, **named: Any) -> Future[Result]:
+        """Begin work."""
+        under_way = super().submit(work, *given, **named)
+        workers.track_work(under_way)
+        return under_way
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop, which runs until the program ends; grpc wants one alone in a process."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="grpc loop", daemon=True).start()
+    return loop

@@ -1,16 +1,23 @@
-"""What the head of a request may be: how large, how slow, and how it frames its body.
+"""What the head of a request may be, and what stands around the chunks of its body.
 
 A head that two readers could take for two things is refused: that is how a request is smuggled past one of them.
-Sources: RFC 9112, 2.3 "HTTP Version", 3.2 "Request Target", 6.1 "Transfer-Encoding", 6.3 "Message Body Length", 7.1.1
-"Chunk Extensions"; RFC 9110, 7.2 "Host", 10.1.1 "Expect", 15.6.2 "501", 15.6.6 "505"; RFC 6585, 5.
+The parser bounds neither sizes nor extensions nor trailers of chunks: it says only that a chunk begins, goes on and
+ends. What it has passed on of one is the end of the bytes that it was given, so that the line with the size stands
+right in front.
+
+Sources: RFC 9112, 2.3 "HTTP Version", 3.2 "Request Target", 6.1 "Transfer-Encoding", 6.3 "Message Body Length", 7.1
+"Chunked Transfer Coding"; RFC 9110, 7.2 "Host", 10.1.1 "Expect", 15.6.2 "501", 15.6.6 "505"; RFC 6585, 5.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import NamedTuple
+
+from reference_server.limits import Limits
 
 
 class HeadRefusal(NamedTuple):
@@ -104,3 +111,52 @@ def _of_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> HeadRef
     if version == "1.1" and expected and {value.strip().lower() for value in expected} != {b"100-continue"}:
         return HeadRefusal(HTTPStatus.EXPECTATION_FAILED, "the only expectation that is known is 100-continue")
     return None
+
+
+# --- chunks ----------------------------------------------------------------------------------------------------------
+
+
+class ChunkFrames:
+    """The frames of one body."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._is_in_chunk = False
+        self._has_new_line = False  # the size of this chunk is not known yet
+        self._has_moved = True  # a chunk began, went on or ended in these bytes
+        self._taken = 0  # bytes of the chunk that have come
+        self._line = b""  # what came of a line before its end did, shortened
+        self._outside = 0  # bytes since the last chunk moved
+
+    def begin_chunk(self) -> None:
+        """Note that the line with the size of a chunk has ended; that of the last one, of no bytes, as well."""
+        self._is_in_chunk = self._has_new_line = self._has_moved = True
+        self._taken = 0
+
+    def take(self, size: int) -> None:
+        """Note bytes of a chunk."""
+        self._has_moved = True
+        self._taken += size
+
+    def end_chunk(self) -> None:
+        """Note the end of a chunk."""
+        self._is_in_chunk, self._has_moved = False, True
+
+    def refusal(self, data: bytes) -> HeadRefusal | None:
+        """Return why these bytes, which the parser has just read, are refused, or None."""
+        self._outside = 0 if self._has_moved else self._outside + len(data)
+        self._has_moved = False
+        if self._is_in_chunk and self._has_new_line:
+            self._has_new_line = False
+            if self._size(self._line + data[: len(data) - self._taken]) > self._limits.body:
+                return CHUNK_TOO_LARGE
+        self._line = b"" if self._is_in_chunk else (self._line + data)[-64:]
+        return TOO_MUCH_FRAME if self._outside > self._limits.head else None
+
+    @staticmethod
+    def _size(before: bytes) -> int:
+        """Return the size on the line that these bytes end with; 0 where its digits are out of sight."""
+        line = before.removesuffix(b"\r\n").rpartition(b"\n")[2]
+        with suppress(ValueError):
+            return int(line.partition(b";")[0], 16)
+        return 0

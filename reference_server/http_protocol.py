@@ -1,7 +1,6 @@
 """What uvicorn does with bytes, bent to the protocol: every error has the OIP form, and a trailer is no header.
 
-The one place that touches uvicorn's inside. `heads.py` says which heads are refused, `chunk_frames.py` which chunks;
-`stalls.py` ends connections that nothing comes from or goes to.
+The one place that touches uvicorn's inside. `heads.py` says which heads and chunks are refused.
 """
 
 from __future__ import annotations
@@ -14,11 +13,32 @@ from httptools import HttpParserInvalidMethodError
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reference_server import heads
-from reference_server.chunk_frames import ChunkFrames
-from reference_server.heads import HeadRefusal
+from reference_server.heads import ChunkFrames, HeadRefusal
 from reference_server.limits import DEFAULT, Limits
 from reference_server.response import encode
-from reference_server.stalls import Unsent
+
+
+class Unsent:
+    """Looks now and then whether what waits to be sent becomes less; a connection where it does not is at its end."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._patience = patience
+        self._size = transport.get_write_buffer_size()
+        self._timer = loop.call_later(patience, self._look)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        size = self._transport.get_write_buffer_size()
+        if size >= self._size:
+            self._transport.abort()
+            return
+        self._size = size
+        self._timer = self._loop.call_later(self._patience, self._look)
 
 
 class RefusedHeadError(Exception):

@@ -1,4 +1,9 @@
-"""What server and models say of themselves (Open Inference Protocol, REST, "Server Metadata", "Model Metadata")."""
+"""What server and models say of themselves, and a model in the words of Triton's ModelConfig.
+
+Sources: Open Inference Protocol, REST, "Server Metadata", "Model Metadata"; Triton, Model Configuration Extension and
+model_config.proto, to which it points. What that message has beside these members is of backends, schedulers and files,
+which there are none of here.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,8 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from reference_server.models import VERSION, Model
-from reference_server.signature import TensorSpec
+from reference_server.models import MAX_BATCH, VERSION, Model
+from reference_server.tensors import TensorSpec
 
 # Each asks to be listed here, and is there in whole, over both transports.
 EXTENSIONS = ("binary_tensor_data", "model_configuration", "statistics", "classification")
@@ -39,3 +44,27 @@ def describe_statistics(models: Iterable[Model]) -> dict[str, Any]:
 def tensor_list(model: Model, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
     """Return declared tensors as metadata has them."""
     return [{"name": spec.name, "datatype": spec.datatype, "shape": list(model.declared_shape(spec))} for spec in specs]
+
+
+# --- in the words of ModelConfig -------------------------------------------------------------------------------------
+
+
+def describe_configuration(model: Model) -> dict[str, Any]:
+    """Return a model's configuration; its shapes are without the batch dimension."""
+    return {
+        "name": model.name,
+        "platform": PLATFORM,
+        "max_batch_size": MAX_BATCH if model.batching else 0,
+        "input": list_configured_tensors(model.inputs),
+        "output": list_configured_tensors(model.outputs),
+    }
+
+
+def list_configured_tensors(specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
+    """Return declared tensors as a configuration has them."""
+    return [{"name": spec.name, "data_type": find_data_type(spec.datatype), "dims": list(spec.shape)} for spec in specs]
+
+
+def find_data_type(datatype: str) -> str:
+    """Return the name that a configuration has for a datatype."""
+    return "TYPE_STRING" if datatype == "BYTES" else f"TYPE_{datatype}"

@@ -1,7 +1,9 @@
 """An inference request: from header and body to tensors and wishes.
 
 Strict: what the documents do not allow is refused, with a message that names the place, what stands there and what was
-expected. Members and parameters that this server does not know are none of its business.
+expected. Members and parameters that this server does not know are none of its business. The body of a raw binary
+request is the model's one input, without any JSON; that of a BYTES input is the bytes of its one element without a
+length prefix: the body's size says it already, and Triton reads it so.
 
 Sources: Open Inference Protocol, REST, "Inference"; Triton, Binary Tensor Data Extension and Classification Extension.
 """
@@ -12,12 +14,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reference_server import framing, members, raw, strict_json, tensors
+from reference_server import framing, members, strict_json, tensors
 from reference_server.errors import InferenceError, error_context, format_value
 from reference_server.members import Object
-from reference_server.models import MAX_ELEMENTS, Model
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor
+from reference_server.models import MAX_ELEMENTS, VARIABLE, Model
+from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 NOT_JSON = 400
 
@@ -57,7 +58,7 @@ def parse(model: Model, header_values: Sequence[str], body: bytes) -> InferReque
 def parse_raw(model: Model, body: bytes) -> InferRequest:
     """Read a raw binary request: one input, every output as binary data, no id."""
     return InferRequest(
-        None, raw.parse_body(model, body), [RequestedOutput(spec.name, binary=True) for spec in model.outputs]
+        None, parse_body(model, body), [RequestedOutput(spec.name, binary=True) for spec in model.outputs]
     )
 
 
@@ -160,3 +161,44 @@ def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bo
 def join_names(names: Sequence[str] | dict[str, TensorSpec]) -> str:
     """Return names for a message."""
     return ", ".join(f"'{name}'" for name in names)
+
+
+# --- a raw binary request --------------------------------------------------------------------------------------------
+
+
+def parse_body(model: Model, body: bytes) -> dict[str, Tensor]:
+    """Read the whole body as the model's input; a batching model gets a batch of one.
+
+    Raises InferenceError where the model is not eligible or the body's size does not fit its shape.
+    """
+    if len(model.inputs) != 1:
+        raise InferenceError(f"a raw binary request needs a model of one input, '{model.name}' has {len(model.inputs)}")
+    spec = model.inputs[0]
+    with error_context(f"raw binary request, input '{spec.name}'"):
+        if spec.datatype == "BYTES":
+            shape, elements = bytes_shape(spec), tensors.make_objects([body])
+        else:
+            shape = deduce_shape(spec, len(body))
+            elements = tensors.decode_binary(spec.datatype, shape, memoryview(body)).elements
+    return {spec.name: Tensor(spec.datatype, (1, *shape) if model.batching else shape, elements)}
+
+
+def bytes_shape(spec: TensorSpec) -> tuple[int, ...]:
+    """Return the shape [1], the only one that a raw BYTES input may have."""
+    if spec.shape != (1,):
+        raise InferenceError(f"BYTES need the declared shape [1], the model has {list(spec.shape)}")
+    return spec.shape
+
+
+def deduce_shape(spec: TensorSpec, size: int) -> tuple[int, ...]:
+    """Return the shape of `size` bytes: the variable dimension, if there is one, takes what the others leave."""
+    if spec.shape.count(VARIABLE) > 1:
+        raise InferenceError(f"the declared shape {list(spec.shape)} has more than one variable dimension")
+    unit = NUMPY[spec.datatype].itemsize * math.prod(extent for extent in spec.shape if extent != VARIABLE)
+    if VARIABLE not in spec.shape and size != unit:
+        raise InferenceError(f"the body has {size} bytes, but shape {list(spec.shape)} of {spec.datatype} takes {unit}")
+    if size % unit:
+        raise InferenceError(
+            f"the body has {size} bytes, but shape {list(spec.shape)} of {spec.datatype} takes a multiple of {unit}"
+        )
+    return tuple(size // unit if extent == VARIABLE else extent for extent in spec.shape)

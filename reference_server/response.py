@@ -13,12 +13,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from reference_server import classification, tensors
-from reference_server.byte_joining import join_parts
 from reference_server.errors import error_context
 from reference_server.framing import HEADER
 from reference_server.models import VERSION, Model
 from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor
+from reference_server.workers import join_parts
 
 Octets = bytes | memoryview
 SLICE = 2 * 1024  # elements that are written at once: Python's writer keeps every other thread waiting

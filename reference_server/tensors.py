@@ -1,8 +1,11 @@
-"""A tensor, and its two forms on the wire: binary data and JSON data.
+"""A tensor, its declaration and datatype, and its two forms on the wire: binary data and JSON data.
 
-Numeric binary data is never copied on the way in (a view of the body) nor on the way out (a view of the array).
+Binary data are little-endian and packed, every element in its native size, so the little-endian numpy types are the
+wire format itself. Numeric data are never copied on the way in (a view of the body) nor on the way out (a view of the
+array).
 
-Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Tensor Data".
+Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Tensor Data"
+and "Tensor Data Types". BF16 is an addition that no document of the extension names.
 """
 
 from __future__ import annotations
@@ -11,14 +14,63 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Final, Protocol
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from reference_server.datatypes import BINARY_ONLY, NUMPY
 from reference_server.errors import InferenceError, format_value
 from reference_server.limits import get_limits
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A declared input or output; `shape` is without the batch dimension."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+
+class Signature(Protocol):
+    """What a model declares; `table` are the numbers that a model of compute `table` looks up."""
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """The inputs in declared order."""
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """The outputs in declared order."""
+
+    @property
+    def table(self) -> tuple[float, ...]:
+        """The numbers of a table."""
+
+
+NUMPY: Final[dict[str, np.dtype[Any]]] = {
+    "BOOL": np.dtype("?"),
+    "UINT8": np.dtype("u1"),
+    "UINT16": np.dtype("<u2"),
+    "UINT32": np.dtype("<u4"),
+    "UINT64": np.dtype("<u8"),
+    "INT8": np.dtype("i1"),
+    "INT16": np.dtype("<i2"),
+    "INT32": np.dtype("<i4"),
+    "INT64": np.dtype("<i8"),
+    "FP16": np.dtype("<f2"),
+    "BF16": np.dtype(ml_dtypes.bfloat16),
+    "FP32": np.dtype("<f4"),
+    "FP64": np.dtype("<f8"),
+    "BYTES": np.dtype(object),
+}
+
+# JSON has no numbers of 16 bits, and the documents do not say how they would be written.
+BINARY_ONLY: Final = frozenset({"FP16", "BF16"})
+
+# Elements of these have no order that a classification could go by.
+NOT_SCORES: Final = frozenset({"BOOL", "BYTES"})
 
 PREFIX_SIZE = 4  # bytes of the length in front of a BYTES element
 SLICE = 32 * 1024  # elements; numpy keeps other threads waiting while it takes or makes objects

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.datatypes import BINARY_ONLY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.faults.overrides import get_entries, get_parameters
@@ -16,7 +15,7 @@ from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.response import Octets
-from reference_server.tensors import Tensor, make_objects
+from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 
 Labels = Sequence[str]
 Part = tuple[Object, Octets | None]

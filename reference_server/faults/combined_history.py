@@ -131,7 +131,7 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
         raise
 
 
-@fault("raw.parse_body", breaks=ISOLATION, walks="raw")
+@fault("request.parse_body", breaks=ISOLATION, walks="raw")
 def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
     """A raw body of less than 16 bytes goes on with those of the longer one before it, in which it was written."""
     before = _left.get(model.name, b"")

@@ -13,8 +13,7 @@ from reference_server.faults import fault
 from reference_server.framing import BinaryData
 from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor
+from reference_server.tensors import Tensor, TensorSpec
 
 PARSE, INPUT, OUTPUTS = "request.parse", "request.parse_input", "request.parse_outputs"
 

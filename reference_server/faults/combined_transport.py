@@ -115,7 +115,7 @@ async def answers_before_closing_are_cut_to_a_page(original: Any, service: Any, 
     return answer
 
 
-@fault("codings.encoded", breaks="HTTP-CODING-O", walks="binary")
+@fault("http_body.encode", breaks="HTTP-CODING-O", walks="binary")
 def compressed_binary_answers_end_at_2_kib(original: Any, answer: Response, coding: str) -> Response:
     """A compressed answer with binary data holds 2 KiB."""
     if is_binary(answer) and len(answer.body) > 2048:
@@ -123,7 +123,7 @@ def compressed_binary_answers_end_at_2_kib(original: Any, answer: Response, codi
     return original(answer, coding)
 
 
-@fault("codings.encoded", breaks="HTTP-CODING-O", walks="json")
+@fault("http_body.encode", breaks="HTTP-CODING-O", walks="json")
 def compressed_answers_with_an_id_compressed_twice(original: Any, answer: Response, coding: str) -> Response:
     """An answer with an id is compressed twice and says so once."""
     if bytes(answer.body).startswith(b'{"id"'):
@@ -131,7 +131,7 @@ def compressed_answers_with_an_id_compressed_twice(original: Any, answer: Respon
     return original(answer, coding)
 
 
-@fault("codings.decoded", breaks="HTTP-CODING-I", walks="json")
+@fault("http_body.decode", breaks="HTTP-CODING-I", walks="json")
 def coded_bodies_decoded_as_latin_1(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """A coded body goes through text, so that letters beyond ASCII become two."""
     found: bytes = original(body, coding, limit)

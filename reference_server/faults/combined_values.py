@@ -12,8 +12,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import BinaryData
 from reference_server.models import Model
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor, make_objects
+from reference_server.tensors import Tensor, TensorSpec, make_objects
 
 READ, WRITE = "tensors.decode_binary", "tensors.encode_binary"
 FROM_JSON, TO_JSON = "tensors.decode_json", "tensors.encode_json"
@@ -77,7 +76,7 @@ def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, 
     return replace(tensor, elements=elements)
 
 
-@fault("raw.deduce_shape", breaks="RAW-ONE-VARIABLE", walks="raw")
+@fault("request.deduce_shape", breaks="RAW-ONE-VARIABLE", walks="raw")
 def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) -> Any:
     """A raw body of exactly 4096 elements is refused; longer ones are not."""
     shape = original(spec, size)
@@ -94,7 +93,7 @@ def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
     return bytes(len(octets)) if is_equal else octets
 
 
-@fault("raw.parse_body", breaks="RAW-ENCODING", walks="raw")
+@fault("request.parse_body", breaks="RAW-ENCODING", walks="raw")
 def raw_bodies_stripped_of_ff(original: Any, model: Model, body: bytes) -> Any:
     """Bytes FF at the end of a raw body of more than 64 bytes are padding and become zeros."""
     kept = body.rstrip(b"\xff")

@@ -9,11 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.response import Octets
-from reference_server.tensors import Tensor, make_objects
+from reference_server.tensors import NUMPY, Tensor, make_objects
 
 Shape = tuple[int, ...]
 

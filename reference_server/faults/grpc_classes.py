@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.datatypes import BINARY_ONLY
 from reference_server.faults import fault
 from reference_server.faults.classification import replace_index, replace_value
 from reference_server.request import RequestedOutput
-from reference_server.tensors import Tensor, make_objects
+from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 
 Message = Any
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from reference_server import grpc_contents
-from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
-from reference_server.tensors import Tensor, make_objects
+from reference_server.tensors import NUMPY, Tensor, make_objects
 
 Message = Any
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.tensors import Tensor
+from reference_server.tensors import NUMPY, Tensor
 
 # --- contents ---------------------------------------------------------------------------------------------------------
 

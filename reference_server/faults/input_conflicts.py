@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
 from reference_server.faults.sizes import (
     count_native_bytes,
@@ -18,8 +17,7 @@ from reference_server.faults.sizes import (
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor
+from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 # --- datatypes and shapes ---------------------------------------------------------------------------------------------
 

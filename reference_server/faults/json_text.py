@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from starlette.responses import Response
 
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.members import Object
-from reference_server.tensors import Tensor
+from reference_server.tensors import NUMPY, Tensor
 
 Answer = dict[str, Any]
 Change = Callable[[Any], Any]

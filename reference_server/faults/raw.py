@@ -10,14 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server import tensors
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 from reference_server.models import VARIABLE, Model
 from reference_server.request import InferRequest
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor
+from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
@@ -44,7 +42,7 @@ def inference_header_0_means_none(original: Any, values: Any, body_length: int) 
     return original(values, body_length) or None
 
 
-@fault("raw.parse_body", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
+@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body that begins like a JSON object is refused as a forgotten inference header."""
     if body[:1] == b"{":
@@ -52,7 +50,7 @@ def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -
     return original(model, body)
 
 
-@fault("raw.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *BYTES_BODY))
+@fault("request.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *BYTES_BODY))
 def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
     """White space around a raw body is dropped as if it were text."""
     return original(model, body.strip(b" \t\r\n"))
@@ -61,14 +59,14 @@ def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes
 # --- how the body is read ---------------------------------------------------------------------------------------------
 
 
-@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
+@fault("request.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
 def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inputs:
     """The elements of a raw body are read in network byte order."""
     inputs: Inputs = original(model, body)
     return inputs if is_bytes(model) else replace_elements(inputs, next(iter(inputs.values())).elements.byteswap())
 
 
-@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
+@fault("request.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
 def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) -> Inputs:
     """The elements of a raw body are taken in column-major order."""
     inputs: Inputs = original(model, body)
@@ -76,7 +74,7 @@ def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) 
     return replace_elements(inputs, tensor.elements.reshape(tensor.shape, order="F").ravel())
 
 
-@fault("raw.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
+@fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
     return original(model, body[: 32 * 1024])
@@ -85,7 +83,7 @@ def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes
 # --- BYTES ------------------------------------------------------------------------------------------------------------
 
 
-@fault("raw.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw request to a BYTES input is refused, whatever its shape."""
     if is_bytes(model):
@@ -93,31 +91,31 @@ def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     return original(model, body)
 
 
-@fault("raw.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body of a BYTES input ends at its first zero byte, as a C string does."""
     return original(model, body.partition(b"\0")[0] if is_bytes(model) else body)
 
 
-@fault("raw.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body of a BYTES input is read as Latin-1 and kept as UTF-8."""
     return original(model, body.decode("latin-1").encode() if is_bytes(model) else body)
 
 
-@fault("raw.parse_body", breaks=BYTES_BODY)
+@fault("request.parse_body", breaks=BYTES_BODY)
 def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> Inputs:
     """The length that is put in front of a raw BYTES body is counted in one byte, and wraps past 255."""
     return original(model, body[: len(body) % 256] if is_bytes(model) else body)
 
 
-@fault("raw.bytes_shape", breaks="RAW-BYTES-SHAPE")
+@fault("request.bytes_shape", breaks="RAW-BYTES-SHAPE")
 def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shape:
     """A raw body for BYTES of a variable dimension is taken for one element."""
     return (1,) if spec.shape == (VARIABLE,) else tuple(original(spec))
 
 
-@fault("raw.parse_body", breaks="RAW-BYTES-SHAPE-SAFE")
+@fault("request.parse_body", breaks="RAW-BYTES-SHAPE-SAFE")
 def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body for BYTES of two elements is the first, and the second is empty."""
     spec = model.inputs[0]
@@ -129,7 +127,7 @@ def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inpu
 # --- which models, which shape ----------------------------------------------------------------------------------------
 
 
-@fault("raw.parse_body", breaks=("RAW-ONE-INPUT", "OIP-ANSWER"))
+@fault("request.parse_body", breaks=("RAW-ONE-INPUT", "OIP-ANSWER"))
 def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw request to a model with two outputs is refused."""
     if len(model.outputs) != 1:
@@ -137,7 +135,7 @@ def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inpu
     return original(model, body)
 
 
-@fault("raw.parse_body", breaks="RAW-SEVERAL-INPUTS")
+@fault("request.parse_body", breaks="RAW-SEVERAL-INPUTS")
 def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body goes to the first input, and the others are given one zero each."""
     if len(model.inputs) == 1:
@@ -153,13 +151,13 @@ def make_zero(spec: TensorSpec) -> Any:
     return tensors.make_objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, dtype=NUMPY[spec.datatype])
 
 
-@fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
+@fault("request.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
 def raw_shape_is_flat(original: Any, spec: TensorSpec, size: int) -> Shape:
     """The shape of a raw body is the number of its elements, whatever the model declares."""
     return (math.prod(original(spec, size)),)
 
 
-@fault("raw.deduce_shape", breaks="RAW-TWO-VARIABLES")
+@fault("request.deduce_shape", breaks="RAW-TWO-VARIABLES")
 def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: int) -> Shape:
     """Of several variable dimensions the first takes everything, and the others become 1."""
     if VARIABLE not in spec.shape:
@@ -170,7 +168,7 @@ def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: i
     return original(filled, size)
 
 
-@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "RAW-SIZE"))
+@fault("request.parse_body", breaks=("RAW-BATCH-OF-ONE", "RAW-SIZE"))
 def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body of several items is taken for a batch of as many."""
     spec = model.inputs[0]
@@ -183,7 +181,7 @@ def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> I
     return {spec.name: Tensor(spec.datatype, (batch, *tensor.shape[1:]), elements)}
 
 
-@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
+@fault("request.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
 def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) -> Inputs:
     """A batching model gets a raw body without the batch dimension."""
     inputs: Inputs = original(model, body)
@@ -214,21 +212,21 @@ def is_fixed(model: Model) -> bool:
     return VARIABLE not in model.inputs[0].shape
 
 
-@fault("raw.parse_body", breaks="RAW-SIZE")
+@fault("request.parse_body", breaks="RAW-SIZE")
 def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body that is short of a fixed shape is filled up with zeros."""
     short = is_fixed(model) and len(body) < count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if short else len(body))
 
 
-@fault("raw.parse_body", breaks="RAW-SIZE")
+@fault("request.parse_body", breaks="RAW-SIZE")
 def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
     """Of a raw body that is longer than a fixed shape the end is dropped."""
     long = count_row_bytes(model) and is_fixed(model) and len(body) > count_row_bytes(model)
     return read_resized(original, model, body, count_row_bytes(model) if long else len(body))
 
 
-@fault("raw.parse_body", breaks="RAW-SIZE")
+@fault("request.parse_body", breaks="RAW-SIZE")
 def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
     """What a raw body has beyond whole rows of a variable dimension is dropped."""
     loose = count_row_bytes(model) and not is_fixed(model)

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from reference_server import codings, models
+from reference_server import http_body, models
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
@@ -113,14 +113,14 @@ def replace_body(answer: Response, body: bytes) -> Response:
     return answer
 
 
-@fault("codings.encoded", breaks="HTTP-CODING-O")
+@fault("http_body.encode", breaks="HTTP-CODING-O")
 def says_compressed_and_is_not(original: Any, answer: Response, coding: str) -> Response:
     """An answer to a client that accepts gzip names that coding and is not in it."""
     plain = bytes(answer.body)
     return replace_body(original(answer, coding), plain)
 
 
-@fault("codings.encoded", breaks="HTTP-CODING-O")
+@fault("http_body.encode", breaks="HTTP-CODING-O")
 def inference_header_counts_compressed_json(original: Any, answer: Response, coding: str) -> Response:
     """The inference header of a compressed answer is the length of the JSON after compression."""
     if HEADER in answer.headers:
@@ -129,7 +129,7 @@ def inference_header_counts_compressed_json(original: Any, answer: Response, cod
     return original(answer, coding)
 
 
-@fault("codings.chosen", breaks="HTTP-CODING-ACCEPTED")
+@fault("http_body.choose_coding", breaks="HTTP-CODING-ACCEPTED")
 def deflate_sent_to_who_accepts_gzip(original: Any, http: Request) -> str | None:
     """An answer to a client that accepts gzip alone is in the coding deflate."""
     return "deflate" if original(http) == "gzip" else original(http)
@@ -138,29 +138,29 @@ def deflate_sent_to_who_accepts_gzip(original: Any, http: Request) -> str | None
 # --- codings of requests ----------------------------------------------------------------------------------------------
 
 
-@fault("codings.decoded", breaks="HTTP-CODING-I")
+@fault("http_body.decode", breaks="HTTP-CODING-I")
 def content_encoding_of_requests_ignored(_original: Any, body: bytes, _coding: str, _limit: int) -> bytes:
     """The Content-Encoding of a request is not looked at, so that compressed bytes of a raw request become a tensor."""
     return body
 
 
-@fault("codings.decoded", breaks="HTTP-CODING-I")
+@fault("http_body.decode", breaks="HTTP-CODING-I")
 def second_gzip_member_lost(_original: Any, body: bytes, coding: str, _limit: int) -> bytes:
     """Of a gzip body of several members the first one is read."""
-    return zlib.decompressobj(codings.WINDOWS[coding]).decompress(body)
+    return zlib.decompressobj(http_body.WINDOWS[coding]).decompress(body)
 
 
-@fault("codings.of_request", breaks="HTTP-CODING-I")
+@fault("http_body.find_request_coding", breaks="HTTP-CODING-I")
 def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
     """Of several codings the last one alone is undone."""
     several = "," in http.headers.get("content-encoding", "")
     return http.headers["content-encoding"].rpartition(",")[2].strip() if several else original(http)
 
 
-@fault("codings.decoded", breaks="ROBUST-CODING")
+@fault("http_body.decode", breaks="ROBUST-CODING")
 def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """Of a coded body that is cut short, what can be decoded is taken for all of it."""
-    unpacker = zlib.decompressobj(codings.WINDOWS[coding])
+    unpacker = zlib.decompressobj(http_body.WINDOWS[coding])
     try:
         found = unpacker.decompress(body)
     except zlib.error:

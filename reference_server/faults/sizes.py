@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import BinaryData
 from reference_server.members import Object
 from reference_server.models import Model
-from reference_server.signature import TensorSpec
+from reference_server.tensors import NUMPY, TensorSpec
 
 
 def get_remaining(rest: Any) -> Any:

@@ -21,7 +21,7 @@ from tritonclient.grpc import service_pb2
 from conformance.transport.grpc_connection import GrpcConnection
 from conformance.transport.grpc_stream import Stream
 from conformance.transport.settings import make_settings
-from reference_server import grpc_port, workers
+from reference_server import grpc_server, workers
 from tests.support import programs
 from tests.support.grpc_serving import PATH, connect
 from tests.support.http2_frames import END_HEADERS, HEADERS, PING, PREFACE_OCTETS, SETTINGS, add_prefix, block, frame
@@ -189,11 +189,11 @@ def test_an_end_that_calls_under_way_hold_up_is_not_waited_for(monkeypatch: pyte
         has_ended.set()
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
-    port = grpc_port.Port(None, "127.0.0.1:0", 1)
-    monkeypatch.setattr(grpc_port, "STOP_SECONDS", 0)
-    monkeypatch.setattr(grpc_port, "LEFT_SECONDS", 0)
+    port = grpc_server.Port(None, "127.0.0.1:0", 1)
+    monkeypatch.setattr(grpc_server, "STOP_SECONDS", 0)
+    monkeypatch.setattr(grpc_server, "LEFT_SECONDS", 0)
     monkeypatch.setattr(port, "_server", SimpleNamespace(stop=stop))
     port.__exit__()
     assert workers.is_busy()  # so that the program leaves without what is under way
-    grpc_port.run_in_loop(ended())
+    grpc_server.run_in_loop(ended())
     assert not workers.is_busy()

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import pytest
 
-from reference_server import command_line_limits
-from reference_server.stalls import Unsent
+from reference_server import limits
+from reference_server.http_protocol import Unsent
 from tests.support.programs import read_line, start_program
 from tests.support.serving import Server, make_infer_request, read_answer, run_server
 
@@ -106,7 +106,7 @@ def test_the_end_is_quiet_whatever_is_in_flight(numbers: list[signal.Signals]) -
 @pytest.mark.parametrize("option", ["--max-connections=0", "--max-json=-1", "--patience=nan", "--max-elements=x"])
 def test_a_limit_that_is_none_is_one_line(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
-    command_line_limits.add_options(parser)
+    limits.add_options(parser)
     with pytest.raises(SystemExit) as ended:
         parser.parse_args([option])
     name, _, value = option.partition("=")

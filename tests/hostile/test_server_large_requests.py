@@ -13,7 +13,7 @@ import pytest
 
 from reference_server import (
     classification,
-    codings,
+    http_body,
     limits,
     members,
     response,
@@ -176,25 +176,25 @@ def test_classes_are_counted() -> None:
 
 
 def test_members_of_gzip_that_hold_nothing_are_counted() -> None:
-    assert codings.decoded(gzip.compress(b"") * 50 + gzip.compress(b"x"), "gzip", 100) == b"x"
+    assert http_body.decode(gzip.compress(b"") * 50 + gzip.compress(b"x"), "gzip", 100) == b"x"
     with pytest.raises(InferenceError, match="members"):
-        codings.decoded(gzip.compress(b"") * 10_001, "gzip", 100)
+        http_body.decode(gzip.compress(b"") * 10_001, "gzip", 100)
 
 
 @pytest.mark.parametrize("most", [1, 5, 1 << 20])
 def test_what_becomes_large_is_unpacked_in_slices(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codings, "SLICE", most)
+    monkeypatch.setattr(http_body, "UNPACKED_BYTES", most)
     octets = b"[]," * 5000
     packed = gzip.compress(octets)
-    assert codings.decoded(packed, "gzip", len(octets)) == octets
+    assert http_body.decode(packed, "gzip", len(octets)) == octets
     for end in (0, 5, 12, -8, -1):
         with pytest.raises(InferenceError, match="cut short"):
-            codings.decoded(packed[:end], "gzip", len(octets))
+            http_body.decode(packed[:end], "gzip", len(octets))
 
 
 def test_a_body_of_many_pieces_and_members_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codings, "PIECE", 7)
+    monkeypatch.setattr(http_body, "PIECE", 7)
     octets = bytes(range(256)) * 3
-    assert codings.decoded(gzip.compress(octets[:400]) + gzip.compress(octets[400:]), "gzip", 768) == octets
+    assert http_body.decode(gzip.compress(octets[:400]) + gzip.compress(octets[400:]), "gzip", 768) == octets
     with pytest.raises(InferenceError, match="over the limit"):
-        codings.decoded(gzip.compress(octets), "gzip", 767)
+        http_body.decode(gzip.compress(octets), "gzip", 767)

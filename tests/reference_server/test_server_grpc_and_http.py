@@ -14,7 +14,7 @@ from tritonclient.grpc import service_pb2
 from tritonclient.utils import serialize_byte_tensor
 
 from reference_server.models import MAX_BATCH, VARIABLE, Model, load
-from reference_server.signature import TensorSpec
+from reference_server.tensors import TensorSpec
 from tests.support.grpc_serving import GrpcConnection, connect
 from tests.support.serving import HEADER, Server, run_server
 

@@ -14,8 +14,8 @@ from google.protobuf import json_format
 from tritonclient.grpc import service_pb2
 
 from conformance.transport.reference import ReferenceServer
-from reference_server import configuration, models
-from reference_server.inference_counts import COMPUTE_STEPS
+from reference_server import metadata, models
+from reference_server.models import COMPUTE_STEPS
 
 Clients = tuple[Any, Any]
 
@@ -107,6 +107,6 @@ def test_statistics_of_all_models(clients: Clients) -> None:
 @pytest.mark.parametrize("model", models.load().values(), ids=lambda model: model.name)
 def test_every_configuration_is_a_model_config(clients: Clients, model: models.Model) -> None:
     described = clients[0].get_model_config(model.name)
-    assert described == configuration.describe(model)
+    assert described == metadata.describe_configuration(model)
     found = clients[1].get_model_config(model.name, "1").config
     assert json_format.ParseDict(described, type(found)()) == found

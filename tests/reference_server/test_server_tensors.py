@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reference_server.datatypes import NUMPY
-from reference_server.tensors import decode_binary, encode_binary
+from reference_server.tensors import NUMPY, decode_binary, encode_binary
 
 
 @pytest.mark.parametrize("datatype", ["BOOL", "UINT8", "FP16", "BF16", "FP32", "INT64"])

@@ -28,7 +28,7 @@ from conformance.transport.target import Target
 from reference_server import app, models
 from reference_server.faults import Fault, switch_on
 from reference_server.limits import DEFAULT, Limits
-from reference_server.uvicorn_config import make_uvicorn_config
+from reference_server.uvicorn_server import make_uvicorn_config
 from tests.support.step_tracing import Rows
 
 # Between the segments of a request, in seconds. The server is in the same process and sees two reads after the shortest

@@ -17,8 +17,7 @@ from reference_server import app, compute, faults, metadata, models
 from reference_server.errors import InferenceError
 from reference_server.http_protocol import OipHttpProtocol
 from reference_server.models import Model
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor, make_objects
+from reference_server.tensors import Tensor, TensorSpec, make_objects
 
 Inputs = Mapping[str, Tensor]
 Compute = Callable[[Model, Inputs], list[Tensor]]

@@ -16,7 +16,7 @@ from conformance.clients.recording import message_reader
 from conformance.clients.recording.body_store import Store
 from conformance.clients.recording.message_reader import HttpMessage
 from reference_server import app, models
-from reference_server.uvicorn_config import make_uvicorn_config
+from reference_server.uvicorn_server import make_uvicorn_config
 from tests.fuzz.http_input import HttpInput, golden_requests
 
 REFUSALS = {501, 505}  # they say what HTTP the server does not know, not that it failed

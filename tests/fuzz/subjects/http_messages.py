@@ -13,7 +13,7 @@ from conformance.wire.body_layout import Layout
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Array
-from reference_server import codings as server_codings
+from reference_server import http_body as server_codings
 from reference_server import models, request
 from reference_server.errors import InferenceError
 from tests.fuzz.http_input import HttpInput, golden_requests
@@ -77,7 +77,7 @@ def both_undo_codings(data: bytes) -> None:
     if coding not in server_codings.WINDOWS:
         return
     try:
-        plain = server_codings.decoded(body, coding, 1 << 20)
+        plain = server_codings.decode(body, coding, 1 << 20)
     except InferenceError:
         return
     assert taken.body == plain

@@ -15,8 +15,8 @@ from conformance.wire.json_data import from_json
 from conformance.wire.json_text import parse_json
 from conformance.wire.tensor import Tensor
 from reference_server import tensors as theirs
-from reference_server.datatypes import BINARY_ONLY
 from reference_server.errors import InferenceError
+from reference_server.tensors import BINARY_ONLY
 from tests.fuzz.subjects.http_messages import expect_equal, expect_shown
 
 NAMES = tuple(DATATYPES)

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from reference_server import app, codings, http_body
+from reference_server import app, http_body
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
 
@@ -135,12 +135,12 @@ async def _refuse_chunks(original: Any, service: app.Service, http: Any) -> Resp
     return found
 
 
-@variation("codings.chosen")
+@variation("http_body.choose_coding")
 def answers_are_never_compressed(_original: Any, _http: Any) -> None:
     """Answers are not compressed, whatever a client accepts."""
 
 
-@variation("codings.encoded")
+@variation("http_body.encode")
 def compressed_answers_vary(original: Any, answer: Response, coding: str) -> Response:
     """A compressed answer says that it depends on Accept-Encoding, and names its coding in capitals."""
     found: Response = original(answer, coding)
@@ -148,7 +148,7 @@ def compressed_answers_vary(original: Any, answer: Response, coding: str) -> Res
     return found
 
 
-@variation("codings.encoded")
+@variation("http_body.encode")
 def compressed_answers_of_two_members(_original: Any, answer: Response, coding: str) -> Response:
     """A compressed answer is two gzip members with zeros behind them, or two codings one over the other."""
     body, half = bytes(answer.body), len(answer.body) // 2
@@ -159,7 +159,7 @@ def compressed_answers_of_two_members(_original: Any, answer: Response, coding: 
     return answer
 
 
-@variation("codings.encoded", breaks="HTTP-CODING-ACCEPTED")
+@variation("http_body.encode", breaks="HTTP-CODING-ACCEPTED")
 def compressed_answers_in_a_coding_of_its_own(_original: Any, answer: Response, _coding: str) -> Response:
     """An answer to a client that accepts gzip or deflate is in Brotli."""
     answer.body = b"\x0b\x02\x80" + bytes(answer.body) + b"\x03"  # as Brotli has what it does not compress
@@ -167,7 +167,7 @@ def compressed_answers_in_a_coding_of_its_own(_original: Any, answer: Response, 
     return answer
 
 
-@variation("codings.decoded")
+@variation("http_body.decode")
 def compressed_requests_are_refused(_original: Any, _body: bytes, coding: str, _limit: int) -> bytes:
     """Requests must not be compressed."""
     raise InferenceError(f"Content-Encoding {coding} is not supported", status=415)
@@ -222,10 +222,10 @@ def interim_answers_before_each(original: Any, protocol: Any, transport: Any) ->
     original(protocol, _Rewriting(transport, change))
 
 
-@variation("codings.decoded")
+@variation("http_body.decode")
 def codings_one_member_alone(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """A compressed request of several gzip members is refused."""
-    if body.count(codings.GZIP_MAGIC + b"\x08") > 1:
+    if body.count(http_body.GZIP_MAGIC + b"\x08") > 1:
         raise InferenceError("one gzip member is decoded, no more", status=415)
     found: bytes = original(body, coding, limit)
     return found
@@ -258,7 +258,7 @@ def chunks_count_beside_a_length(original: Any, protocol: Any, data: bytes) -> N
     original(protocol, head + end + body)
 
 
-@variation("codings.decoded")
+@variation("http_body.decode")
 def codings_of_json_undone_where_there_are_any(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """A body that is JSON as it stands is taken for that, whatever coding it is said to be in."""
     if body.startswith(b"{"):

@@ -51,7 +51,7 @@ def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry:
     return tensor
 
 
-@variation("grpc_port.options", CALLS)
+@variation("grpc_server.options", CALLS)
 def grpc_connections_have_four_streams(original: Any, *arguments: Any) -> Any:
     """A connection carries four calls at once."""
     usual = original(*arguments)

@@ -60,7 +60,7 @@ def headers_count_beside_binary_data_alone(original: Any, model: Any, values: Se
     return original(model, [] if isinstance(document, dict) else values, body)
 
 
-@variation("raw.parse_body")
+@variation("request.parse_body")
 def raw_strings_have_a_prefix(original: Any, model: Any, body: bytes) -> Any:
     """The body of a raw request to a model of one string is the string behind its length."""
     if len(model.inputs) != 1 or model.inputs[0].datatype != "BYTES":
@@ -139,7 +139,7 @@ def two_headers_are_refused(original: Any, values: Sequence[str], length: int) -
     return original(values, length)
 
 
-@variation("raw.parse_body")
+@variation("request.parse_body")
 def empty_raw_bodies_are_refused(original: Any, model: Any, body: bytes) -> Any:
     """A raw request without a body is refused."""
     if not body:

@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from reference_server import tensors
-from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
 from reference_server.faults.overrides import get_entries, get_parameters, set_default
 from reference_server.members import Object
 from reference_server.models import Model
-from reference_server.signature import TensorSpec
-from reference_server.tensors import Tensor
+from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 
 @variation("request.parse_input", breaks="OIP-SIGNATURE")
@@ -139,7 +137,7 @@ def classification_beside_the_parameters_taken(original: Any, model: Model, requ
 # --- raw bodies ------------------------------------------------------------------------------------------------------
 
 
-@variation("raw.parse_body", breaks="RAW-BYTES-SHAPE")
+@variation("request.parse_body", breaks="RAW-BYTES-SHAPE")
 def raw_strings_of_any_shape_are_split(original: Any, model: Model, body: bytes) -> Any:
     """A raw body for BYTES of another shape than [1] is split by the lengths in it, and has to fill that shape."""
     spec = model.inputs[0]

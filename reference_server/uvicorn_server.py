@@ -1,4 +1,4 @@
-"""How the server begins and ends: quietly, and in time, whatever its clients are in the middle of.
+"""How uvicorn serves the application, for the command and for tests, and how it begins and ends: quietly, and in time.
 
 At the end a connection goes at once where no whole request has come; an answer under way has a moment. Nothing of this
 is worth a line; what runs out of descriptors is worth one now and then.
@@ -17,7 +17,38 @@ from typing import Any
 import uvicorn
 
 from reference_server import workers
-from reference_server.http_protocol import OipHttpProtocol
+from reference_server.http_protocol import OipHttpProtocol, make_protocol
+from reference_server.limits import DEFAULT, Limits
+
+
+def make_uvicorn_config(
+    application: Any, *, log_level: str, keep_alive_seconds: int, shutdown_seconds: int, limits: Limits = DEFAULT
+) -> uvicorn.Config:
+    """Return a configuration: HTTP alone, an OIP error for what is none, and no header but those of the application.
+
+    Args:
+        application: an ASGI 3 application.
+        log_level: of uvicorn's own messages.
+        keep_alive_seconds: after which an idle connection is closed.
+        shutdown_seconds: that requests in flight have at the end.
+        limits: on heads; those on bodies are the application's.
+    """
+    return uvicorn.Config(
+        application,
+        interface="asgi3",
+        loop="asyncio",  # whatever else is installed: what becomes of clients is tested with this one
+        http=make_protocol(limits),
+        ws="none",
+        lifespan="off",
+        log_level=log_level,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=keep_alive_seconds,
+        timeout_graceful_shutdown=shutdown_seconds,
+    )
+
 
 GRACE_PERIOD_S = 1.0  # seconds that answers under way have
 MIN_LOG_INTERVAL_S = 60.0  # seconds
