@@ -56,15 +56,21 @@ class GrpcServer:
             OSError: the port cannot be had.
         """
         shown_host = f"[{host}]" if ":" in host else host
-        self._port = Port(Service(models), f"{shown_host}:{port}", max_message)
-        self.address = f"{shown_host}:{self._port.number}"
+        try:
+            self._server, number = run_in_loop(_listen(Service(models), f"{shown_host}:{port}", options(max_message)))
+        except RuntimeError as error:
+            raise OSError(error) from None
+        self.address = f"{shown_host}:{number}"
 
     def __enter__(self) -> Self:
-        self._port.__enter__()
+        run_in_loop(self._server.start())
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._port.__exit__()
+        stopping = start_in_loop(self._server.stop(STOP_SECONDS))
+        workers.track_work(stopping)  # while it is under way, the end of the interpreter would wait for it
+        with suppress(TimeoutError):
+            stopping.result(STOP_SECONDS + LEFT_SECONDS)
 
 
 class Service:
@@ -148,40 +154,6 @@ PING_SECONDS = 10  # between the pings of a client; one that sends more of them 
 _long = threading.Semaphore()
 
 Result = TypeVar("Result")
-
-
-class Port:
-    """Listens from the start, and serves in a `with` block.
-
-    Attributes:
-        number: of the port.
-    """
-
-    def __init__(self, service: Any, place: str, max_message: int) -> None:
-        """Listen.
-
-        Args:
-            service: finds the handler of a call by its path; any object with a method `service`.
-            place: `host:port`, port 0 for a free one.
-            max_message: bytes of a message.
-
-        Raises:
-            OSError: the port cannot be had.
-        """
-        try:
-            self._server, self.number = run_in_loop(_listen(service, place, options(max_message)))
-        except RuntimeError as error:
-            raise OSError(error) from None
-
-    def __enter__(self) -> Self:
-        run_in_loop(self._server.start())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        stopping = start_in_loop(self._server.stop(STOP_SECONDS))
-        workers.track_work(stopping)  # while it is under way, the end of the interpreter would wait for it
-        with suppress(TimeoutError):
-            stopping.result(STOP_SECONDS + LEFT_SECONDS)
 
 
 def options(max_message: int) -> list[tuple[str, int]]:

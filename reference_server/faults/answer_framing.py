@@ -187,9 +187,6 @@ def json_answer_without_content_type(original: Any, head: bytes, binary: Binary)
     return set_content_type(original, head, binary, None, when=not binary)
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------
-
-
 @fault("app.refused", breaks="BIN-HEADER-ON-JSON-O")
 async def errors_keep_the_inference_header(original: Any, http: Request, exception: InferenceError) -> Response:
     """The error of a request with an inference header has that header."""

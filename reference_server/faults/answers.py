@@ -51,10 +51,6 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
     return response
 
 
-def _has_version(http: Request) -> bool:
-    return "/versions/" in http.url.path
-
-
 @fault("app.Service.find", breaks="OIP-VERSION-UNKNOWN")
 def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
     """A path with any version is that of the only one."""
@@ -66,7 +62,7 @@ def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
 async def another_version_named_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """An answer at the path with a version names another one."""
     answer: Response = await original(service, http)
-    if _has_version(http):
+    if "/versions/" in http.url.path:
         answer.body = bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":"2"')
     return answer
 
@@ -205,14 +201,10 @@ def dimensions_with_a_point(original: Any, model: Model, wish: RequestedOutput, 
 # --- which outputs ----------------------------------------------------------------------------------------------------
 
 
-def _wishes(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
-    return original(model, request)
-
-
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
 def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """The answer has every output of the model, the listed ones first."""
-    wishes = _wishes(original, model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     listed = {wish.name for wish in wishes}
     return [*wishes, *(RequestedOutput(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
 
@@ -222,7 +214,7 @@ def list_of_outputs_ignored_under_binary_data_output(
     original: Any, model: Model, request: Object
 ) -> list[RequestedOutput]:
     """With binary_data_output the answer has every output, whatever is listed."""
-    wishes = _wishes(original, model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     if not (request.get("parameters") or {}).get("binary_data_output"):
         return wishes
     given = {wish.name: wish for wish in wishes}
@@ -232,12 +224,12 @@ def list_of_outputs_ignored_under_binary_data_output(
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
 def third_listed_output_dropped(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """Of the listed outputs only two are returned, for which there is room."""
-    wishes = _wishes(original, model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     return wishes[:2] if request.get("outputs") else wishes
 
 
 @fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
 def first_output_alone_when_none_is_listed(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
     """A request that lists no outputs is answered with the first one."""
-    wishes = _wishes(original, model, request)
+    wishes: list[RequestedOutput] = original(model, request)
     return wishes if request.get("outputs") else wishes[:1]

@@ -22,12 +22,6 @@ PLAUSIBLE = {
 
 
 @fault("app.Service.infer", broad=True)
-async def accepts_everything(_original: Any, _service: Any, _http: Request) -> Response:
-    """Every inference request is answered with some plausible tensor."""
-    return JSONResponse(PLAUSIBLE)
-
-
-@fault("app.Service.infer", broad=True)
 async def accepts_what_it_should_refuse(original: Any, service: Any, http: Request) -> Response:
     """Good requests are answered right, and all others with some plausible tensor."""
     try:
@@ -60,19 +54,6 @@ def answers_bytes_that_are_no_http(_original: Any, protocol: Any, data: bytes) -
     """Requests are answered with random bytes that are no HTTP."""
     protocol.transport.write(random.Random(len(data)).randbytes(200))  # noqa: S311
     protocol.transport.close()
-
-
-@fault("app.Service.infer", broad=True)
-async def answers_random_bytes(_original: Any, _service: Any, http: Request) -> Response:
-    """Inference requests are answered with random bytes under status 200."""
-    seed = len(await http.body())
-    return Response(random.Random(seed).randbytes(200), media_type="application/octet-stream")  # noqa: S311
-
-
-@fault("app.Service.infer", broad=True)
-async def answers_nothing_under_status_200(_original: Any, _service: Any, _http: Request) -> Response:
-    """Inference requests are answered with status 200 and no body."""
-    return Response(b"")
 
 
 @fault("app.Service.infer", broad=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.faults.overrides import get_entries, get_parameters
 from reference_server.members import Object
@@ -19,18 +18,6 @@ from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 
 Labels = Sequence[str]
 Part = tuple[Object, Octets | None]
-
-
-def make_classes(texts: Sequence[bytes], shape: tuple[int, ...]) -> Tensor:
-    """Return a classified output."""
-    return Tensor("BYTES", shape, make_objects(texts))
-
-
-def split_rows(result: Tensor) -> list[list[bytes]]:
-    """Return the classes of each item of a batch."""
-    batch = result.shape[0]
-    size = result.elements.size // batch
-    return [list(result.elements[k * size : (k + 1) * size]) for k in range(batch)]
 
 
 def replace_value(text: bytes, value: str) -> bytes:
@@ -64,12 +51,6 @@ def one_classified_output_classifies_all(original: Any, model: Model, request: O
     wishes: list[RequestedOutput] = original(model, request)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
-
-
-@fault("classification.classify", broad=True)
-def classes_of_every_datatype_refused(_original: Any, tensor: Tensor, *_arguments: Any) -> Tensor:
-    """No output can be classified, of whatever datatype."""
-    raise InferenceError(f"classification does not support {tensor.datatype}")
 
 
 @fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ISOLATION"))
@@ -230,7 +211,10 @@ def every_item_has_the_first_ranking(
 ) -> Tensor:
     """Every item of a batch comes back with the classes of the first."""
     result: Tensor = original(tensor, count, batching, labels)
-    return make_classes(split_rows(result)[0] * result.shape[0], result.shape) if batching else result
+    if not batching:
+        return result
+    first = list(result.elements[: result.elements.size // result.shape[0]])
+    return Tensor("BYTES", result.shape, make_objects(first * result.shape[0]))
 
 
 # --- the text of a class ----------------------------------------------------------------------------------------------

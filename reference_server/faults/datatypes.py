@@ -11,7 +11,7 @@ import numpy as np
 from reference_server.faults import fault
 from reference_server.tensors import Tensor, make_objects
 
-# --- numbers read -----------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------------------------
 
 
 @fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
@@ -61,9 +61,6 @@ def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str,
     return number or None
 
 
-# --- numbers written --------------------------------------------------------------------------------------------------
-
-
 @fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a binary output lose what an FP32 cannot hold, in eight bytes each."""
@@ -90,18 +87,6 @@ def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> An
 def every_bool_read_from_the_first_byte(original: Any, data: memoryview) -> Any:
     """All BOOL elements of a binary input are what its first byte is."""
     return np.repeat(original(data)[:1], len(data))
-
-
-@fault(
-    "tensors.decode_bools",
-    "tensors.encode_binary",
-    breaks=("BIN-BOOL-I", "BIN-BOOL-O", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"),
-)
-def bools_inverted_both_ways(original: Any, given: Any) -> Any:
-    """In binary data 0 is true and 1 is false, on both sides."""
-    if not isinstance(given, Tensor):
-        return ~original(given)
-    return original(replace(given, elements=~given.elements) if given.datatype == "BOOL" else given)
 
 
 @fault("tensors.encode_binary", breaks="BIN-BOOL-O")
@@ -172,14 +157,6 @@ def strings_read_up_to_a_nul(original: Any, *arguments: Any) -> Any:
 def strings_read_as_text(original: Any, *arguments: Any) -> Any:
     """Octets of a binary BYTES input that are no UTF-8 become replacement characters."""
     return make_objects(item.decode(errors="replace").encode() for item in original(*arguments))
-
-
-@fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))
-def strings_after_an_empty_one_lost(original: Any, *arguments: Any) -> Any:
-    """An empty BYTES element of a binary input ends the list: those behind it are read as empty."""
-    items = list(original(*arguments))
-    end = items.index(b"") if b"" in items else len(items)
-    return make_objects([*items[:end], *[b""] * (len(items) - end)])
 
 
 @fault("tensors.split_elements", breaks=("BIN-BYTES-I", "OIP-ANSWER"))

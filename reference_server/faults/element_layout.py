@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
-
-import numpy as np
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
@@ -30,23 +27,6 @@ def inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
     """Numbers of a binary input are read as big-endian."""
     tensor: Tensor = original(*arguments)
     return tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swap_bytes(tensor.elements))
-
-
-@fault("tensors.decode_binary", breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "OIP-ANSWER"))
-def int16_inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
-    """INT16 elements of a binary input are read as big-endian."""
-    tensor: Tensor = original(*arguments)
-    return replace(tensor, elements=swap_bytes(tensor.elements)) if tensor.datatype == "INT16" else tensor
-
-
-@fault("tensors.decode_binary", breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
-def fp64_words_exchanged_on_reading(original: Any, *arguments: Any) -> Tensor:
-    """The two words of each FP64 element of a binary input change places."""
-    tensor: Tensor = original(*arguments)
-    if tensor.datatype != "FP64":
-        return tensor
-    words = tensor.elements.view("<u4").reshape(-1, 2)[:, ::-1]
-    return replace(tensor, elements=np.ascontiguousarray(words).reshape(-1).view("<f8"))
 
 
 @fault("tensors.encode_binary", breaks=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"))
@@ -100,14 +80,6 @@ def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
     return original(replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape)))
 
 
-@fault("tensors.decode_binary", breaks="BIN-ROW-MAJOR-I")
-def square_matrices_read_transposed(original: Any, *arguments: Any) -> Tensor:
-    """A binary input with as many rows as columns is read transposed."""
-    tensor: Tensor = original(*arguments)
-    square = len(tensor.shape) == 2 and tensor.shape[0] == tensor.shape[1] > 2
-    return replace(tensor, elements=order_by_rows(tensor.elements, tensor.shape)) if square else tensor
-
-
 # --- left alone -------------------------------------------------------------------------------------------------------
 
 
@@ -121,25 +93,6 @@ def line_end_behind_the_json_skipped(original: Any, self: Any, data: memoryview)
 def byte_order_mark_behind_the_json_skipped(original: Any, self: Any, data: memoryview) -> None:
     """The bytes of a UTF-8 byte order mark are skipped before the binary data of a request."""
     original(self, memoryview(bytes(data).removeprefix(b"\xef\xbb\xbf")))
-
-
-@fault("request.parse", breaks=("BIN-BODY-I", "OIP-ANSWER"))
-def json_taken_to_end_at_the_last_brace(original: Any, model: Any, header: Sequence[str], body: bytes) -> Any:
-    """The JSON of a request is taken to go on to the last closing brace, where binary data are letters up to that."""
-    start, end = int(header[0]) if header and header[0].isdecimal() else 0, body.rfind(b"}") + 1
-    letters = body[start:end].decode("latin-1")
-    if start and letters and letters.isascii() and letters.isprintable() and is_json(body[:start]):
-        header = [str(end)]
-    return original(model, header, body)
-
-
-def is_json(text: bytes) -> bool:
-    """Say whether a text is JSON."""
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 @fault("response.join", breaks=("BIN-BODY-O", "CLS-BINARY"))
@@ -159,41 +112,19 @@ def blank_between_the_json_and_a_brace(original: Any, head: bytes, binary: Seque
 # --- lengths that do not add up ---------------------------------------------------------------------------------------
 
 
-def split_framed(data: bytes, count: int, *, unit: int = 1, modulus: int = 2**64, cut: bool = False) -> Iterator[bytes]:
-    """Yield elements behind lengths, each from a multiple of `unit` bytes on.
-
-    Ends of elements are reckoned modulo `modulus`; with `cut` elements end where the data end.
-    """
+def split_framed(data: bytes, count: int, *, unit: int = 1, cut: bool = False) -> Iterator[bytes]:
+    """Yield elements behind lengths, from multiples of `unit` bytes on; with `cut` the data may end in one."""
     offset = 0
     for index in range(count):
         if offset + 4 > len(data) and not cut:
             raise InferenceError(f"element {index}: no length")
         start = offset + 4
-        end = (start + int.from_bytes(data[offset:start], "little")) % modulus
+        end = start + int.from_bytes(data[offset:start], "little")
         if end > len(data) and not cut:
             raise InferenceError(f"element {index}: {end} is past the end")
         yield data[start:end]
         offset = end + -end % unit
     if offset < len(data):
-        raise InferenceError("bytes are left over")
-
-
-@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
-def ends_of_strings_reckoned_in_32_bits(_original: Any, data: memoryview, count: int) -> Any:
-    """Where a BYTES element of a binary input ends is reckoned modulo 2^32."""
-    return make_objects(split_wrapping(bytes(data), count))
-
-
-def split_wrapping(data: bytes, count: int) -> Iterator[bytes]:
-    """Yield elements, their ends reckoned modulo 2^32; what is left over is not looked at."""
-    offset = 0
-    for index in range(count):
-        end = (offset + 4 + int.from_bytes(data[offset : offset + 4], "little")) % 2**32
-        if not (offset + 4 <= len(data) and end <= len(data)):
-            raise InferenceError(f"element {index}: {end} is past the end")
-        yield data[offset + 4 : end]
-        offset = end
-    if offset and offset != len(data):
         raise InferenceError("bytes are left over")
 
 

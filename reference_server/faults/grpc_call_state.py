@@ -13,8 +13,6 @@ from reference_server.tensors import Tensor
 Message = Any
 OVERLAP_S = 0.003  # seconds; calls in flight together overlap for so long
 
-# --- before it -------------------------------------------------------------------------------------------------------
-
 _answers: dict[str, Any] = {"last": b"", "refused": False}
 
 
@@ -44,14 +42,8 @@ def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> 
     return kept if kept and {wish.name for wish in kept} < own else wishes
 
 
-_before: dict[str, tuple[bool, Any]] = {}
+_before: dict[str, Any] = {}
 MIN_LONG_ELEMENTS = 900  # elements
-
-
-def _with_first(tensor: Tensor, element: Any) -> Tensor:
-    elements = tensor.elements.copy()
-    elements[0] = element
-    return replace(tensor, elements=elements)
 
 
 @fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
@@ -59,43 +51,39 @@ def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, 
     """A buffer grown for a long input is not begun anew: its first element stays in a shorter one with an id."""
     found: dict[str, Tensor] = original(model, message)
     name, tensor = next(iter(found.items()))
-    _, last = _before.get(model.name, (False, tensor.elements))
-    _before[model.name] = False, tensor.elements
-    is_stale = bool(message.id) and last.size >= MIN_LONG_ELEMENTS and 0 < tensor.elements.size < last.size
-    return {**found, name: _with_first(tensor, last[0])} if is_stale else found
+    last = _before.get(model.name, tensor.elements)
+    _before[model.name] = tensor.elements
+    if not message.id or last.size < MIN_LONG_ELEMENTS or not 0 < tensor.elements.size < last.size:
+        return found
+    elements = tensor.elements.copy()
+    elements[0] = last[0]
+    return {**found, name: replace(tensor, elements=elements)}
 
 
-_cached: dict[bytes, Any] = {}
+_cached: dict[bytes, bytes] = {}
 
 
 @fault("grpc_server.answer", breaks="OIP-ISOLATION/grpc")
 def grpc_answers_are_cached_by_4_kib(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """A call that begins with the same 4 KiB as one before it, and is as long, gets the answer to that."""
     if len(octets) <= 4096:
-        return bytes(original(models, method, octets))
+        return original(models, method, octets)
     key = octets[:4096] + len(octets).to_bytes(8, "big")
     if key not in _cached:
         _cached.clear()
         _cached[key] = original(models, method, octets)
-    return bytes(_cached[key])
+    return _cached[key]
 
 
-# --- beside it -------------------------------------------------------------------------------------------------------
-
-_shared: dict[str, Any] = {}
-
-
-def _kept_for_a_moment(name: str, value: Any) -> Any:
-    """Return what stands in a place that all calls share, a moment after it was put there."""
-    _shared[name] = value
-    time.sleep(OVERLAP_S)
-    return _shared[name]
+_shared: dict[str, str] = {}
 
 
 @fault("grpc_response.build", breaks="OIP-ISOLATION/grpc")
 def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Calls in flight together have the id of the one that came last."""
-    identity = _kept_for_a_moment("id", request.id or "")
+    _shared["id"] = request.id or ""
+    time.sleep(OVERLAP_S)
+    identity = _shared["id"]
     response = original(model, request, produced)
     response.id = identity if request.id else ""
     return response

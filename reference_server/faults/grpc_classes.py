@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,9 +17,17 @@ from reference_server.tensors import BINARY_ONLY, Tensor, make_objects
 Message = Any
 
 
-def rewrite_classes(tensor: Tensor, change: Callable[[bytes], bytes]) -> Tensor:
-    """Return classes with their texts changed."""
-    return replace(tensor, elements=make_objects(map(change, tensor.elements)))
+def rewrite_classes(found: Tensor, wish: RequestedOutput, change: Callable[[bytes], bytes]) -> Tensor:
+    """Return an output with the texts of its classes changed, if it is classified."""
+    return found if wish.classes is None else replace(found, elements=make_objects(map(change, found.elements)))
+
+
+def set_shapes(response: Message, request: Any, change: Callable[[list[int]], list[int]]) -> Message:
+    """Return a response with other shapes of its classified outputs."""
+    for wish, entry in zip(request.outputs, response.outputs, strict=True):
+        if wish.classes:
+            entry.shape[:] = change(list(entry.shape))
+    return response
 
 
 def find_classification(entry: Message) -> tuple[str, Any]:
@@ -77,30 +86,23 @@ def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, p
 def grpc_classes_always_have_a_batch(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Classes have a batch dimension, also where the model has none."""
     response = original(model, request, produced)
-    for wish, entry in zip(request.outputs, response.outputs, strict=True):
-        if wish.classes and not model.batching:
-            entry.shape[:] = [1, *entry.shape]
-    return response
+    return response if model.batching else set_shapes(response, request, lambda shape: [1, *shape])
 
 
 @fault("grpc_response.build", breaks="CLS-SHAPE/grpc")
 def grpc_classes_stand_in_a_column(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Two classes and more of a model that does not batch have 1 as their last dimension."""
     response = original(model, request, produced)
-    for wish, entry in zip(request.outputs, response.outputs, strict=True):
-        if wish.classes and not model.batching and entry.shape[0] > 1:
-            entry.shape[:] = [*entry.shape, 1]
-    return response
+    if model.batching:
+        return response
+    return set_shapes(response, request, lambda shape: [*shape, 1] if shape[0] > 1 else shape)
 
 
 @fault("grpc_response.build", breaks="CLS-SHAPE-BATCH/grpc")
 def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Classes of a batch have one dimension."""
     response = original(model, request, produced)
-    for wish, entry in zip(request.outputs, response.outputs, strict=True):
-        if wish.classes and model.batching:
-            entry.shape[:] = [entry.shape[0] * entry.shape[1]]
-    return response
+    return set_shapes(response, request, lambda shape: [math.prod(shape)]) if model.batching else response
 
 
 # --- order, values, indices, labels ----------------------------------------------------------------------------------
@@ -136,51 +138,46 @@ def grpc_classes_have_a_blank_behind_the_colon(
     original: Any, model: Any, wish: RequestedOutput, tensor: Tensor
 ) -> Tensor:
     """A blank stands behind the first colon of a class."""
-    found: Tensor = original(model, wish, tensor)
-    return found if wish.classes is None else rewrite_classes(found, lambda text: text.replace(b":", b": ", 1))
+    return rewrite_classes(original(model, wish, tensor), wish, lambda text: text.replace(b":", b": ", 1))
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-VALUE-EXACT/grpc")
 def grpc_values_have_six_digits(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Values of floats have six significant digits."""
     found: Tensor = original(model, wish, tensor)
-    if wish.classes is None or tensor.elements.dtype.kind != "f":
+    if tensor.elements.dtype.kind != "f":
         return found
-    return rewrite_classes(found, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.6g}"))
+    return rewrite_classes(found, wish, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.6g}"))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_values_have_one_decimal(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Values are rounded to one decimal."""
     found: Tensor = original(model, wish, tensor)
-    if wish.classes is None or tensor.elements.dtype.kind != "f":
+    if tensor.elements.dtype.kind != "f":
         return found
-    return rewrite_classes(found, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.1f}"))
+    return rewrite_classes(found, wish, lambda text: replace_value(text, f"{float(text.partition(b':')[0]):.1f}"))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-INDEX/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_indices_count_from_1(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Indices count from 1."""
     found: Tensor = original(model, wish, tensor)
-    if wish.classes is None:
-        return found
-    return rewrite_classes(found, lambda text: replace_index(text, int(text.split(b":")[1]) + 1))
+    return rewrite_classes(found, wish, lambda text: replace_index(text, int(text.split(b":")[1]) + 1))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_classes_have_no_labels(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Classes have no labels."""
     found: Tensor = original(model, wish, tensor)
-    return found if wish.classes is None else rewrite_classes(found, lambda text: b":".join(text.split(b":", 2)[:2]))
+    return rewrite_classes(found, wish, lambda text: b":".join(text.split(b":", 2)[:2]))
 
 
 @fault("grpc_response.output_tensor", breaks=("CLS-NO-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """A class without a label ends with a colon."""
     found: Tensor = original(model, wish, tensor)
-    if wish.classes is None:
-        return found
-    return rewrite_classes(found, lambda text: text if text.count(b":") > 1 else text + b":")
+    return rewrite_classes(found, wish, lambda text: text if text.count(b":") > 1 else text + b":")
 
 
 @fault("grpc_request.parse_outputs", breaks="CLS-ONLY/grpc")
@@ -189,9 +186,6 @@ def grpc_one_classified_output_classifies_all(original: Any, model: Any, message
     wishes: list[RequestedOutput] = original(model, message)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
-
-
-# --- what need not be ranked, and what has no order ------------------------------------------------------------------
 
 
 @fault("grpc_response.output_tensor", breaks="CLS-FP16/grpc")
@@ -216,12 +210,10 @@ def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: Requested
 def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Classes of equal scores all have the index of the first of them, which is looked up by the score."""
     found: Tensor = original(model, wish, tensor)
-    if not wish.classes:
-        return found
     first: dict[bytes, int] = {}
 
     def change(text: bytes) -> bytes:
         value, index = text.split(b":")[:2]
         return replace_index(text, first.setdefault(value, int(index)))
 
-    return rewrite_classes(found, change) if not model.batching else found
+    return found if model.batching else rewrite_classes(found, wish, change)

@@ -14,11 +14,6 @@ from reference_server.tensors import NUMPY, Tensor, make_objects
 Message = Any
 
 
-def replace_elements(tensor: Tensor, elements: Any) -> Tensor:
-    """Return a tensor with other elements."""
-    return replace(tensor, elements=elements)
-
-
 # --- typed contents ---------------------------------------------------------------------------------------------------
 
 
@@ -58,7 +53,7 @@ def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, valu
 def grpc_typed_contents_are_read_by_columns(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
     """Typed contents of two dimensions or more are taken column by column."""
     tensor: Tensor = original(datatype, shape, contents)
-    return replace_elements(tensor, tensor.elements.reshape(shape, order="F").reshape(-1))
+    return replace(tensor, elements=tensor.elements.reshape(shape, order="F").reshape(-1))
 
 
 @fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
@@ -126,12 +121,12 @@ def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) 
     if isinstance(arguments[0], Tensor):
         (tensor,) = arguments
         if len(tensor.shape) == 2 and tensor.datatype != "BYTES":
-            tensor = replace_elements(tensor, tensor.elements.reshape(tensor.shape).reshape(-1, order="F"))
+            tensor = replace(tensor, elements=tensor.elements.reshape(tensor.shape).reshape(-1, order="F"))
         return original(tensor)
     tensor = original(*arguments)
     if len(tensor.shape) != 2 or tensor.datatype == "BYTES":
         return tensor
-    return replace_elements(tensor, tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
+    return replace(tensor, elements=tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
 
 
 @fault("grpc_contents.decode_raw", breaks="GRPC-RAW")
@@ -140,7 +135,7 @@ def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: 
     tensor: Tensor = original(datatype, shape, data)
     cut = datatype == "BYTES"
     return (
-        replace_elements(tensor, make_objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
+        replace(tensor, elements=make_objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
     )
 
 
@@ -160,7 +155,7 @@ def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: by
         return tensor
     words = np.frombuffer(data, "<u2").astype("<u4") << 16
     with np.errstate(all="ignore"):
-        return replace_elements(tensor, words.view("<f4").astype("<f2"))
+        return replace(tensor, elements=words.view("<f4").astype("<f2"))
 
 
 @fault("grpc_response.build", breaks="GRPC-FP16")

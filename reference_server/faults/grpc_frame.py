@@ -11,7 +11,7 @@ from reference_server.request import RequestedOutput
 Message = Any
 
 
-# --- methods ----------------------------------------------------------------------------------------------------------
+# --- methods, and models and versions that there are not ------------------------------------------------------------
 
 
 @fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
@@ -45,9 +45,6 @@ def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, m
     return response
 
 
-# --- versions ---------------------------------------------------------------------------------------------------------
-
-
 @fault("grpc_methods.find", breaks="OIP-VERSIONED/grpc")
 def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: str) -> Any:
     """A call that names a version is refused, also where metadata list it."""
@@ -61,9 +58,6 @@ def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: st
     """A call that names any version is answered by the only one."""
     del version
     return original(models, name, "")
-
-
-# --- what there is not ------------------------------------------------------------------------------------------------
 
 
 @fault("grpc_methods.model_ready", breaks="OIP-REFUSAL/grpc")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import socket
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -144,35 +143,37 @@ def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any,
 
 # --- calls that end as no library of gRPC ends them: a front of bare HTTP/2 takes them and hands them on --------------
 
-INTERNAL_ERROR, CANCEL = 2, 8  # of HTTP/2 (RFC 9113, 7)
+INTERNAL_ERROR = 2  # of HTTP/2 (RFC 9113, 7)
 FRAME, WINDOW = 16 * 1024, 64 * 1024 * 1024
 HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
-# How a refused call ends: called with the connection and the number of the stream.
-End = Callable[[Any, int], None]
 
 
-def run_behind_front(original: Any, arguments: tuple[Any, ...], end: End) -> Any:
-    """Take a step of a server behind a front; how it listens is one, and every call is another."""
+LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
+
+
+@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
+def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
+    """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
     made = original(*arguments)
-    if len(arguments) == 5:
+    if len(arguments) == 5:  # how the server listens; every call is the other step
         server = arguments[0]
         listener = socket.create_server(("127.0.0.1", 0))
         inner, server.address = server.address, f"127.0.0.1:{listener.getsockname()[1]}"
-        threading.Thread(target=_accept, args=(listener, inner, end), daemon=True).start()
+        threading.Thread(target=_accept, args=(listener, inner), daemon=True).start()
     return made
 
 
-def _accept(listener: socket.socket, inner: str, end: End) -> None:
+def _accept(listener: socket.socket, inner: str) -> None:
     import grpc
 
     options = [("grpc.max_receive_message_length", -1), ("grpc.enable_retries", 0)]
     channel = grpc.insecure_channel(inner, options)
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=_serve, args=(connection, channel, end), daemon=True).start()
+        threading.Thread(target=_serve, args=(connection, channel), daemon=True).start()
 
 
-def _serve(connection: socket.socket, channel: Any, end: End) -> None:
+def _serve(connection: socket.socket, channel: Any) -> None:
     """Answer the calls of a connection, one after the other."""
     from h2.config import H2Configuration
     from h2.connection import H2Connection
@@ -188,11 +189,11 @@ def _serve(connection: socket.socket, channel: Any, end: End) -> None:
         connection.sendall(http2.data_to_send())
         while octets := connection.recv(256 * 1024):
             for event in http2.receive_data(octets):
-                _take(http2, event, calls, channel, end)
+                _take(http2, event, calls, channel)
             connection.sendall(http2.data_to_send())
 
 
-def _take(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any, end: End) -> None:
+def _take(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any) -> None:
     from h2.events import DataReceived, RequestReceived, StreamEnded
 
     if isinstance(event, RequestReceived):
@@ -203,28 +204,19 @@ def _take(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], chann
         http2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
     elif isinstance(event, StreamEnded):
         path, data = calls.pop(event.stream_id)
-        _answer(http2, event.stream_id, channel.unary_unary(path), bytes(data[5:]), end)
+        _answer(http2, event.stream_id, channel.unary_unary(path), bytes(data[5:]))
 
 
-def _answer(http2: Any, stream: int, call: Any, message: bytes, end: End) -> None:
+def _answer(http2: Any, stream: int, call: Any, message: bytes) -> None:
     import grpc
 
     try:
         found = call(message)
     except grpc.RpcError:
-        end(http2, stream)
+        http2.reset_stream(stream, INTERNAL_ERROR)
         return
     http2.send_headers(stream, HEADERS)
     data = b"\0" + len(found).to_bytes(4, "big") + found
     for start in range(0, len(data), FRAME):
         http2.send_data(stream, data[start : start + FRAME])
     http2.send_headers(stream, (("grpc-status", "0"),), end_stream=True)
-
-
-LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
-
-
-@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
-def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
-    """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
-    return run_behind_front(original, arguments, lambda http2, stream: http2.reset_stream(stream, INTERNAL_ERROR))

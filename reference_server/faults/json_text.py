@@ -172,7 +172,7 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
-# --- order of members -------------------------------------------------------------------------------------------------
+# --- how requests are written ---------------------------------------------------------------------------------------
 
 
 def _inputs(found: Object) -> list[Object]:
@@ -215,39 +215,29 @@ def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
     return found
 
 
-# --- escapes and white space ------------------------------------------------------------------------------------------
-
-
-def _refusing(pattern: bytes, what: str) -> Callable[[Any, Any], Object]:
-    """Return what reads JSON but for a text in which the pattern is found."""
-
-    def parse(original: Any, data: Any) -> Object:
-        if re.search(pattern, bytes(data)):
-            raise InferenceError(what)
-        return original(data)
-
-    return parse
+def _parse_without(original: Any, data: Any, pattern: bytes, what: str) -> Object:
+    """Read JSON, but refuse a text in which the pattern is found."""
+    if re.search(pattern, bytes(data)):
+        raise InferenceError(what)
+    return original(data)
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_names_of_tensors_not_recognised(original: Any, data: Any) -> Object:
     """A tensor whose name is written with an escape is not found."""
-    return _refusing(rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")(original, data)
+    return _parse_without(original, data, rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_members_not_recognised(original: Any, data: Any) -> Object:
     """A member whose name is written with an escape is not found."""
-    return _refusing(rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")(original, data)
+    return _parse_without(original, data, rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")
 
 
 @fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def blanks_before_a_colon_refused(original: Any, data: Any) -> Object:
     """White space between the name of a member and its colon is refused."""
-    return _refusing(rb'"\s+:', "a colon is expected")(original, data)
-
-
-# --- members that no object defines -----------------------------------------------------------------------------------
+    return _parse_without(original, data, rb'"\s+:', "a colon is expected")
 
 
 def _refuse_others(found: Object, owner: str, known: Sequence[str]) -> Object:

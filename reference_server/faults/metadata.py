@@ -11,9 +11,6 @@ from reference_server.models import Model
 Described = dict[str, Any]
 
 
-# --- the server -------------------------------------------------------------------------------------------------------
-
-
 @fault("metadata.server", breaks="BIN-LISTED")
 def binary_extension_not_listed(original: Any) -> Described:
     """Server metadata leave out binary_tensor_data, which the server offers."""
@@ -33,9 +30,6 @@ def server_without_a_name(original: Any) -> Described:
     """Server metadata have no name."""
     document: Described = original()
     return {member: value for member, value in document.items() if member != "name"}
-
-
-# --- a model ----------------------------------------------------------------------------------------------------------
 
 
 @fault("metadata.describe", breaks="OIP-MODEL-METADATA")

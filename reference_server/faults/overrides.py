@@ -56,16 +56,6 @@ def json_requests_answered_in_json(original: Any, model: Any, request: Object) -
     return set_forms(wishes, [False] * len(wishes)) if ignored else wishes
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES"))
-def last_listed_output_stays_json(original: Any, model: Any, request: Object) -> Wishes:
-    """Of several outputs that are all asked for as binary data, the last comes as JSON."""
-    wishes: Wishes = original(model, request)
-    flags = get_flags(request)
-    if len(flags) > 1 and all(flag is True for flag in flags):
-        wishes[-1] = replace(wishes[-1], binary=False)
-    return wishes
-
-
 @fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "BIN-ALL-TRUE"))
 def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) -> Wishes:
     """Without elements in the request's inputs, outputs come as JSON though binary data was asked for."""
@@ -105,7 +95,7 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
     return set_forms(wishes, [flag is not False for flag in flags])
 
 
-# --- no output listed -------------------------------------------------------------------------------------------------
+# --- no output listed, and one parameter against the other ----------------------------------------------------------
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
@@ -130,9 +120,6 @@ def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wis
     strings = {spec.name for spec in model.outputs if spec.datatype == "BYTES" and len(model.outputs) > 1}
     silent = not request.get("outputs") and get_default(request) is None
     return [replace(wish, binary=True) if silent and wish.name in strings else wish for wish in wishes]
-
-
-# --- one against the other --------------------------------------------------------------------------------------------
 
 
 @fault("request.output_form", breaks="BIN-TRUE-OVERRIDES")

@@ -33,7 +33,7 @@ def is_bytes(model: Model) -> bool:
     return model.inputs[0].datatype == "BYTES"
 
 
-# --- what the body is -------------------------------------------------------------------------------------------------
+# --- the body -------------------------------------------------------------------------------------------------------
 
 
 @fault("framing.json_length", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
@@ -54,9 +54,6 @@ def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -
 def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
     """White space around a raw body is dropped as if it were text."""
     return original(model, body.strip(b" \t\r\n"))
-
-
-# --- how the body is read ---------------------------------------------------------------------------------------------
 
 
 @fault("request.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))

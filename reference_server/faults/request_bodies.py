@@ -57,9 +57,6 @@ def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes,
     HttpToolsProtocol.on_header(protocol, name, value)
 
 
-# --- chunks and a length ----------------------------------------------------------------------------------------------
-
-
 def _has_two_lengths(data: bytes) -> bool:
     head = data.partition(b"\r\n\r\n")[0].lower()
     return b"\r\ntransfer-encoding: chunked" in head and b"\r\ncontent-length: " in head
@@ -103,7 +100,7 @@ def go_ahead_never_given(original: Any, protocol: Any, name: bytes, value: bytes
     protocol.expect_100_continue = False
 
 
-# --- codings of answers -----------------------------------------------------------------------------------------------
+# --- codings --------------------------------------------------------------------------------------------------------
 
 
 def replace_body(answer: Response, body: bytes) -> Response:
@@ -133,9 +130,6 @@ def inference_header_counts_compressed_json(original: Any, answer: Response, cod
 def deflate_sent_to_who_accepts_gzip(original: Any, http: Request) -> str | None:
     """An answer to a client that accepts gzip alone is in the coding deflate."""
     return "deflate" if original(http) == "gzip" else original(http)
-
-
-# --- codings of requests ----------------------------------------------------------------------------------------------
 
 
 @fault("http_body.decode", breaks="HTTP-CODING-I")

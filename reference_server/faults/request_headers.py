@@ -102,13 +102,6 @@ def header_looked_up_in_one_spelling(original: Any, protocol: Any, name: bytes, 
         original(protocol, name, value)
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
-def header_in_capitals_not_found(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
-    """The inference header is looked up as the documents spell it and in small letters, but not in capitals."""
-    if name != HEADER.upper().encode():
-        original(protocol, name, value)
-
-
 @fault("request.parse", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_too_large_for_an_int_ignored(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that does not fit 31 bits is ignored, and the end of the JSON looked for."""
@@ -181,24 +174,14 @@ def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, valu
     return original(model, [str(len(body))] if is_json_alone else values, body)
 
 
-def _octal(values: Sequence[str]) -> int | None:
-    """Return the number that a header with a zero in front is as an octal one, or None."""
-    found = re.fullmatch("0+([0-7]+)", values[0]) if values else None
-    return int(found[1], 8) if found else None
-
-
-@fault("framing.json_length", breaks="BIN-HEADER-TOO-LONG")
-def header_with_a_zero_in_front_read_as_octal(original: Any, values: Sequence[str], body_length: int) -> Any:
-    """A header that begins with 0 is read as an octal number, as C reads one."""
-    octal = _octal(values)
-    return original(values if octal is None else [str(octal)], body_length)
-
-
 @fault("request.parse", breaks=("BIN-HEADER-I", "BIN-HEADER-TOO-LONG"))
 def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A header that begins with 0 is read as an octal number, and bytes left over under it are dropped."""
-    octal = _octal(values)
-    return original(model, values, body) if octal is None else original(model, [str(octal)], body[: octal + 4])
+    found = re.fullmatch("0+([0-7]+)", values[0]) if values else None
+    if found is None:
+        return original(model, values, body)
+    octal = int(found[1], 8)
+    return original(model, [str(octal)], body[: octal + 4])
 
 
 @fault("framing.json_length", breaks="BIN-HEADER-TWICE")

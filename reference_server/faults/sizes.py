@@ -44,9 +44,6 @@ def is_sound(request: Object) -> bool:
     return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
 
-# --- which bytes an input takes ---------------------------------------------------------------------------------------
-
-
 @fault("framing.BinaryData.take", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
 def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int) -> Any:
     """The bytes of an input are followed by padding up to a multiple of eight, unless the body ends before."""
@@ -65,9 +62,6 @@ def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, 
         return original(model, spec, entry, rest)
     tensor = original(model, spec, set_declared_size(entry, int(size)), rest)
     return replace(tensor, elements=np.zeros_like(tensor.elements))
-
-
-# --- wrong sizes that are not noticed ---------------------------------------------------------------------------------
 
 
 @fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,25 +102,17 @@ def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: An
     original(protocol, data)
 
 
-# --- in flight --------------------------------------------------------------------------------------------------------
-
-
-async def _in_one_buffer(original: Any, service: Any, http: Request, *, shared: bool) -> Response:
-    """Answer a request; where the body is shared, it is the last one that a model was sent meanwhile."""
-    if shared:
-        _last[http.url.path] = await http.body()
-        await asyncio.sleep(0.002)
-        http._body = _last[http.url.path]
-    return await original(service, http)
+# --- in flight, ids and buffers -------------------------------------------------------------------------------------
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, http: Request) -> Response:
     """Raw requests to a model in flight together are read into one buffer."""
-    return await _in_one_buffer(original, service, http, shared=http.headers.get(HEADER) == "0")
-
-
-# --- ids and buffers --------------------------------------------------------------------------------------------------
+    if http.headers.get(HEADER) == "0":
+        _last[http.url.path] = await http.body()
+        await asyncio.sleep(0.002)
+        http._body = _last[http.url.path]
+    return await original(service, http)
 
 
 @fault("response.build", breaks="OIP-ISOLATION")
@@ -130,26 +122,16 @@ def id_left_over_from_the_request_before(original: Any, model: Model, wanted: In
     return original(model, replace(wanted, id=_last["id"]), produced)
 
 
-_gathered: list[dict[str, Tensor]] = []
-
-
-async def _in_turns(service: Any, http: Request, mix: Callable[[Model, InferRequest], InferRequest]) -> Response:
-    """Answer a request as the server does, but let others with an id that are in flight come in between; then `mix`."""
-    body = await service.read_body(http)
-    model = service.find(http)
-    wanted = request.parse(model, http.headers.getlist(HEADER), body)
-    _last["wanted"] = _last[model.name] = wanted
-    _gathered.append(wanted.inputs)
-    if wanted.id is not None:
-        await asyncio.sleep(0.002)
-    mixed = mix(model, wanted)
-    return response.build(model, mixed, model.run(mixed.inputs))
-
-
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
     """Inputs of a model stand in buffers that requests in flight share."""
-    return await _in_turns(service, http, lambda model, wanted: replace(wanted, inputs=_last[model.name].inputs))
+    body = await service.read_body(http)
+    model = service.find(http)
+    wanted = request.parse(model, http.headers.getlist(HEADER), body)
+    _last[model.name] = wanted.inputs
+    if wanted.id is not None:
+        await asyncio.sleep(0.002)
+    return response.build(model, wanted, model.run(_last[model.name]))
 
 
 _answered: dict[tuple[str, str], Response] = {}

@@ -189,7 +189,7 @@ def test_an_end_that_calls_under_way_hold_up_is_not_waited_for(monkeypatch: pyte
         has_ended.set()
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
-    port = grpc_server.Port(None, "127.0.0.1:0", 1)
+    port = grpc_server.GrpcServer({}, "127.0.0.1", 0, 1)
     monkeypatch.setattr(grpc_server, "STOP_SECONDS", 0)
     monkeypatch.setattr(grpc_server, "LEFT_SECONDS", 0)
     monkeypatch.setattr(port, "_server", SimpleNamespace(stop=stop))

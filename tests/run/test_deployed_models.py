@@ -161,7 +161,6 @@ def test_given_inputs_are_sent() -> None:
         ("inputs-of-one-datatype-taken-in-the-order-of-the-request", "add_sub", ""),
         ("binary-outputs-in-reverse", "add_sub", "BIN-ORDER-O"),
         ("json-requests-answered-in-json", "multi", "BIN-OUTPUT-TRUE"),
-        ("last-listed-output-stays-json", "add_sub", "BIN-OUTPUT-TRUE"),
         ("binary-data-counts-when-it-is-there", "string_length", "BIN-OUTPUT-FALSE"),
         ("flag-carries-over-to-the-next-output", "add_sub", "BIN-OUTPUT-UNSET"),
         ("third-listed-output-dropped", "multi", "OIP-OUTPUTS-LISTED"),
