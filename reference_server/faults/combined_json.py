@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.framing import BinaryData
+from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor, TensorSpec
@@ -53,7 +55,7 @@ def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[st
 
 @fault(INPUT, breaks="BIN-SIZE-I", walks="binary")
 def parameters_before_the_shape_forgotten(
-    original: Any, model: Model, spec: TensorSpec, entry: dict[str, Any], rest: BinaryData | None
+    original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
     """`binary_data_size` is lost where it stands before the shape."""
     names = list(entry)
@@ -97,8 +99,6 @@ def long_nested_data_read_by_columns(original: Any, data: list[Any], shape: tupl
     items = original(data, shape)
     if len(shape) < 2 or max(shape) <= 8 or not isinstance(data[0], list):
         return items
-    import numpy as np
-
     boxes = np.empty(len(items), dtype=object)
     boxes[:] = items
     return boxes.reshape(shape, order="F").reshape(-1).tolist()
@@ -120,9 +120,7 @@ def long_ids_cut(original: Any, model: Model, values: Sequence[str], body: bytes
 
 
 @fault("response.build", breaks="BIN-ORDER-O", walks="binary")
-def declared_order_of_bytes_with_an_id(
-    original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
-) -> Any:
+def declared_order_of_bytes_with_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
     """With an id the binary data of an answer follow the order of the model, whatever its JSON says."""
     from reference_server import response
 
@@ -137,9 +135,7 @@ def declared_order_of_bytes_with_an_id(
 
 
 @fault("response.build", breaks=("BIN-OUTPUT-TRUE", "BIN-ALL-TRUE"), walks="binary")
-def binary_outputs_forgotten_beside_an_id(
-    original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
-) -> Any:
+def binary_outputs_forgotten_beside_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
     """Of a request with an id that asks for all outputs of several as binary data, they come as JSON."""
     if request.id is None or len(model.outputs) == 1 or len(request.outputs) != len(model.outputs):
         return original(model, request, produced)
@@ -153,7 +149,7 @@ def binary_outputs_forgotten_beside_an_id(
 
 @fault("request.parse_inputs", breaks="BIN-MIXED-I", walks="binary")
 def json_inputs_take_bytes_in_another_order(
-    original: Any, model: Model, request: dict[str, Any], rest: BinaryData | None
+    original: Any, model: Model, request: Object, rest: Any
 ) -> dict[str, Tensor]:
     """Beside JSON inputs in another order than the model's, binary inputs take their bytes in the model's order."""
     entries = request.get("inputs")

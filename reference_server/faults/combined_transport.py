@@ -191,9 +191,7 @@ def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, messag
 
 
 @fault("grpc_response.build", breaks="CLS-PARAMETER/grpc", walks="classified-calls")
-def classes_forgotten_beside_an_id(
-    original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
-) -> Any:
+def classes_forgotten_beside_an_id(original: Any, model: Model, request: InferRequest, produced: Any) -> Any:
     """Over gRPC, an output of a call with an id is not classified where the model has labels."""
     if request.id and any(model.labels.values()):
         request = replace(request, outputs=[replace(wish, classes=None) for wish in request.outputs])

@@ -10,7 +10,8 @@ import numpy as np
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.framing import BinaryData
+from reference_server.faults.classification import replace_index
+from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import Tensor, TensorSpec, make_objects
 
@@ -130,9 +131,7 @@ def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, .
 
 
 @fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
-def third_item_of_a_batch_repeats_the_second(
-    original: Any, model: Model, inputs: Mapping[str, Tensor]
-) -> Mapping[str, Tensor]:
+def third_item_of_a_batch_repeats_the_second(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
     """In a batch of three or more the third item is the second."""
     if not model.batching:
         return original(model, inputs)
@@ -148,9 +147,7 @@ def _repeated(tensor: Tensor) -> Tensor:
 
 
 @fault("classification.classify", breaks="CLS-BATCH", walks="classes")
-def fourth_item_ranked_like_the_third(
-    original: Any, tensor: Tensor, count: int, batching: bool, labels: Sequence[str]
-) -> Tensor:
+def fourth_item_ranked_like_the_third(original: Any, tensor: Tensor, count: int, batching: bool, labels: Any) -> Tensor:
     """From the fourth item of a batch on, classes are those of the third."""
     found: Tensor = original(tensor, count, batching, labels)
     if not batching or found.shape[0] < 4:
@@ -163,8 +160,7 @@ def fourth_item_ranked_like_the_third(
 @fault("classification.class_text", breaks="CLS-INDEX", walks="classes")
 def indices_of_classes_in_one_byte(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """Indices of classes are counted in one byte."""
-    value, _, rest = original(row, index, labels).partition(b":")
-    return b":".join((value, b"%d" % (index % 256), *rest.split(b":")[1:]))
+    return replace_index(original(row, index, labels), index % 256)
 
 
 @fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
@@ -174,9 +170,7 @@ def many_small_scores_compared_as_signed(original: Any, row: Any, count: int) ->
 
 
 @fault("request.parse_inputs", breaks="BIN-ORDER-I", walks="binary")
-def declared_order_beside_an_empty_input(
-    original: Any, model: Model, request: dict[str, Any], rest: BinaryData | None
-) -> dict[str, Tensor]:
+def declared_order_beside_an_empty_input(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """Where one of several inputs is empty, the data of the others are taken in the order of the model."""
     entries = request.get("inputs")
     if rest is not None and isinstance(entries, list) and any(0 in (entry.get("shape") or []) for entry in entries):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from reference_server.faults import fault
-
-Answer = Callable[..., Awaitable[Response]]
-Read = Callable[..., Awaitable[bytes]]
-Call = Callable[..., None]
 
 LARGE = 256 * 1024  # bytes of a body
 HUGE = 2**31
@@ -28,7 +24,7 @@ class _Deaf:
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-HEAD")
-def head_is_read_for_ever(original: Call, self: Any, data: bytes) -> None:
+def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
     """A head that is longer than a first read is read for ever, and never answered."""
     is_first = data[:4] in (b"POST", b"GET ")
     if getattr(self, "swallows", False) or (is_first and b"\r\n\r\n" not in data and len(data) > 1024):
@@ -38,26 +34,26 @@ def head_is_read_for_ever(original: Call, self: Any, data: bytes) -> None:
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
-def first_of_two_lengths_counts(original: Call, self: Any, data: bytes) -> None:
+def first_of_two_lengths_counts(original: Any, self: Any, data: bytes) -> None:
     """Of two lengths of a body the first counts."""
     original(self, re.sub(rb"(Content-Length: [0-9]+)(?:\r\nContent-Length:|,) ?[0-9]+", rb"\1", data))
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
-def chunks_of_an_earlier_version_go_on(original: Call, self: Any, data: bytes) -> None:
+def chunks_of_an_earlier_version_go_on(original: Any, self: Any, data: bytes) -> None:
     """Chunks in HTTP/1.0 are read as in HTTP/1.1, and so is what follows them."""
     is_chunked = b"chunked" in data.partition(b"\r\n\r\n")[0].lower()
     original(self, data.replace(b" HTTP/1.0\r\n", b" HTTP/1.1\r\n", 1) if is_chunked else data)
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-SIZE")
-def chunk_sizes_have_64_bits(original: Call, self: Any, data: bytes) -> None:
+def chunk_sizes_have_64_bits(original: Any, self: Any, data: bytes) -> None:
     """Of the size of a chunk the last 64 bits are read, and what stands in front of the digits is not."""
     original(self, re.sub(rb"\r\n\r\n(?:[+-]|0x|[0-9A-F]+(?=[0-9A-F]{16}))([0-9A-F]+\r\n)", rb"\r\n\r\n\1", data))
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-EXTENSION")
-def chunk_lines_are_read_for_ever(original: Call, self: Any, data: bytes) -> None:
+def chunk_lines_are_read_for_ever(original: Any, self: Any, data: bytes) -> None:
     """What stands beside the data of a chunk is read for ever, and never answered."""
     if getattr(self, "swallows", False) or re.search(rb"\r\n\r\n1;x{20}|\r\n\r\n1(;x=1){5}|\r\n0\r\nX", data):
         self.swallows, self.transport = True, _Deaf()
@@ -66,7 +62,7 @@ def chunk_lines_are_read_for_ever(original: Call, self: Any, data: bytes) -> Non
 
 
 @fault("http_protocol.OipHttpProtocol.eof_received", breaks="ROBUST-CUT")
-def cut_body_is_taken_for_whole(original: Callable[..., bool], self: Any) -> bool:
+def cut_body_is_taken_for_whole(original: Any, self: Any) -> bool:
     """A request whose client ends the connection inside the body is carried out with what has come of it."""
     if not (self.cycle is not None and self.cycle.more_body):
         return original(self)
@@ -80,7 +76,7 @@ def cut_body_is_taken_for_whole(original: Callable[..., bool], self: Any) -> boo
     "http_protocol.OipHttpProtocol.connection_made",
     breaks="ROBUST-RESET",
 )
-def next_connection_after_a_reset_is_closed(original: Call, self: Any, argument: Any) -> None:
+def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: Any) -> None:
     """Once a client has reset its connection, the next one is closed at once."""
     original(self, argument)
     if isinstance(argument, Exception):
@@ -91,7 +87,7 @@ def next_connection_after_a_reset_is_closed(original: Call, self: Any, argument:
 
 
 @fault("http_protocol.OipHttpProtocol.connection_made", breaks="ROBUST-SLOW")
-def few_connections_are_served_at_a_time(original: Call, self: Any, transport: Any) -> None:
+def few_connections_are_served_at_a_time(original: Any, self: Any, transport: Any) -> None:
     """Of many connections the first few are served, and the others wait until one of them ends."""
     original(self, transport)
     if len(self.connections) > SLOW:
@@ -99,7 +95,7 @@ def few_connections_are_served_at_a_time(original: Call, self: Any, transport: A
 
 
 @fault("app.Service.infer", breaks="ROBUST-RESET")
-async def places_of_clients_that_leave_are_kept(original: Answer, self: Any, http: Request) -> Response:
+async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: Request) -> Response:
     """Eight requests have a place, and one whose client leaves inside it keeps it for ever; the others are told 503."""
     self.taken = getattr(self, "taken", 0) + 1
     try:
@@ -121,7 +117,7 @@ async def _never_answered(http: Request) -> Response:
 
 
 @fault("app.Service.infer", breaks="ROBUST-LARGE")
-async def large_documents_are_never_answered(original: Answer, self: Any, http: Request) -> Response:
+async def large_documents_are_never_answered(original: Any, self: Any, http: Request) -> Response:
     """A document of more than 256 KiB is read, and never answered."""
     if int(http.headers.get("content-length", "0")) > LARGE:
         return await _never_answered(http)
@@ -129,7 +125,7 @@ async def large_documents_are_never_answered(original: Answer, self: Any, http: 
 
 
 @fault("app.Service.read_body", breaks="ROBUST-BOMB")
-async def packed_bodies_are_never_answered(original: Read, self: Any, http: Request) -> bytes:
+async def packed_bodies_are_never_answered(original: Any, self: Any, http: Request) -> bytes:
     """A body that is packed tightly is unpacked for ever."""
     if "content-encoding" in http.headers and int(http.headers.get("content-length", "0")) > 1024:
         await _never_answered(http)
@@ -137,7 +133,7 @@ async def packed_bodies_are_never_answered(original: Read, self: Any, http: Requ
 
 
 @fault("app.Service.infer", breaks="ROBUST-NUMBERS")
-async def large_dimension_ends_the_model(original: Answer, self: Any, http: Request) -> Response:
+async def large_dimension_ends_the_model(original: Any, self: Any, http: Request) -> Response:
     """A request with a dimension of more than 31 bits ends its model."""
     body = await http.body()
     if any(int(digits) >= HUGE for digits in re.findall(rb"[\[,]\s*([0-9]{10,40})", body.partition(b'"data"')[0])):
@@ -146,7 +142,7 @@ async def large_dimension_ends_the_model(original: Answer, self: Any, http: Requ
 
 
 @fault("app.not_routed", breaks="ROBUST-PATH")
-async def path_of_a_file_is_followed(original: Answer, http: Request, exception: Exception) -> Response:
+async def path_of_a_file_is_followed(original: Any, http: Request, exception: Exception) -> Response:
     """A path that leads upwards is followed."""
     if ".." in http.url.path:
         return JSONResponse({"file": http.url.path})
@@ -154,18 +150,18 @@ async def path_of_a_file_is_followed(original: Answer, http: Request, exception:
 
 
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-LARGE/grpc")
-def large_messages_end_the_models(original: Callable[..., Any], *arguments: Any) -> Any:
+def large_messages_end_the_models(original: Any, *arguments: Any) -> Any:
     """A message of more than 256 KiB ends all models."""
     return _ending(original, arguments, lambda _, octets: len(octets) > LARGE)
 
 
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-NUMBERS/grpc")
-def large_dimensions_end_the_models(original: Callable[..., Any], *arguments: Any) -> Any:
+def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
     """A message with a dimension of 31 bits or more ends all models."""
     return _ending(original, arguments, _has_large_dimension)
 
 
-def _ending(original: Callable[..., Any], arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]) -> Any:
+def _ending(original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]) -> Any:
     """Take a step of a server whose models end with a message: how it is made is one, and every call is another."""
     if len(arguments) == 2:
         service, models = arguments

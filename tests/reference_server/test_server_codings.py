@@ -25,19 +25,17 @@ def ask(server: Server, body: bytes, *headers: str) -> Answer:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "GZip"])
-def test_gzip_request(server: Server, coding: str) -> None:
-    answer = ask(server, gzip.compress(BODY), f"Content-Encoding: {coding}")
-    assert (answer.status, answer.body.count(DATA)) == (200, 1)
-
-
-def test_gzip_request_of_two_members(server: Server) -> None:
-    answer = ask(server, gzip.compress(BODY[:50]) + gzip.compress(BODY[50:]), "Content-Encoding: gzip")
-    assert (answer.status, answer.body.count(DATA)) == (200, 1)
-
-
-def test_deflate_request(server: Server) -> None:
-    answer = ask(server, zlib.compress(BODY), "Content-Encoding: deflate")
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        *[(coding, gzip.compress(BODY)) for coding in ("gzip", "x-gzip", "GZip")],
+        ("gzip", gzip.compress(BODY[:50]) + gzip.compress(BODY[50:])),
+        ("deflate", zlib.compress(BODY)),
+    ],
+    ids=["gzip", "x-gzip", "in another case", "two members", "deflate"],
+)
+def test_coded_request(server: Server, coding: str, body: bytes) -> None:
+    answer = ask(server, body, f"Content-Encoding: {coding}")
     assert (answer.status, answer.body.count(DATA)) == (200, 1)
 
 
