@@ -19,9 +19,10 @@ HEAD = """# Kill matrix
 
 Written by `python -m tests.support.kill_matrix_page [FAULT...]`, which runs the suite against every fault of the
 reference server (`python -m reference_server --list-faults`) or against those that are named. Each fault makes exactly
-the checks of the requirements fail that it breaks, or advise where those are a SHOULD. Faults in areas called "combined"
-take two things at once to show: the walk finds them, and names first what they break. The first requirement is what the
-fault is about; the others cannot help seeing it. The last column is the first line that the server's author reads.
+the checks of the requirements fail that it breaks, or advise where those are a SHOULD. Faults in areas called
+"combined" take two things at once to show: the walk finds them, and names first what they break. The first requirement
+is what the fault is about; the others cannot help seeing it. The last column is the first line that the server's author
+reads.
 
 """
 TABLE = "| fault | what the server does | breaks | caught by | message |\n|---|---|---|---|---|\n"
