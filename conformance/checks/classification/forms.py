@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.class_forms import UNWRITTEN, are_written, expect_texts
+from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
 from conformance.checks.support.classes import (
     ITEMS,
     SCORES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.checks.support.class_labels import (
+from conformance.checks.support.class_expectations import (
     expect_bare_without_label,
     expect_labels,
     expect_no_labels,

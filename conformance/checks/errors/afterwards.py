@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from conformance.checks.errors.every_refusal import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
 from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.support.deployed_models import attribute_to_isolation
 from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive

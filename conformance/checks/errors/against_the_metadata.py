@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from conformance.checks.support.telling_inputs import draw_telling
+from conformance.checks.support.deployed_models import draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import UnmetError, block_if, is_met

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.checks.errors.deployed_requests import sample_inputs
-from conformance.checks.support.grpc_edits import change_nothing, make_faulty_call, set_shape, set_typed
+from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed
 from conformance.checks.support.refusals import Refusal
 from conformance.spec.fit import JSON, Fit
 from conformance.wire.grpc_request import Edit, Pb

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.support.metadata import list_versions
+from conformance.checks.support.documents import list_versions
 from conformance.expect.refusals import expect_refusal
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model

@@ -10,11 +10,10 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from conformance.checks.support.answers import expect_only
-from conformance.checks.support.framing import expect_framed
+from conformance.checks.support.documents import expect_only
+from conformance.checks.support.framing import TABLE, UNLISTED, expect_framed
 from conformance.checks.support.golden_classes import expect_classes
 from conformance.checks.support.json_writing import replace_json
-from conformance.checks.support.output_forms import TABLE, UNLISTED
 from conformance.expect import attribution
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect

@@ -7,8 +7,9 @@ what is unmet is named as `_golden` says.
 from __future__ import annotations
 
 from conformance.checks.golden import case_answers
-from conformance.checks.support import golden_classes, repeated_requests
+from conformance.checks.support import golden_classes
 from conformance.checks.support.binary_sides import is_right_alone
+from conformance.checks.support.deployed_models import attribute_to_isolation
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import UnmetError, block_if
@@ -102,9 +103,7 @@ def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) 
         if unmet.requirement == "OIP-ANSWER" and any(_is_misread_as_json(target, item) for item in _json_inputs(case)):
             unmet.requirement = "OIP-VALUE"
         if unmet.requirement == "OIP-ANSWER":
-            repeated_requests.attribute_to_isolation(
-                target, unmet, lambda found: case_answers.expect_answered_as(case, model, found)
-            )
+            attribute_to_isolation(target, unmet, lambda found: case_answers.expect_answered_as(case, model, found))
         raise
 
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.grpc_edits import NUMBERS, change_nothing, cut_raw, make_faulty_call, set_raw, set_shape
-from conformance.checks.support.over_grpc import find_answer_form
+from conformance.checks.support.over_grpc import (
+    NUMBERS,
+    change_nothing,
+    cut_raw,
+    find_answer_form,
+    make_faulty_call,
+    set_raw,
+    set_shape,
+)
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import DECLINED_STATUSES, Refusal
 from conformance.discovery.control_oracle import find_differing_outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.checks.support.metadata import fits
+from conformance.checks.support.documents import fits
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import NotApplicableError, UnmetError

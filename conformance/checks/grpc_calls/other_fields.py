@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from conformance.checks.support.grpc_edits import chain_edits, set_typed
-from conformance.checks.support.over_grpc import expect_right, require_reading
+from conformance.checks.support.over_grpc import chain_edits, expect_right, require_reading, set_typed
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.checks.support.grpc_edits import (
+from conformance.checks.support.over_grpc import (
     NUMBERS,
     chain_edits,
     cut_raw,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.answers import ANSWERS, expect_fits_schema, expect_no_null
+from conformance.checks.support.documents import ANSWERS, expect_fits_schema, expect_no_null
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.telling_inputs import draw_telling
+from conformance.checks.support.deployed_models import draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import UnmetError, block_if, is_met

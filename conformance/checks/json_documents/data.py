@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.binary_sides import carries, make_distinct_tensor
-from conformance.checks.support.repeated_requests import attribute_to_isolation
-from conformance.checks.support.telling_inputs import draw_telling
+from conformance.checks.support.deployed_models import attribute_to_isolation, draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError, block_if
 from conformance.roles.model import Model

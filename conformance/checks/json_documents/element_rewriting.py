@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from conformance.checks.support.deployed_models import draw_telling
 from conformance.checks.support.json_writing import replace_json, write_escaped_string
-from conformance.checks.support.telling_inputs import draw_telling
 from conformance.roles.model import Model
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor

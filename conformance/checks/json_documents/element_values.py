@@ -14,9 +14,9 @@ import numpy as np
 
 from conformance.checks.json_documents.element_rewriting import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
 from conformance.checks.support.datatypes import get_identity_role
+from conformance.checks.support.deployed_models import attribute_to_isolation
 from conformance.checks.support.json_writing import replace_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
-from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from conformance.checks.support.answers import expect_only, make_requester
+from conformance.checks.support.documents import expect_only, make_requester
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError

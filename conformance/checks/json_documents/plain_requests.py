@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.metadata import ABSENT_STATUSES, expect_health
-from conformance.checks.support.repeated_requests import attribute_to_isolation
+from conformance.checks.support.deployed_models import attribute_to_isolation
+from conformance.checks.support.documents import ABSENT_STATUSES, expect_health
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model

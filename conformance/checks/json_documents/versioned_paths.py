@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.metadata import list_versions
+from conformance.checks.support.documents import list_versions
 from conformance.checks.support.versions import find_default_version, read_named_version
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.checks.support.classes import read_texts
+from conformance.checks.support.deployed_models import attribute_to_isolation
 from conformance.checks.support.json_writing import Style, write_escaped_string, write_first_escaped, written
-from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model

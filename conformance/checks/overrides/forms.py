@@ -1,8 +1,4 @@
-"""Each output comes in the form that the parameters ask for.
-
-Each cell of the table answers the one requirement that decides it. One cell is contested, an output that is listed
-without `binary_data` under `binary_data_output` true: there the suite records what the server does.
-"""
+"""Each output comes in the form that the parameters ask for."""
 
 from __future__ import annotations
 
@@ -11,12 +7,15 @@ from itertools import cycle, product
 from typing import Any
 
 from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
+from conformance.checks.support.classes import ITEMS, SCORES, ask, find_scored_output, read_texts, request_classes
 from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
-from conformance.checks.support.output_forms import TABLE, UNLISTED
+from conformance.checks.support.framing import TABLE, UNLISTED
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, attribute_to, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES
 from conformance.spec.fit import ANY, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -183,3 +182,22 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
     if not takes_none(target, model, tensors, reply):
         expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _asked(default, listed))
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+@check("overrides.classes-under-binary-data-output", answers="BIN-ALL-TRUE-LISTED")
+@rows(
+    Row("scores", (SCORES,), role="scores", needs=CLASSES),
+    Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),
+)
+def classes_under_binary_data_output(target: Target, model: Model, values: Any) -> str:
+    """Under binary_data_output true, classes without binary_data come in one of the two forms."""
+    name, tensors = find_scored_output(model), [model.tensor(values)]
+    wanted = [RequestedOutput(name, classification=2)]
+    reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
+    right = read_texts(ask(target, model, tensors, *wanted), name)
+    with block_if(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
+        expect_texts(reply, name, right, "CLS-BINARY")
+    return "binary data" if expect(reply).output(name).binary else "JSON"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.checks.state.salted_requests import expect_own, make_salted_request, make_salted_tensors
-from conformance.checks.support.telling_inputs import require_telling
+from conformance.checks.support.deployed_models import require_telling
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError
 from conformance.roles.model import MessageBuilder, Model

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from conformance.checks.state.salted_requests import make_salted_tensors
 from conformance.checks.support.classes import read_classes
+from conformance.checks.support.deployed_models import require_telling
 from conformance.checks.support.refusals import DECLINED_STATUSES
-from conformance.checks.support.telling_inputs import require_telling
 from conformance.expect.class_texts import find_highest
 from conformance.expect.content_coding import compress_gzip
 from conformance.expect.expectation import expect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.checks.state.salted_requests import expect_own, make_salted_request, make_salted_tensors
-from conformance.checks.support.telling_inputs import require_telling
+from conformance.checks.support.deployed_models import require_telling
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.checks.state.salted_requests import expect_own, make_salted_request, make_salted_tensors
-from conformance.checks.support.telling_inputs import require_telling
+from conformance.checks.support.deployed_models import require_telling
 from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows

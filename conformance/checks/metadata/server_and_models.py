@@ -1,4 +1,4 @@
-"""What the server says about its models.
+"""What the server says about itself and about its models.
 
 Model metadata are compared with the role that the model fills, by tensor names and as loosely as the protocol leaves
 room for: there may be more tensors, -1 may stand for a dimension that the role fixes, and the batch dimension of a
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.checks.support.metadata import expect_document, fits
+from conformance.checks.support.documents import expect_document, fits
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -23,7 +23,43 @@ from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
+from conformance.wire.json_text import parse_json
 from conformance.wire.request import ABSENT
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+@check("metadata.binary-tensor-data-is-listed", answers="BIN-LISTED")
+def binary_tensor_data_is_listed(target: Target) -> None:
+    """Server metadata lists the extension binary_tensor_data."""
+    _expect_listed(target, "binary_tensor_data")
+
+
+@check("metadata.classification-is-listed", answers="CLS-LISTED")
+def classification_is_listed(target: Target) -> None:
+    """Server metadata lists the extension classification."""
+    _expect_listed(target, "classification")
+
+
+@check("metadata.server-metadata-is-well-formed", answers="OIP-SERVER-METADATA")
+def server_metadata_is_well_formed(target: Target) -> None:
+    """Server metadata is an object with name, version and an array of extensions."""
+    expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
+
+
+def _expect_listed(target: Target, name: str) -> None:
+    reply = target.get("/v2")
+    expect(reply).answered()
+    document, _ = parse_json(reply.body)
+    listed = document.get("extensions") if isinstance(document, dict) else None
+    if not isinstance(listed, list) or name not in listed:
+        raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
+
+
+# --- its models -------------------------------------------------------------------------------------------------------
+# Model metadata are compared with the role that the model fills, by tensor names and as loosely as the protocol leaves
+# room for: there may be more tensors, -1 may stand for a dimension that the role fixes, and the batch dimension of a
+# batching model is shown or not.
 
 # One of each kind; the other roles are many alike.
 _TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})

@@ -1,8 +1,4 @@
-"""The two parameters where no document defines them: refused, or right, in the form that is asked for where it belongs.
-
-`binary_data` belongs to a requested output, `binary_data_output` to the request, and both into their `parameters`.
-Elsewhere they may be parameters of the server's own, so that an output for which nothing else is said has either form.
-"""
+"""The two parameters where no document defines them, and of a wrong type."""
 
 from __future__ import annotations
 
@@ -10,13 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.checks.support.deployed_models import require_json
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import is_refused
+from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import block_if, is_met
-from conformance.roles.model import Model
+from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import JSON
+from conformance.spec.fit import ANY, JSON
 from conformance.transport.target import Target
+from conformance.wire.request import Message, RequestedOutput
+
+# --- misplaced --------------------------------------------------------------------------------------------------------
+# `binary_data` belongs to a requested output, `binary_data_output` to the request, and both into their `parameters`.
+# Elsewhere they may be parameters of the server's own, so that an output for which nothing else is said has either form.
 
 # Changes the JSON of a request; is given the name of an output, too.
 Edit = Callable[[dict[str, Any], str], object]
@@ -101,3 +103,55 @@ def parameter_at_another_place_changes_no_form(target: Target, model: Model, edi
         expect(reply).tensors(expected)
     output = reply.answer.output(name)
     return "taken as a parameter of the server's own" if output and output.binary else "passed over"
+
+
+# --- parameters of a wrong type ----------------------------------------------------------------------------------------
+
+_WRONG: dict[str, Any] = {
+    "the-string-true": "true",
+    "the-string-false": "false",
+    "the-number-1": 1,
+    "the-number-0": 0,
+    "a-fraction": 0.5,
+    "an-array": [True],
+    "an-object": {"value": True},
+}
+
+
+def _wrong_output(value: Any) -> Callable[[Model], Message]:
+    def message(model: Model) -> Message:
+        return model.request(send=model.sends, outputs=[RequestedOutput(model.role.outputs[0].name, value)]).message()
+
+    return message
+
+
+def _wrong_default(value: Any) -> Callable[[Model], Message]:
+    def message(model: Model) -> Message:
+        return model.request(send=model.sends, binary_data_output=value).message()
+
+    return message
+
+
+# Those that go to deployed models, too.
+_FOR_ANY_MODEL = (
+    "binary-data-is-the-string-true",
+    "binary-data-is-the-number-1",
+    "binary-data-output-is-the-string-true",
+)
+
+
+def _refusal(fault: str, make: MessageBuilder) -> Refusal:
+    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in _FOR_ANY_MODEL else None)
+
+
+REFUSALS: tuple[Refusal, ...] = (
+    *[_refusal(f"binary-data-is-{word}", _wrong_output(value)) for word, value in _WRONG.items()],
+    *[_refusal(f"binary-data-output-is-{word}", _wrong_default(value)) for word, value in _WRONG.items()],
+)
+
+
+@check("overrides.parameter-of-wrong-type-is-refused")
+@rows(*make_refusal_rows(REFUSALS))
+def parameter_of_wrong_type_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """A binary_data or binary_data_output that is no boolean is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
