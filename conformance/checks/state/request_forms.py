@@ -1,22 +1,65 @@
-"""One request in each of the three forms: JSON, JSON with binary data, and raw. What HTTP does to one it does to all."""
+"""Requests that can be told apart, in each of the three forms; what HTTP does to one it does to all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from conformance.checks.state.salted_requests import make_salted_request, make_salted_tensors
 from conformance.checks.support.framing import WRONG_LENGTH
+from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicableError, block_if
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
-from conformance.wire.request import Form, Message
+from conformance.wire.finding import format_value
+from conformance.wire.request import INFERENCE_HEADER, Form, InferRequest, Message
 from conformance.wire.tensor import Tensor
+
+
+def make_salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
+    """Return a request with tensors and an id that no other salt has."""
+    want: Form | None = "binary" if form == "binary" else None
+    return model.request(make_salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
+
+
+def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
+    """Return inputs of so many elements, or of as many as a deployed model takes; other ones for each salt."""
+    return model.salted(model.limit_length(length), salt)
+
+
+def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
+    """Expect that an answer carries the tensors of its request, and the id of no other one."""
+    if reply.status in DECLINED_STATUSES:
+        return
+    found = (reply.answer.document or {}).get("id") if reply.succeeded else None
+    if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
+        raise UnmetError(f"id request-{salt}", f"id {format_value(found)}", reply, requirement=requirement)
+    expect_right(target, reply, model.expected(make_salted_tensors(model, length, salt)), requirement)
+
+
+def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
+    """Expect the right tensors.
+
+    Raises:
+        Unmet: the answer is wrong.
+        Blocked: it is wrong in the same way when the same request is sent alone and in one piece.
+    """
+    try:
+        expect(reply, requirement).tensors(tensors).free_of(*WRONG_LENGTH)
+    except UnmetError as unmet:
+        alone = target.send(reply.exchange.message, fresh=True)
+        refused = not (alone.succeeded or reply.succeeded)
+        same = (alone.body, alone.header(INFERENCE_HEADER)) == (reply.body, reply.header(INFERENCE_HEADER))
+        if alone.status is not None and alone.status == reply.status and (refused or same):
+            reason = "the same request is answered as wrongly when it is sent alone and in one piece"
+            raise BlockedError(reason, unmet) from None
+        raise
+
 
 AnyForm = Form | Literal["raw"]
 # A request, and its inputs.

@@ -10,10 +10,13 @@ from dataclasses import replace
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
+from conformance.spec.check import Row
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.peer import Peer
+from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
+from conformance.wire.request import Message
 
 MAX_TRIES = 6  # at the plain request before: a server may still have to do with what another row has sent
 # Statuses of a server that has enough to do, and seconds in which it may be done with what was sent before.
@@ -113,3 +116,45 @@ def expect_no_second(replies: Sequence[Reply], what: str) -> None:
     """Expect that what stands behind a request is not taken for another one."""
     if len(replies) > 1 and (replies[1].status or 400) < 400:
         raise UnmetError(f"no answer to what stands behind {what}", escape_text(replies[1].outcome()), replies[1])
+
+
+# --- requests as octets -----------------------------------------------------------------------------------------------
+
+CRLF = b"\r\n"
+CHUNKED = b"Transfer-Encoding: chunked"
+
+
+def make_plain_request(model: Model) -> Message:
+    """Return a plain request, as JSON."""
+    return model.request(send="json").message()
+
+
+def make_head(target: Target, message: Message, *lines: bytes, version: bytes = b"1.1") -> bytes:
+    """Return the head of a request with these headers instead of its Content-Length, and the empty line."""
+    first, *headers = target.render_octets(message).partition(CRLF * 2)[0].split(CRLF)
+    kept = [line for line in headers if not line.lower().startswith(b"content-length:")]
+    return CRLF.join([first.replace(b"HTTP/1.1", b"HTTP/" + version), *kept, *lines, b"", b""])
+
+
+def wrap_in_chunk(body: bytes, size: bytes | None = None) -> bytes:
+    """Return a body as one chunk and the last chunk; `size` stands in place of the right one."""
+    return (size or b"%X" % len(body)) + CRLF + body + CRLF + LAST_CHUNK
+
+
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+KIB, MIB = 1024, 1024 * 1024
+
+
+def make_row(
+    identity: str,
+    *values: object,
+    role: str | None = None,
+    needs: tuple[str, ...] = (),
+    dangerous: bool = False,
+    thorough: bool = False,
+) -> Row:
+    """Return a row whose first value is its id in words, for messages."""
+    named = (identity.replace("-", " "), *values)
+    return Row(identity, named, role=role, needs=needs, dangerous=dangerous, thorough=thorough)

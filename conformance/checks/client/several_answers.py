@@ -1,10 +1,11 @@
-"""What clients read where few servers answer so: JSON outputs in another order, equal ids, both truths, a wrong length."""
+"""Several outputs of one answer, many answers of one client, and answers whose parts do not fill them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from conformance.checks.support.client_rows import (
+    derive_model_name,
     get_unread_requirement,
     is_json,
     make_script,
@@ -14,6 +15,7 @@ from conformance.checks.support.client_rows import (
     to_raw_grpc_row,
 )
 from conformance.clients.answers import honest, honest_calls
+from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import HttpScript, Script, Tensors
@@ -22,7 +24,7 @@ from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
 from conformance.clients.expectations.refusing import expect_error
 from conformance.clients.inference import Inference, RequestedOutput
-from conformance.expect.unmet import attribute_to
+from conformance.expect.unmet import NotApplicableError, attribute_to
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
@@ -153,3 +155,46 @@ CALL_ROW = Row(
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
     """An answer whose parts do not fill it reaches the caller as an error, though each tensor could be read for itself."""
     expect_error(client.infer(inference, script), "its parts do not fill it")
+
+
+# --- many inferences --------------------------------------------------------------------------------------------------
+
+
+def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
+    """Return inferences, each of a model and an id of its own."""
+    asked = (RequestedOutput("OUT0", form),)
+    return [make_small_inference(f"{row}-{k}", form, outputs=asked, id=f"{row}-{k}") for k in range(count)]
+
+
+def make_outputs(inference: Inference) -> Tensors:
+    """Return what the model of an inference answers: as long, and of such values, as no other one's."""
+    return (
+        make_tensor(inference.model, "OUT0", "INT32", (1 + int(derive_model_name(inference.model)[-2:], 16) % 60,)),
+    )
+
+
+@check("client.gives-each-caller-its-own-answer", answers=OWN)
+@rows(("32-binary", 32, "binary"), ("32-json", 32, "json"))
+@check("client-grpc.gives-each-caller-its-own-answer", answers=f"{OWN}/grpc", over=(GRPC,))
+@rows(("32", 32, "binary"))
+def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
+    """Of many inferences at once, whose answers come in another order, each caller is given its own answer."""
+    gathering = AnswerBarrier(count)
+    script = Script(make_outputs, gathering.http, gathering.grpc)
+    for seen in client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True):
+        with attribute_to(OWN):
+            expect_outputs(seen)
+    if not gathering.is_met:
+        raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")
+
+
+@check("client.keeps-answers-apart-on-one-connection", answers=OWN)
+@rows(("200-binary", 200, "binary"), ("200-json", 200, "json"))
+@check("client-grpc.keeps-answers-apart-on-one-connection", answers=f"{OWN}/grpc", over=(GRPC,))
+@rows(("200", 200, "binary"))
+def keeps_answers_apart_on_one_connection(client: Client, count: int, form: Form) -> None:
+    """Of many inferences one after the other, each gives its caller the outputs of its own answer."""
+    script = Script(make_outputs, honest.USUAL, honest_calls.USUAL)
+    for seen in client.infer_all(make_inferences(f"in-a-row-{form}", count, form), script):
+        with attribute_to(OWN):
+            expect_outputs(seen)
