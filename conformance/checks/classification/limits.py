@@ -9,9 +9,6 @@ from typing import Any
 
 from conformance.checks.support.binary_sides import is_right
 from conformance.checks.support.classes import (
-    ITEMS,
-    OWN,
-    SCORES,
     TAKEN,
     ClassifiedAnswer,
     ask,
@@ -24,7 +21,7 @@ from conformance.checks.support.classes import (
     read_texts,
 )
 from conformance.checks.support.over_grpc import expect_right, make_faulty_call
-from conformance.checks.support.ranked_inputs import choose_inputs
+from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
@@ -302,7 +299,7 @@ def _on_the_request(document: dict[str, Any], _: str) -> None:
     document.update(parameters=CLASSES)
 
 
-def _on_the_request_of_a_listed_output(document: dict[str, Any], name: str) -> None:
+def _list_under_request_parameter(document: dict[str, Any], name: str) -> None:
     document.update(parameters=CLASSES, outputs=[{"name": name}])
 
 
@@ -318,7 +315,7 @@ def _beside_the_parameters(document: dict[str, Any], name: str) -> None:
 @check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
 @rows(
     Row("on-the-request", (_on_the_request,), fit=_SCORED_IN_JSON),
-    ("on-the-request-of-a-listed-output", _on_the_request_of_a_listed_output),
+    ("on-the-request-of-a-listed-output", _list_under_request_parameter),
     ("on-an-input", _on_an_input),
     Row("beside-the-parameters", (_beside_the_parameters,), fit=_SCORED_IN_JSON),
 )

@@ -9,6 +9,13 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.support.classes import (
+    ClassifiedAnswer,
+    apply_to_items,
+    describe_classes,
+    find_scored_output,
+    read_texts,
+)
+from conformance.checks.support.ranked_inputs import (
     DESCENDING,
     DOCUMENTED,
     INFINITE,
@@ -16,14 +23,12 @@ from conformance.checks.support.classes import (
     OWN,
     SCORES,
     SQUARES,
-    ClassifiedAnswer,
-    apply_to_items,
-    describe_classes,
-    find_scored_output,
-    read_texts,
+    choose_inputs,
+    find_many,
+    find_negated,
+    find_tied_inputs,
     repeat_in_both_forms,
 )
-from conformance.checks.support.ranked_inputs import choose_inputs, find_many, find_negated, find_tied_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
@@ -68,7 +73,7 @@ def items_are_ranked_apart(
     if values is None:
         _expect_own_items_apart(target, model, send)
     else:
-        ClassifiedAnswer.of(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
+        ClassifiedAnswer.ask(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
 
 
 def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
@@ -79,13 +84,13 @@ def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
         Blocked: those of an item alone are wrong, which is for other checks.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=ITEMS_OF_OWN)
-    case = ClassifiedAnswer.of(target, model, None, 2, send=send, tensors=tensors)
+    case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
     items = case.items()
     if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
         raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
 
     def is_wrong_alone() -> bool:
-        return not all(_is_right(*item) for item in ClassifiedAnswer.of(target, model, None, 2, send=send).items()[:1])
+        return not all(_is_right(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1])
 
     with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
         case.expect_rule(apply_to_items(_is_right))
@@ -151,7 +156,7 @@ def highest_come_first(
 ) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them."""
     tensors = find(model) if find else None
-    case = ClassifiedAnswer.of(target, model, values, count, send=send, tensors=tensors)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
     if find and len(case.listed) != case.right_count * case.batch:
         raise BlockedError("there are more or fewer classes than were asked for")
@@ -182,7 +187,7 @@ def ties_in_any_order(
 ) -> None:
     """Among equal scores no index comes twice, and the values never increase."""
     tensors = None if values else find_tied_inputs(model)
-    case = ClassifiedAnswer.of(target, model, values, count, send=send, tensors=tensors)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.expect_rule(apply_to_items(class_texts.is_ordered_without_repeats))
 
 
@@ -214,7 +219,7 @@ def highest_come_first_over_grpc(
     target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json"
 ) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them; no index comes twice."""
-    case = ClassifiedAnswer.of(target, model, values, count, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     case.require_order()
     case.expect_rule(
         apply_to_items(class_texts.is_ordered_without_repeats if values else class_texts.is_in_order)
@@ -253,8 +258,8 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
     tensors, right = choose_inputs(model, name, values)
     if np.unique(right.array).size < right.elements:
         raise NotApplicableError(f"some scores of {name} are equal, and have no order")
-    over_http = ClassifiedAnswer.of(target.over_http, model, values, 2).reply
-    over_grpc = ClassifiedAnswer.of(target, model, values, 2, send=model.plain_send).reply
+    over_http = ClassifiedAnswer.ask(target.over_http, model, values, 2).reply
+    over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_send).reply
     usual, found = (_understood(read_texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
         with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):

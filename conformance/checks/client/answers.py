@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.support.client_rows import (
+    CALLS,
+    FORMS,
     expect_like_plain,
     get_unread_requirement,
     is_json,
@@ -35,8 +37,6 @@ from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-FORMS: Sequence[Form] = ("binary", "json")
-CALLS = {"binary": CallStyle(form="raw"), "json": CallStyle(form="typed")}
 SHAPES = ((), (2, 3), (2, 1, 3), (2, 3, 1, 2), (0,), (2, 0, 3))
 BYTES_SHAPES = ((2, 3), (0,))
 SIMILAR_DATATYPES = ("UINT16", "UINT32", "INT16", "INT32")  # each of their limits shows in those of others

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.checks.support.client_rows import (
+    CALLS,
+    FORMS,
     derive_model_name,
     get_unread_requirement,
     is_json,
@@ -88,13 +90,11 @@ def reads_several_outputs(client: Client, inference: Inference, script: Script) 
 
 def make_truth_rows() -> Iterator[Row]:
     """Yield a row of BOOL elements of both truths in each form."""
-    forms: tuple[Form, ...] = ("binary", "json")
-    for form in forms:
+    for form in FORMS:
         name = f"truths-{form}"
         made = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
-        style = CallStyle(form="typed" if form == "json" else "raw")
         one = Tensor.of("OUT0", "BOOL", [True, False, False, True, True])
-        yield Row(form, (made, make_script((one,), grpc=style)))
+        yield Row(form, (made, make_script((one,), grpc=CALLS[form])))
 
 
 @check("client.reads-both-truths", answers=VALUES)

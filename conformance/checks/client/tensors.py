@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from conformance.checks.support.client_rows import (
+    FORMS,
     list_strings,
     make_inference,
     make_sending_row,
@@ -26,7 +27,6 @@ from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-FORMS: Sequence[Form] = ("binary", "json")
 # Tensors of these shapes and datatypes: every rank from 0 to 4, and such without elements.
 SHAPES = ((), (2, 3), (2, 1, 3), (2, 3, 1, 2))
 EMPTY_SHAPES = ((0,), (2, 0, 3))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from conformance.checks.support.binary_sides import expect_return, expect_side, expect_survival
 from conformance.checks.support.changed_tensors import fill_texts, move_up, negate
 from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
-from conformance.checks.support.datatypes import BOOLS, KIB, get_identity_role
+from conformance.checks.support.datatypes import KIB, get_identity_role
 from conformance.expect.expectation import expect
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.model import Model
@@ -20,6 +20,16 @@ from conformance.wire.tensor import Tensor
 
 # --- BOOL -------------------------------------------------------------------------------------------------------------
 
+BOOLS: tuple[tuple[str, list[bool]], ...] = (
+    ("true", [True]),
+    ("false", [False]),
+    ("mixed", [True, False, False, True, True, False, True, False, False]),
+    ("eighth-and-ninth-of-9", [False] * 7 + [True] * 2),
+    ("ninth-alone", [False] * 8 + [True]),
+    ("all-of-17", [True] * 17),
+    ("all-but-the-last-of-65", [True] * 64 + [False]),
+    ("last-of-257", [False] * 256 + [True]),
+)
 ROLE_ROWS = [Row(name, (values,), role=get_identity_role("BOOL")) for name, values in BOOLS]
 BOOL_ONLY = frozenset({"BOOL"})
 OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a byte

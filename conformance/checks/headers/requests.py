@@ -88,7 +88,7 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """An inference header with zeros in front is a decimal number, or is refused."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
-    message = replace_json(request.message(), _of_two_lengths(_text(request.written())))
+    message = replace_json(request.message(), _pad_to_octal_length(_text(request.written())))
     padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
     reply = target.send(padded, fresh=True)
     if not reply.succeeded:
@@ -99,7 +99,7 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     return "taken for the decimal number"
 
 
-def _of_two_lengths(head: bytes) -> bytes:
+def _pad_to_octal_length(head: bytes) -> bytes:
     """Return JSON with blanks behind it, so many that its length would be a smaller one, and enough, read as octal."""
     lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
     return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))

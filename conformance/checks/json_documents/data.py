@@ -197,7 +197,7 @@ class SpelledElements:
         return message, [model.tensor([value for _, value in self.elements])]
 
 
-def _rows_of(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
+def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
     return [
         Row(
             f"{datatype}-{name}",
@@ -213,10 +213,10 @@ def _own(name: str, spelling: ElementRewriting) -> Row:
 
 
 VALUES: tuple[Row, ...] = (
-    *_rows_of("FP64", {**FLOATS, "doubles": DOUBLES}),
-    *_rows_of("FP32", FLOATS),
-    *[row for datatype in INTEGERS for row in _rows_of(datatype, {"limits": _limits(datatype)})],
-    *_rows_of("BYTES", STRINGS),
+    *_make_text_rows("FP64", {**FLOATS, "doubles": DOUBLES}),
+    *_make_text_rows("FP32", FLOATS),
+    *[row for datatype in INTEGERS for row in _make_text_rows(datatype, {"limits": _limits(datatype)})],
+    *_make_text_rows("BYTES", STRINGS),
     *[
         Row(f"BOOL-{name}", (SpelledElements(_bools(*truth)), False), role="identity_bool")
         for name, truth in TRUTHS.items()

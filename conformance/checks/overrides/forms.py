@@ -8,9 +8,10 @@ from typing import Any
 
 from conformance.checks.support.binary_sides import expect_together, takes_none
 from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
-from conformance.checks.support.classes import ITEMS, SCORES, ask, find_scored_output, read_texts, request_classes
+from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
 from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
 from conformance.checks.support.framing import TABLE, UNLISTED
+from conformance.checks.support.ranked_inputs import ITEMS, SCORES
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, attribute_to, block_if
 from conformance.roles.model import Model
@@ -42,7 +43,7 @@ def _asked(default: Any, listed: Any) -> str:
     return f"{of_all} and {'no binary_data' if listed is ABSENT else f'binary_data {_word(listed)}'}"
 
 
-def _cells() -> list[Row]:
+def _make_cells() -> list[Row]:
     """Return each cell for a model with one output and for one with four; JSON also behind binary inputs."""
     return [
         Row(
@@ -57,7 +58,7 @@ def _cells() -> list[Row]:
     ]
 
 
-def _cells_of_any_model() -> list[Row]:
+def _make_own_make_cells() -> list[Row]:
     """Return each cell for a deployed model; those that say nothing of binary data also behind binary inputs."""
     return [
         Row(
@@ -74,7 +75,7 @@ def _cells_of_any_model() -> list[Row]:
 
 
 @check("overrides.output-comes-in-its-form")
-@rows(*_cells(), *_cells_of_any_model())
+@rows(*_make_cells(), *_make_own_make_cells())
 def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
     """An output comes as binary data or as JSON as the two parameters say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
@@ -87,7 +88,7 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
         expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
 
 
-def _mixes() -> list[Row]:
+def _make_mixes() -> list[Row]:
     return [
         Row(
             f"{_word(default)}-with-{'-'.join(map(_word, mix))}",
@@ -105,7 +106,7 @@ def _mixes() -> list[Row]:
 _IN_TURN = (True, ABSENT, False)
 
 
-def _mixes_of_any_model() -> list[Row]:
+def _make_own_make_mixes() -> list[Row]:
     return [
         Row(
             f"{_word(default)}-with-each-in-turn",
@@ -118,7 +119,7 @@ def _mixes_of_any_model() -> list[Row]:
 
 
 @check("overrides.each-output-comes-in-its-own-form")
-@rows(*[replace(row, role="multi") for row in _mixes()], *_mixes_of_any_model())
+@rows(*[replace(row, role="multi") for row in _make_mixes()], *_make_own_make_mixes())
 def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any, mix: tuple[Any, ...]) -> None:
     """Outputs of one request, listed with different settings, come each in its own form."""
     kept = model.kept_binary

@@ -23,7 +23,11 @@ from conformance.wire.request import Message, RequestedOutput
 # Changes the JSON of a request; is given the name of an output, too.
 Edit = Callable[[dict[str, Any], str], object]
 ROLE = "cast_int32_fp32"
-FOR_ANY_MODEL = ("binary-data-false-on-the-request", "binary-data-output-false-on-an-output")
+# Those that go to deployed models, too.
+FOR_ANY_MODEL = (
+    *("binary-data-false-on-the-request", "binary-data-output-false-on-an-output"),
+    *("binary-data-is-the-string-true", "binary-data-is-the-number-1", "binary-data-output-is-the-string-true"),
+)
 
 
 def _on_request(**parameters: Any) -> Edit:
@@ -132,16 +136,8 @@ def _wrong_default(value: Any) -> Callable[[Model], Message]:
     return message
 
 
-# Those that go to deployed models, too.
-_FOR_ANY_MODEL = (
-    "binary-data-is-the-string-true",
-    "binary-data-is-the-number-1",
-    "binary-data-output-is-the-string-true",
-)
-
-
 def _refusal(fault: str, make: MessageBuilder) -> Refusal:
-    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in _FOR_ANY_MODEL else None)
+    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in FOR_ANY_MODEL else None)
 
 
 REFUSALS: tuple[Refusal, ...] = (

@@ -104,12 +104,12 @@ def find_serving_requirement(model: Model) -> str | None:
         if spec.shape not in ((1,), (-1, 1)):
             raise NotApplicableError(f"a BYTES input of shape {list(spec.shape)} is not for raw requests")
         return "RAW-BYTES" if spec.shape == (1,) else None
-    if _variable_of_item(spec.shape) > 1:
+    if _count_variable_dimensions(spec.shape) > 1:
         raise NotApplicableError(f"the input of {model.name} has {spec.shape.count(-1)} variable dimensions")
     return {0: "RAW-ONE-INPUT", 1: "RAW-ONE-VARIABLE"}.get(spec.shape.count(-1))
 
 
-def _variable_of_item(shape: tuple[int, ...]) -> int:
+def _count_variable_dimensions(shape: tuple[int, ...]) -> int:
     """Return how many dimensions are variable at the least: one in front may be that of a batch, and count for none."""
     return shape[1:].count(-1) if len(shape) > 1 else shape.count(-1)
 

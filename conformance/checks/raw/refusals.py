@@ -106,7 +106,7 @@ REFUSALS: tuple[Refusal, ...] = (
 # --- of any model ---------------------------------------------------------------------------------------------------
 
 
-def _bytes_of_first(model: Model) -> Message:
+def _send_first_input(model: Model) -> Message:
     tensors = model.sample()
     if len(tensors) < 2:
         raise NotApplicableError(f"one input of {model.name} is sent, and the others need not be")
@@ -126,7 +126,7 @@ def _own_headless(model: Model) -> Message:
 
 
 OWN_REFUSALS: tuple[Refusal, ...] = (
-    Refusal("own-bytes-of-one", "RAW-SEVERAL-INPUTS", "", _bytes_of_first, fit=SEVERAL_INPUTS),
+    Refusal("own-bytes-of-one", "RAW-SEVERAL-INPUTS", "", _send_first_input, fit=SEVERAL_INPUTS),
     Refusal("own", "RAW-TWO-VARIABLES", "", _several_variable, fit=ONE_INPUT),
     Refusal(
         "own-without-its-header",

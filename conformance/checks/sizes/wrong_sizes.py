@@ -11,11 +11,13 @@ from conformance.checks.sizes.wrong_size_requests import (
     FITS,
     NUMERIC,
     REFUSALS,
-    SEVERAL_INPUT_REFUSALS,
     TRAILING_BYTES,
+    Carried,
     change_size_and_bytes,
     claim_size,
     sample_carried_inputs,
+    sample_inputs,
+    slice_input_bytes,
 )
 from conformance.checks.support.deployed_models import require_several, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
@@ -36,6 +38,45 @@ ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 
 
 # --- wrong sizes -------------------------------------------------------------------------------------------------
+
+
+# --- several inputs of a deployed model ------------------------------------------------------------------------------
+
+Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
+
+
+def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carried | None = None) -> Refusal:
+    """Return a request that is good but for sizes, which `resize` sets in the inputs of its JSON."""
+
+    def make(model: Model) -> Message:
+        sent = require_several(model)
+        request = model.request(sent, outputs=model.listed())
+        return request.edited(lambda document: resize(document["inputs"], sent))
+
+    return Refusal(fault, requirement, "", make, tensors=tensors, fit=SEVERAL_INPUTS)
+
+
+def _move(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    """Count the last element of the first input among those of the second."""
+    count = len(slice_input_bytes(sent[0]).last)
+    for place, change in ((0, -count), (1, count)):
+        inputs[place]["parameters"]["binary_data_size"] += change
+
+
+def _size(place: int, size: Any) -> Resize:
+    return lambda inputs, _: inputs[place].update(parameters={} if size is ABSENT else {"binary_data_size": size})
+
+
+def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
+
+
+SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
+    _among_several("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move, sample_inputs),
+    _among_several("second-input-of-minus-one", "BIN-SIZE-FALSE", _size(1, -1), sample_inputs),
+    _among_several("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_out),
+    _among_several("last-input-without-a-size", "BIN-SIZE-MISSING", _size(-1, ABSENT)),
+)
 
 
 _ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS))

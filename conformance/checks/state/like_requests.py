@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from conformance.checks.support.datatypes import KIB
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if
 from conformance.roles.model import Model, RequestBuilder
@@ -36,9 +37,9 @@ def _right(*tensors: Tensor, form: str = "") -> Judge:
 # --- one element ------------------------------------------------------------------------------------------------------
 
 
-def _pair_of_elements(model: Model, form: str, count: int, place: int) -> list[JudgedMessage]:
+def _make_element_pair(model: Model, form: str, count: int, place: int) -> list[JudgedMessage]:
     """Return two requests of one length that differ in one element."""
-    return [_of_elements(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
+    return [_make_message(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
 
 
 def _elements(model: Model, count: int, place: int, *, other: bool) -> list[object]:
@@ -48,7 +49,7 @@ def _elements(model: Model, count: int, place: int, *, other: bool) -> list[obje
     return elements
 
 
-def _of_elements(model: Model, form: str, elements: Sequence[object]) -> JudgedMessage:
+def _make_message(model: Model, form: str, elements: Sequence[object]) -> JudgedMessage:
     tensors = [model.tensor(elements)]
     if form == "raw":
         message = model.raw(bytes(tensors[0].to_bytes()))
@@ -60,7 +61,6 @@ def _of_elements(model: Model, form: str, elements: Sequence[object]) -> JudgedM
 
 
 NEEDS = {"json": (), "binary": BINARY, "raw": RAW}
-KIB = 1024
 
 
 @check("state.one-other-element-is-seen", answers="OIP-ISOLATION")
@@ -81,7 +81,7 @@ KIB = 1024
 )
 def one_other_element_is_seen(target: Target, model: Model, form: str, count: int, place: int) -> None:
     """A request that differs from the one before in a single element, wherever that is, is not answered like it."""
-    _expect_apart(target, _pair_of_elements(model, form, count, place))
+    _expect_apart(target, _make_element_pair(model, form, count, place))
 
 
 def _expect_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
@@ -132,13 +132,13 @@ def _counts(model: Model) -> list[JudgedMessage]:
     return [
         (
             model.request(_long(model), send="json", outputs=[RequestedOutput(name, classification=count)]).message(),
-            _elements_of(name, count),
+            _expect_class_count(name, count),
         )
         for count in (1, 2)
     ]
 
 
-def _elements_of(name: str, count: int) -> Judge:
+def _expect_class_count(name: str, count: int) -> Judge:
     def judge(reply: Reply) -> None:
         found = expect(reply).output(name).shape
         if found is None or found[-1:] != (count,):
@@ -178,7 +178,7 @@ def same_body_for_another_model_is_seen(target: Target, model: Model, form: str)
     if other is None:
         raise NotApplicableError("no model for the role cast_int32_fp32")
     elements = [1000 + k for k in range(LONG_COUNT)]
-    _expect_apart(target, [_of_elements(one, form, elements) for one in (model, other)])
+    _expect_apart(target, [_make_message(one, form, elements) for one in (model, other)])
 
 
 # --- options of the request before ------------------------------------------------------------------------------------

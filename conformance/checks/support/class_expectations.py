@@ -176,4 +176,4 @@ def _cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[Classi
     """Yield answers for several inputs, with all classes and then with one."""
     for tensors in model.draw_several():
         for count in (None, 1):
-            yield ClassifiedAnswer.of(target, model, None, count, send=send, name=name, tensors=tensors)
+            yield ClassifiedAnswer.ask(target, model, None, count, send=send, name=name, tensors=tensors)
