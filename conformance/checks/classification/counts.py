@@ -40,28 +40,20 @@ from conformance.wire.tensor import Tensor
 # --- what is asked for ----------------------------------------------------------------------------------------------
 
 
-@check("classification.parameter-is-taken", answers="CLS-PARAMETER")
-@rows(
+_TAKEN = (
     Row("scores", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("batching", (ITEMS,), role="scores_batching"),
     Row("rank-2", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("integers", ((5, -7, 9),), role="identity_int32"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
-    OWN,
 )
+
+
+@check("classification.parameter-is-taken", answers="CLS-PARAMETER")
+@rows(*_TAKEN, OWN)
 @check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("scores", (SCORES,), role="scores"),
-        Row("labelled", (SCORES,), role="scores_labelled"),
-        Row("batching", (ITEMS,), role="scores_batching"),
-        Row("rank-2", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
-        Row("integers", ((5, -7, 9),), role="identity_int32"),
-        Row("documented", (DOCUMENTED,), role="documented_scores"),
-    ),
-    OWN,
-)
+@rows(*repeat_in_both_forms(*_TAKEN), OWN)
 def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """An output with the parameter classification comes back as classes."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)

@@ -48,24 +48,23 @@ from conformance.wire.tensor import Tensor
 ITEMS_OF_OWN = 5  # of a batch that a deployed model is sent
 
 
-@check("classification.items-are-ranked-apart", answers="CLS-BATCH")
-@rows(
+_TWO_ITEMS = (
     Row("2-items", (ITEMS, 4), role="scores_batching"),
     Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
+)
+_TWO_SQUARES = Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2")
+
+
+@check("classification.items-are-ranked-apart", answers="CLS-BATCH")
+@rows(
+    *_TWO_ITEMS,
     Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
     Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
-    Row("2x2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15))), 3), role="scores_batching_rank2"),
+    _TWO_SQUARES,
     OWN,
 )
 @check("grpc.items-are-ranked-apart", answers="CLS-BATCH/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("2-items", (ITEMS, 4), role="scores_batching"),
-        Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
-        Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
-    ),
-    OWN,
-)
+@rows(*repeat_in_both_forms(*_TWO_ITEMS, _TWO_SQUARES), OWN)
 def items_are_ranked_apart(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:

@@ -18,6 +18,7 @@ from conformance.checks.support.ranked_inputs import (
     ITEMS,
     OWN,
     SCORES,
+    SQUARES,
     find_many,
     repeat_in_both_forms,
 )
@@ -129,28 +130,20 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
 
 
-@check("classification.index-counts-from-0", answers="CLS-INDEX")
-@rows(
+_INDEXED = (
     Row("floats", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("integers", ((5, -7, 9, 0, 8),), role="identity_int32"),
     Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
-    OWN,
-    Row("own-300-classes", (None, "json", 300), fit=SCORED),
 )
+
+
+@check("classification.index-counts-from-0", answers="CLS-INDEX")
+@rows(*_INDEXED, OWN, Row("own-300-classes", (None, "json", 300), fit=SCORED))
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("floats", (SCORES,), role="scores"),
-        Row("labelled", (SCORES,), role="scores_labelled"),
-        Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
-        Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
-        Row("documented", (DOCUMENTED,), role="documented_scores"),
-    ),
-    OWN,
-)
+@rows(*repeat_in_both_forms(*[row for row in _INDEXED if row.id != "integers"]), OWN)
 def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
     """The index in a class is the place of its score, counted from 0."""
     tensors = find_many(model, there) if there else None
@@ -164,7 +157,7 @@ _LABELLED = (
     Row("some", (SCORES,), role="scores_some_labels"),
     Row("odd", (SCORES,), role="scores_odd_labels"),
     Row("batch", (ITEMS,), role="scores_batching_labelled"),
-    Row("batch-of-rank-2", ((((10, 40), (20, 30)), ((35, 5), (25, 15))),), role="scores_batching_rank2"),
+    Row("batch-of-rank-2", (SQUARES,), role="scores_batching_rank2"),
     Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.checks.errors.impossible_requests import REFUSALS, edit_first_input
 from conformance.checks.errors.refusal_form import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
-from conformance.checks.support.deployed_models import attribute_to_isolation
+from conformance.checks.support.deployed_models import expect_or_blame_isolation
 from conformance.checks.support.refusals import Refusal
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -64,14 +64,12 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
     except TargetLostError:
         expect_alive(target, model)
         raise
-    try:
+
+    def expect_right(reply: Reply) -> None:
         with attribute_to("OIP-ALIVE"):  # it was right before, whatever seems wrong now
-            expect(after).tensors(right, through_json=target.through_json)
-    except UnmetError as unmet:
-        attribute_to_isolation(
-            target, unmet, lambda reply: expect(reply).tensors(right, through_json=target.through_json)
-        )
-        raise
+            expect(reply).tensors(right, through_json=target.through_json)
+
+    expect_or_blame_isolation(target, after, expect_right)
 
 
 def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:

@@ -11,7 +11,7 @@ import numpy as np
 from conformance.checks.json_documents.coerced_elements import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
 from conformance.checks.support.binary_sides import carries, make_distinct_tensor
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.deployed_models import attribute_to_isolation, draw_telling
+from conformance.checks.support.deployed_models import draw_telling, expect_or_blame_isolation
 from conformance.checks.support.json_writing import replace_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.expectation import expect
@@ -59,11 +59,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     with block_if(lambda: want == "binary" and not carries(target, model, tensors, "written"), _UNCARRIED):
-        try:
-            right(reply)
-        except UnmetError as unmet:
-            attribute_to_isolation(target, unmet, right)
-            raise
+        expect_or_blame_isolation(target, reply, right)
 
 
 def _tensors(model: Model) -> Sequence[Tensor]:
@@ -243,11 +239,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     def right(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
-    try:
-        right(reply)
-    except UnmetError as unmet:
-        attribute_to_isolation(target, unmet, right)
-        raise
+    expect_or_blame_isolation(target, reply, right)
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")

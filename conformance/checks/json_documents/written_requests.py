@@ -9,7 +9,7 @@ from typing import Any
 from conformance.checks.json_documents.answers import expect_json
 from conformance.checks.support.binary_sides import is_right
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.deployed_models import attribute_to_isolation
+from conformance.checks.support.deployed_models import expect_or_blame_isolation
 from conformance.checks.support.json_writing import Style, write_escaped_string, write_first_escaped, written
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met
@@ -149,18 +149,17 @@ def request_written_otherwise_is_the_same(target: Target, model: Model, asked: R
 def _expect_like_the_usual(target: Target, model: Model, asked: RequestKind, message: Message) -> None:
     """Expect the right answer to a message, unless the same request is answered wrongly as it is usually written."""
 
+    def expect_right(found: Reply) -> None:
+        with attribute_to(None):
+            asked.expect(found, model)
+
     def is_wrong_as_usual() -> bool:
         usual = target.send(asked.request(model).message(), fresh=True)
         return not is_met(lambda: asked.expect(usual, model))
 
     reply = target.send(message)
     with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
-        try:
-            with attribute_to(None):
-                asked.expect(reply, model)
-        except UnmetError as unmet:
-            attribute_to_isolation(target, unmet, lambda again: asked.expect(again, model))
-            raise
+        expect_or_blame_isolation(target, reply, expect_right)
 
 
 # --- members that no object defines -----------------------------------------------------------------------------------

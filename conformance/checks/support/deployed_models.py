@@ -203,3 +203,12 @@ def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Rep
         return
     if is_met(lambda: right(target.send(reply.exchange.message, fresh=True))):
         unmet.requirement = ISOLATION
+
+
+def expect_or_blame_isolation(target: Peer, reply: Reply, right: Callable[[Reply], object]) -> None:
+    """Expect that an answer is right; where the same request is answered right once more, isolation is to blame."""
+    try:
+        right(reply)
+    except UnmetError as unmet:
+        attribute_to_isolation(target, unmet, right)
+        raise
