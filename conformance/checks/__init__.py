@@ -1,8 +1,8 @@
 """The suite: a package for each area, in which every module is made of checks. `support` explains how one is written.
 
 A check belongs to the suite by standing in a module of an area's package. A package may put its modules into an `ORDER`,
-that of runs and reports; nothing else hangs on it, and a module that is not named comes last. The area of a check is the first part of its id, which is that of the package but for checks that run over gRPC as over HTTP:
-these stand side by side.
+that of runs and reports; nothing else hangs on it, and a module that is not named comes last. The area of a check is the
+first part of its id. That is its package, but for checks that run over gRPC as over HTTP: these stand side by side.
 """
 
 from __future__ import annotations

@@ -31,6 +31,11 @@ MAX_DRAWS = 6  # of inputs that a row tries, until one is telling
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
 MAX_CLASSES = 100  # of a model that has more, where all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
+# Attributes of a model that are plain data as they are.
+PLAIN_FIELDS = (
+    *("is_described", "binary_only", "unsteady", "trouble", "refusal", "missing", "json_trouble"),
+    *("varies", "takes_counts", "by_place"),
+)
 
 
 class DeclinedError(NotApplicableError):
@@ -378,16 +383,7 @@ class DeployedModel(Model):
             "sent": _plain_tensors(self.tensors),
             "samples": list(map(_plain_tensors, self.samples)),
             "declared": dict(self.declared),
-            "is_described": self.is_described,
-            "binary_only": list(self.binary_only),
-            "unsteady": list(self.unsteady),
-            "trouble": self.trouble,
-            "refusal": self.refusal,
-            "missing": self.missing,
-            "json_trouble": self.json_trouble,
-            "varies": self.varies,
-            "takes_counts": self.takes_counts,
-            "by_place": self.by_place,
+            **{name: _to_plain(getattr(self, name)) for name in PLAIN_FIELDS},
         }
 
 
@@ -399,16 +395,7 @@ def from_dict(data: Mapping[str, Any]) -> DeployedModel:
         tensors=tuple(map(_tensor, data["sent"])),
         samples=tuple(tuple(map(_tensor, sample)) for sample in data["samples"]),
         declared=data["declared"],
-        is_described=data["is_described"],
-        binary_only=tuple(data["binary_only"]),
-        unsteady=tuple(data["unsteady"]),
-        trouble=data["trouble"],
-        refusal=data["refusal"],
-        missing=data["missing"],
-        json_trouble=data["json_trouble"],
-        varies=data["varies"],
-        takes_counts=data["takes_counts"],
-        by_place=data["by_place"],
+        **{name: _from_plain(data[name]) for name in PLAIN_FIELDS},
     )
 
 
@@ -423,6 +410,14 @@ def _plain_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:
 
 def _plain_tensors(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
     return [{**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in tensors]
+
+
+def _to_plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _from_plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _spec(data: Mapping[str, Any]) -> TensorSpec:

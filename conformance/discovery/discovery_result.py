@@ -1,13 +1,21 @@
-"""The record of what a target offers."""
+"""The record of what a target offers, and how its discovery tells how far it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from conformance.spec.text import escape_text
 from conformance.transport.credentials import hide
+
+# Is told a few words, as often as there is something new.
+Progress = Callable[[str], None]
+
+
+def ignore_progress(_: str) -> None:
+    """Tell nobody."""
+
 
 # Which model a probe of an extension takes.
 _PROBED: Mapping[str, str] = {

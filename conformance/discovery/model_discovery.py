@@ -6,30 +6,26 @@ models. Nothing is asked of the roles, none of which has to be deployed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conformance.discovery import grpc_discovery
-from conformance.discovery import http_discovery as surveys
+from conformance.discovery import offered_extensions
 from conformance.discovery.control_oracle import as_tensor, find_differing_outputs
 from conformance.discovery.deployed_model import (
     DATA,
     TENSORS,
     DeployedModel,
     derive_role,
-    encode_raw_body,
-    has_classes,
     is_json_capable,
     is_ordinary,
 )
-from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.discovery.probe import Probe, send_probe
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
+from conformance.discovery.offered_extensions import ask
 from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs
 from conformance.roles.roles import TensorSpec
-from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_HTTP, PROTOCOL
+from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
 from conformance.spec.fit import SCORED
 from conformance.spec.text import escape_text
 from conformance.transport.broken_request import BrokenRequest
@@ -39,9 +35,8 @@ from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.grpc_answer import parse_message
-from conformance.wire.grpc_request import make_grpc_call, make_infer_message
+from conformance.wire.grpc_request import make_grpc_call
 from conformance.wire.json_text import parse_json
-from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
@@ -87,9 +82,9 @@ def discover_models(
     """
     survey, transports = DiscoveryResult(), target.settings.transports
     if HTTP in transports:
-        surveys.read_server_metadata(target.get("/v2"), survey)
+        offered_extensions.read_http_metadata(target, survey)
     if GRPC in transports:
-        grpc_discovery.read_server_metadata(target, survey)
+        offered_extensions.read_grpc_metadata(target, survey)
     models = []
     for number, name in enumerate(dict.fromkeys(names), 1):
         progress(f"asking for inputs that models take: {number}/{len(names)}")
@@ -97,12 +92,14 @@ def discover_models(
     target.broken = [one for one in target.broken if not _is_guess(one)]
     asked = [model for model in models if not model.trouble]
     for extension in OVER_HTTP if HTTP in transports else ():
-        surveys.record_extension(survey, extension, wanted, _probe(target, extension, asked))
-    surveys.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
-    if GRPC in transports:
-        grpc_discovery.record_classification(
-            target, survey, wanted, [m for m in asked if SCORED.lack(m.role.inputs, m.role.outputs) == ""]
+        offered_extensions.record_extension(
+            survey, extension, wanted, offered_extensions.probe_models(target, extension, asked)
         )
+    offered_extensions.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
+    if GRPC in transports:
+        scored = [model for model in asked if SCORED.lack(model.role.inputs, model.role.outputs) == ""]
+        probes = offered_extensions.probe_classes_over_grpc(target, scored)
+        offered_extensions.record_extension(survey, OVER_GRPC[0], wanted, probes)
     survey.models = {model.name: model.to_dict() for model in models}
     return survey
 
@@ -172,11 +169,6 @@ def _listed(tensors: Any) -> list[dict[str, Any]]:
     return [{"name": each.name, "datatype": each.datatype, "shape": list(each.shape)} for each in tensors]
 
 
-def _ask(target: Target, request: InferRequest) -> Reply:
-    """Send a request over HTTP, or over gRPC where that alone is judged."""
-    return target.infer(request if HTTP in target.settings.transports else make_infer_message(request))
-
-
 def _specs(name: str, listed: Any) -> list[TensorSpec]:
     return [_spec(name, item) for item in listed] if isinstance(listed, list) else []
 
@@ -228,7 +220,7 @@ def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tup
         if best and [tensor.shape for tensor in tensors] != [tensor.shape for tensor in best[0].tensors]:
             continue
         tried = replace(model, tensors=tensors)
-        reply = _ask(target, tried.plain())
+        reply = ask(target, tried.plain())
         if not _answers(reply):
             refusal = refusal or escape_text(reply.outcome())
         elif _tells(reply):
@@ -273,14 +265,14 @@ def _with_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
 
 def _observed(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
     """Return the model with what two answers to a plain request, and one in binary data, show of its outputs."""
-    full = _ask(target, model.full())
+    full = ask(target, model.full())
     binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
     if binary_only != model.binary_only:
         fitting = replace(model, binary_only=binary_only, json_trouble="")
-        reply = _ask(target, fitting.plain())
+        reply = ask(target, fitting.plain())
         if _answers(reply):
             model, first = fitting, reply
-    again = _ask(target, model.plain())
+    again = ask(target, model.plain())
     return replace(model, unsteady=tuple(find_differing_outputs(first, again)) if again.succeeded else ())
 
 
@@ -290,7 +282,7 @@ def _varied(target: Target, model: DeployedModel, given: UserInputs) -> Deployed
     model = replace(model, samples=_samples(model, given))
     varying = replace(model, varies=True)
     others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
-    replies = [_ask(target, other.plain()) for other in others]
+    replies = [ask(target, other.plain()) for other in others]
     tells = all(map(_answers, replies)) and any(
         find_differing_outputs(replies[0], reply, steady) for reply in replies[1:]
     )
@@ -298,9 +290,9 @@ def _varied(target: Target, model: DeployedModel, given: UserInputs) -> Deployed
     shapes = [tensor.shape for tensor in model.tensors]
     sized = longer.salted(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
     takes = [tensor.shape for tensor in sized] != shapes and _answers(
-        _ask(target, replace(model, tensors=tuple(sized)).plain())
+        ask(target, replace(model, tensors=tuple(sized)).plain())
     )
-    moved = _ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
+    moved = ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
     by_place = len(model.tensors) > 1 and bool(find_differing_outputs(replies[1], moved, steady))
     return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
 
@@ -331,36 +323,7 @@ def try_extensions(target: Target, name: str) -> DiscoveryResult:
     """
     alone, model = DiscoveryResult(), discover_model(target, name, {})
     for extension in OVER_HTTP:
-        surveys.record_extension(alone, extension, (), _probe(target, extension, [model]))
+        offered_extensions.record_extension(
+            alone, extension, (), offered_extensions.probe_models(target, extension, [model])
+        )
     return alone
-
-
-def _probe(target: Target, extension: str, models: Sequence[DeployedModel]) -> Iterator[Probe]:
-    for model in models:
-        if extension == "binary_tensor_data":
-            yield from _binary(target, model)
-        elif extension == "raw" and len(model.tensors) == 1:
-            yield from (
-                Probe(target.infer(model.raw(encode_raw_body(tensor)))) for tensor in model.items() if tensor.elements
-            )
-        elif extension == "classification":
-            yield from _classes(target, model)
-
-
-def _binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
-    """Look for binary data among the outputs, then send them."""
-    if model.is_json_capable:
-        yield send_probe(target, model.full(), model.plain())
-    else:
-        yield Probe(target.infer(model.full()))
-    yield Probe(target.infer(model.request(send="binary", outputs=model.listed())))
-
-
-def _classes(target: Target, model: DeployedModel) -> Iterator[Probe]:
-    """Ask for the highest class of the first output that has classes."""
-    for output in target.infer(model.plain()).answer.outputs:
-        tensor = as_tensor(output)
-        if tensor is not None and has_classes(tensor):
-            wanted = model.request(send=model.sends, outputs=[RequestedOutput(tensor.name, classification=1)])
-            yield send_probe(target, wanted, model.request(send=model.sends, outputs=[tensor.name]))
-            return

@@ -6,21 +6,16 @@ is a check whose role is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from conformance.discovery import grpc_discovery, http_discovery
-from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery import offered_extensions
+from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
-from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_HTTP, PROTOCOL
+from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
 from conformance.spec.text import escape_text
-from conformance.transport.exchange import Reply
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
-
-# Says what shows that a role's model is not there, or None.
-AbsenceFinder = Callable[[Target, str], Reply | None]
 
 
 def discover_roles(
@@ -42,47 +37,41 @@ def discover_roles(
         SettingsError: a role is placed on a model that the target does not serve.
     """
     survey, transports = DiscoveryResult(), target.settings.transports
-    absence = http_discovery.find_absence if HTTP in transports else grpc_discovery.find_absence
     if HTTP in transports:
-        http_discovery.read_server_metadata(target.get("/v2"), survey)
+        offered_extensions.read_http_metadata(target, survey)
     if GRPC in transports:
-        grpc_discovery.read_server_metadata(target, survey)
-    find = _find_roles if placements is None else _placed_roles
-    survey.roles = find(target, placements or {}, absence, progress)
+        offered_extensions.read_grpc_metadata(target, survey)
+    survey.roles = _find_roles(target, progress) if placements is None else _place_roles(target, placements, progress)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it says that a model is not there
     for extension in OVER_HTTP if HTTP in transports else ():
-        http_discovery.record_extension(survey, extension, wanted, http_discovery.PROBES[extension](target))
-    http_discovery.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
-    if GRPC in transports:
-        grpc_discovery.record_classification(
-            target, survey, wanted, http_discovery.probe_models(target, http_discovery.SCORED_ROLES)
-        )
+        probes = offered_extensions.PROBES[extension](target)
+        offered_extensions.record_extension(survey, extension, wanted, probes)
+    offered_extensions.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
+    for extension in OVER_GRPC if GRPC in transports else ():
+        probes = offered_extensions.probe_scored_roles_over_grpc(target)
+        offered_extensions.record_extension(survey, extension, wanted, probes)
     return survey
 
 
-def _find_roles(
-    target: Target, _: Mapping[str, Placement], absence: AbsenceFinder, progress: Progress
-) -> dict[str, str]:
+def _find_roles(target: Target, progress: Progress) -> dict[str, str]:
     """Return the roles of which a model has the name."""
     every = load_roles()
     target.roles, found = {role: role for role in every}, {}
     for number, role in enumerate(every, 1):
         progress(f"asking for models: {number}/{len(every)}")
-        if absence(target, role) is None:
+        if offered_extensions.find_absence(target, role) is None:
             found[role] = role
     target.roles = found
     return target.roles
 
 
-def _placed_roles(
-    target: Target, placements: Mapping[str, Placement], absence: AbsenceFinder, progress: Progress
-) -> dict[str, str]:
+def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:
     """Return the roles of a map, all of which the target has to serve."""
     target.placements = placements
     target.roles = {role: placement.model for role, placement in placements.items()}
     for number, (role, name) in enumerate(target.roles.items(), 1):
         progress(f"asking for models: {number}/{len(target.roles)}")
-        if reply := absence(target, role):
+        if reply := offered_extensions.find_absence(target, role):
             raise SettingsError(
                 f"role {role}: {target.settings.url} serves no model {name}: {escape_text(reply.outcome())}"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
 from conformance.judging.nothing_to_judge import COMMAND_LINE_NAMES, ArgumentNames
 from conformance.judging.selection import Subjects, collected_rows

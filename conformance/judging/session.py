@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.discovery import model_discovery, role_discovery
-from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.judge import Judge
 from conformance.judging.saved_bodies import SavedBodies
 from conformance.judging.selection import ROLES, Subjects

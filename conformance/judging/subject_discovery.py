@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from conformance.discovery import placement_search
-from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.nothing_to_judge import ALL_MODELS, MissingKind, NothingToJudge
 from conformance.judging.selection import ROLES, Subjects
 from conformance.judging.session import Session

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.selection import Subjects
 from conformance.plugin.collection import SELECTION_KEY, RunSelection

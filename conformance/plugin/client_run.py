@@ -11,8 +11,7 @@ import pytest
 
 from conformance.clients.adapter import AdapterError, AdapterProcess
 from conformance.clients.inference import Introduction
-from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.client_session import ClientSession
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
 from conformance.judging.selection import CLIENTS, Subjects

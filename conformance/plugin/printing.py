@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
 from conformance.plugin.base_run import BaseRun
 from conformance.report import github, terminal

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.discovery.progress import Progress, ignore_progress
+from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.run_start import start_run
 from conformance.judging.saved_bodies import SavedBodies

@@ -7,8 +7,8 @@ from math import prod
 
 import pytest
 
-from conformance.checks.metadata.models import may_have_shape
-from conformance.checks.raw.deployed_models import expect_length_counts, find_serving_requirement
+from conformance.checks.metadata.server_and_models import may_have_shape
+from conformance.checks.raw.raw_answers import expect_length_counts, find_serving_requirement
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.judging.selection import Subjects, collected_rows

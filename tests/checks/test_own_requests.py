@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.errors.impossible_requests import REFUSALS
-from conformance.checks.json_documents.element_rewriting import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
+from conformance.checks.json_documents.coerced_elements import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.roles import TensorSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from conformance.checks.support.telling_inputs import draw_telling, require_telling
+from conformance.checks.support.deployed_models import draw_telling, require_telling
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.roles import TensorSpec

@@ -138,8 +138,8 @@ def test_two_rows_of_one_id_are_refused_before_anything_is_judged(
 
 
 def test_the_rows_of_clients_are_looked_at_like_those_of_servers(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text(BROKEN.format(area="client", module="errors"), encoding="utf-8")
+    (tmp_path / "broken.py").write_text(BROKEN.format(area="client", module="answers"), encoding="utf-8")
     adapter = shlex.join([sys.executable, "-m", "tests.clients.honest"])
     run = judge_afresh(tmp_path, "-p", "broken", f"--client-adapter={adapter}")
     assert run.returncode == 4
-    assert "two rows are called client.twice [a], in conformance.checks.client.errors.twice" in run.stderr
+    assert "two rows are called client.twice [a], in conformance.checks.client.answers.twice" in run.stderr

@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.checks.support.classes import (
-    DOCUMENTED,
-    ITEMS,
-    OWN,
-    SCORES,
-    SEVERAL_SCORED,
     ClassifiedAnswer,
     ask,
     describe_count,
     find_scored_output,
     list_all,
     read_texts,
+)
+from conformance.checks.support.ranked_inputs import (
+    DOCUMENTED,
+    ITEMS,
+    OWN,
+    SCORES,
+    SEVERAL_SCORED,
+    choose_inputs,
+    find_many,
     repeat_in_both_forms,
 )
-from conformance.checks.support.ranked_inputs import choose_inputs, find_many
 from conformance.discovery.deployed_model import has_classes
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
@@ -37,31 +40,23 @@ from conformance.wire.tensor import Tensor
 # --- what is asked for ----------------------------------------------------------------------------------------------
 
 
-@check("classification.parameter-is-taken", answers="CLS-PARAMETER")
-@rows(
+_TAKEN = (
     Row("scores", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("batching", (ITEMS,), role="scores_batching"),
     Row("rank-2", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("integers", ((5, -7, 9),), role="identity_int32"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
-    OWN,
 )
+
+
+@check("classification.parameter-is-taken", answers="CLS-PARAMETER")
+@rows(*_TAKEN, OWN)
 @check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("scores", (SCORES,), role="scores"),
-        Row("labelled", (SCORES,), role="scores_labelled"),
-        Row("batching", (ITEMS,), role="scores_batching"),
-        Row("rank-2", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
-        Row("integers", ((5, -7, 9),), role="identity_int32"),
-        Row("documented", (DOCUMENTED,), role="documented_scores"),
-    ),
-    OWN,
-)
+@rows(*repeat_in_both_forms(*_TAKEN), OWN)
 def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """An output with the parameter classification comes back as classes."""
-    case = ClassifiedAnswer.of(target, model, values, 2, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
 
 
@@ -172,7 +167,7 @@ _OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
 )
 def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
     """The last dimension is the number asked for, up to the number of classes."""
-    case = ClassifiedAnswer.of(target, model, values, count, tensors=find_many(model, there) if there else None)
+    case = ClassifiedAnswer.ask(target, model, values, count, tensors=find_many(model, there) if there else None)
     found = len(read_texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape
     # In a shape of another rank, which is for the checks of the shape, the last dimension is something else.
@@ -195,7 +190,7 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
 )
 def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
     """There are as many classes as were asked for, up to the number of scores."""
-    case = ClassifiedAnswer.of(target, model, values, count, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     found, right = len(read_texts(case.reply, case.name)), case.right_count * case.batch
     if found != right:
         raise UnmetError(f"{describe_count(right)} of {case.name}", describe_count(found), case.reply)

@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.class_forms import UNWRITTEN, are_written, expect_texts
-from conformance.checks.support.classes import (
+from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
+from conformance.checks.support.classes import TAKEN, ask, find_scored_output, list_all, read_texts, request_classes
+from conformance.checks.support.ranked_inputs import (
     ITEMS,
     SCORES,
     SEVERAL_SCORED,
-    TAKEN,
-    ask,
-    find_scored_output,
-    list_all,
-    read_texts,
+    choose_inputs,
+    find_count,
     repeat_in_both_forms,
-    request_classes,
 )
-from conformance.checks.support.ranked_inputs import choose_inputs, find_count
 from conformance.expect import attribution
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect

@@ -1,20 +1,14 @@
-"""Checks of classification: where it ends.
-
-Numbers of classes that no output has or that are no numbers, and scores that a server need not rank. A refusal is right
-in all of them; what is given under a 2xx status has to make sense.
-"""
+"""Checks of classification: where it ends."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.binary_sides import is_right
 from conformance.checks.support.classes import (
-    ITEMS,
-    OWN,
-    SCORES,
     TAKEN,
     ClassifiedAnswer,
     ask,
@@ -26,15 +20,14 @@ from conformance.checks.support.classes import (
     read_classes,
     read_texts,
 )
-from conformance.checks.support.grpc_edits import make_faulty_call
-from conformance.checks.support.over_grpc import expect_right
-from conformance.checks.support.ranked_inputs import choose_inputs
+from conformance.checks.support.over_grpc import expect_right, make_faulty_call
+from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, is_met
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY
 from conformance.spec.check import Row, check, rows
@@ -293,3 +286,59 @@ def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
     found = read_texts(reply, "SCORES")
     expect_alive(target, model)
     return str(found)
+
+
+# --- misplaced parameters ---------------------------------------------------------------------------------------------
+
+_SCORED_IN_JSON = replace(SCORED, is_json=True)
+DocumentEdit = Callable[[dict[str, Any], str], object]  # of a document, by the name of the output
+CLASSES: Mapping[str, Any] = {"classification": 2}
+
+
+def _on_the_request(document: dict[str, Any], _: str) -> None:
+    document.update(parameters=CLASSES)
+
+
+def _list_under_request_parameter(document: dict[str, Any], name: str) -> None:
+    document.update(parameters=CLASSES, outputs=[{"name": name}])
+
+
+def _on_an_input(document: dict[str, Any], _: str) -> None:
+    parameters = document["inputs"][0].setdefault("parameters", {})
+    parameters.update(CLASSES)
+
+
+def _beside_the_parameters(document: dict[str, Any], name: str) -> None:
+    document.update(outputs=[{"name": name, **CLASSES}])
+
+
+@check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
+@rows(
+    Row("on-the-request", (_on_the_request,), fit=_SCORED_IN_JSON),
+    ("on-the-request-of-a-listed-output", _list_under_request_parameter),
+    ("on-an-input", _on_an_input),
+    Row("beside-the-parameters", (_beside_the_parameters,), fit=_SCORED_IN_JSON),
+)
+def parameter_at_another_place_classifies_nothing(target: Target, model: Model, edit: DocumentEdit) -> str:
+    """A number of classes where no document defines it is refused, or leaves the output as it is or rightly classified."""
+    name = find_scored_output(model)
+    tensors, right = choose_inputs(model, name)
+    plain = model.request(tensors, send="json")
+    reply = target.send(plain.edited(lambda document: edit(document, name)), fresh=True)
+    if is_refused(target, model, reply):
+        return f"refused with {reply.status}"
+    if is_met(lambda: expect(reply).tensors([right])):
+        return "passed over"
+    output = reply.answer.output(name)
+    if output is not None and output.array is not None:
+        classified = target.infer(model.request(tensors, send="json", outputs=[RequestedOutput(name, **CLASSES)]))
+        same = Tensor(output.name, output.datatype, output.array.shape, output.array)
+        if is_met(lambda: expect(classified).tensors([same])):
+            return "taken as a parameter of the server's own"
+
+    def is_wrong_without() -> bool:
+        return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors([right]))
+
+    with block_if(is_wrong_without, "without that parameter the output is wrong, too"):
+        expect(reply).tensors([right])
+    return "passed over"

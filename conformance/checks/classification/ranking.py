@@ -1,4 +1,4 @@
-"""The order of classes: highest first, each item of a batch for itself."""
+"""The order of classes: highest first, each item of a batch for itself; over gRPC the same as over HTTP."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from conformance.checks.support.classes import (
+    ClassifiedAnswer,
+    apply_to_items,
+    describe_classes,
+    find_scored_output,
+    read_texts,
+)
+from conformance.checks.support.ranked_inputs import (
+    DESCENDING,
     DOCUMENTED,
     INFINITE,
     ITEMS,
     OWN,
     SCORES,
     SQUARES,
-    ClassifiedAnswer,
-    apply_to_items,
-    find_scored_output,
+    choose_inputs,
+    find_many,
+    find_negated,
+    find_tied_inputs,
     repeat_in_both_forms,
 )
-from conformance.checks.support.ranked_inputs import choose_inputs, find_many, find_negated, find_tied_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
-from conformance.expect.unmet import BlockedError, NotApplicableError, block_if
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP
 from conformance.spec.fit import SCORED, Fit
+from conformance.spec.text import escape_text
+from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -35,24 +48,23 @@ from conformance.wire.tensor import Tensor
 ITEMS_OF_OWN = 5  # of a batch that a deployed model is sent
 
 
-@check("classification.items-are-ranked-apart", answers="CLS-BATCH")
-@rows(
+_TWO_ITEMS = (
     Row("2-items", (ITEMS, 4), role="scores_batching"),
     Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
+)
+_TWO_SQUARES = Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2")
+
+
+@check("classification.items-are-ranked-apart", answers="CLS-BATCH")
+@rows(
+    *_TWO_ITEMS,
     Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
     Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
-    Row("2x2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15))), 3), role="scores_batching_rank2"),
+    _TWO_SQUARES,
     OWN,
 )
 @check("grpc.items-are-ranked-apart", answers="CLS-BATCH/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("2-items", (ITEMS, 4), role="scores_batching"),
-        Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
-        Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
-    ),
-    OWN,
-)
+@rows(*repeat_in_both_forms(*_TWO_ITEMS, _TWO_SQUARES), OWN)
 def items_are_ranked_apart(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
@@ -60,7 +72,7 @@ def items_are_ranked_apart(
     if values is None:
         _expect_own_items_apart(target, model, send)
     else:
-        ClassifiedAnswer.of(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
+        ClassifiedAnswer.ask(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
 
 
 def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
@@ -71,13 +83,13 @@ def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
         Blocked: those of an item alone are wrong, which is for other checks.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=ITEMS_OF_OWN)
-    case = ClassifiedAnswer.of(target, model, None, 2, send=send, tensors=tensors)
+    case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
     items = case.items()
     if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
         raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
 
     def is_wrong_alone() -> bool:
-        return not all(_is_right(*item) for item in ClassifiedAnswer.of(target, model, None, 2, send=send).items()[:1])
+        return not all(_is_right(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1])
 
     with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
         case.expect_rule(apply_to_items(_is_right))
@@ -143,7 +155,7 @@ def highest_come_first(
 ) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them."""
     tensors = find(model) if find else None
-    case = ClassifiedAnswer.of(target, model, values, count, send=send, tensors=tensors)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
     if find and len(case.listed) != case.right_count * case.batch:
         raise BlockedError("there are more or fewer classes than were asked for")
@@ -174,7 +186,7 @@ def ties_in_any_order(
 ) -> None:
     """Among equal scores no index comes twice, and the values never increase."""
     tensors = None if values else find_tied_inputs(model)
-    case = ClassifiedAnswer.of(target, model, values, count, send=send, tensors=tensors)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.expect_rule(apply_to_items(class_texts.is_ordered_without_repeats))
 
 
@@ -206,8 +218,66 @@ def highest_come_first_over_grpc(
     target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json"
 ) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them; no index comes twice."""
-    case = ClassifiedAnswer.of(target, model, values, count, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     case.require_order()
     case.expect_rule(
         apply_to_items(class_texts.is_ordered_without_repeats if values else class_texts.is_in_order)
     )  # own scores may be equal
+
+
+# --- the same over gRPC -----------------------------------------------------------------------------------------------
+
+# Roles whose outputs can be classified: not those of BYTES, BOOL and 16-bit floats.
+_SAME: tuple[tuple[str, Any], ...] = (
+    ("scores", SCORES),
+    ("scores_labelled", SCORES),
+    ("scores_some_labels", SCORES),
+    ("scores_odd_labels", SCORES),
+    ("scores_batching", ITEMS),
+    ("scores_batching_labelled", ITEMS),
+    ("scores_rank2", ((1, 3, 2), (6, 4, 5))),
+    ("scores_batching_rank2", SQUARES),
+    ("scores_two_outputs", SCORES),
+    ("documented_scores", DOCUMENTED),
+    ("documented_scores_labelled", DOCUMENTED),
+    ("rank3", (((1, 3), (2, 6)), ((4, 5), (8, 7)))),
+    *[(f"identity_{kind}", (5, 3, 9)) for kind in ("uint8", "uint16", "uint32", "uint64")],
+    *[(f"identity_{kind}", DESCENDING) for kind in ("int8", "int16", "int32", "int64", "fp32", "fp64")],
+)
+
+
+@check("grpc.classes-are-those-of-http", answers="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
+@rows(
+    *[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME],
+    Row("own", (None,), fit=SCORED, needs=CLASSES),
+)
+def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
+    """The same request for classes gives the same classes over gRPC as over HTTP."""
+    name = find_scored_output(model)
+    tensors, right = choose_inputs(model, name, values)
+    if np.unique(right.array).size < right.elements:
+        raise NotApplicableError(f"some scores of {name} are equal, and have no order")
+    over_http = ClassifiedAnswer.ask(target.over_http, model, values, 2).reply
+    over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_send).reply
+    usual, found = (_understood(read_texts(reply, name)) for reply in (over_http, over_grpc))
+    if usual != found:
+        with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
+            _expect_alike(usual, found, over_grpc)
+
+
+def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+    plain = target.infer(model.request(tensors, send=model.plain_send))
+    return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
+
+
+def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
+    if len(usual) != len(found) or not all(map(class_texts.is_same, usual, found)):
+        raise UnmetError(
+            f"{escape_text(describe_classes(usual), 300)}, as over HTTP",
+            escape_text(describe_classes(found), 300),
+            over_grpc,
+        )
+
+
+def _understood(listed: Sequence[str]) -> list[ClassText]:
+    return [entry for text in listed if (entry := class_texts.parse_leniently(text)) is not None]

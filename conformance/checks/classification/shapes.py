@@ -6,21 +6,23 @@ from math import prod
 from typing import Any
 
 from conformance.checks.support.classes import (
-    DESCENDING,
-    DOCUMENTED,
-    ITEMS,
-    OWN,
-    SCORES,
-    SQUARES,
     ClassifiedAnswer,
     apply_to_items,
     apply_to_rows,
     describe_count,
     find_scored_output,
     read_texts,
+)
+from conformance.checks.support.ranked_inputs import (
+    DESCENDING,
+    DOCUMENTED,
+    ITEMS,
+    OWN,
+    SCORES,
+    SQUARES,
+    choose_inputs,
     repeat_in_both_forms,
 )
-from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -61,7 +63,7 @@ ITEMS_OF_OWN = 3  # of a batch that a deployed model is sent
 )
 def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """A classified output has datatype BYTES."""
-    case = ClassifiedAnswer.of(target, model, values, 2, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
     datatype = expect(case.reply).output(case.name).datatype
     if datatype != "BYTES":
@@ -79,7 +81,7 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form
 )
 def shape_is_count(target: Target, model: Model, values: Any, count: int) -> None:
     """Where the model does not batch, the classes have one dimension; a first dimension of 1 is the prose's batch."""
-    case = ClassifiedAnswer.of(target, model, values, count)
+    case = ClassifiedAnswer.ask(target, model, values, count)
     found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if values is None:
         _require_one_ranking(case)
@@ -126,7 +128,7 @@ def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: i
     if values is None:
         _expect_own_batches(target, model, count, "json")
     else:
-        _expect_batched(ClassifiedAnswer.of(target, model, values, count))
+        _expect_batched(ClassifiedAnswer.ask(target, model, values, count))
 
 
 def _expect_batched(case: ClassifiedAnswer) -> None:
@@ -146,14 +148,14 @@ def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> N
     """
     name = find_scored_output(model)
     several, one = (choose_inputs(model, name, items=items) for items in (ITEMS_OF_OWN, 1))
-    case = ClassifiedAnswer.of(target, model, None, count, send=send, tensors=several[0])
+    case = ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=several[0])
     found = len(read_texts(case.reply, name))
     is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
     if len(case.right.shape) < 2 or not model.may_batch(case.right) or (is_one_ranking and case.right.shape[0] > 1):
         raise NotApplicableError(f"{name} of {model.name} may be no batch")
     _expect_batched(case)
     if one[1].shape[0] == 1 < case.right.shape[0]:
-        _expect_batched(ClassifiedAnswer.of(target, model, None, count, send=send, tensors=one[0]))
+        _expect_batched(ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=one[0]))
 
 
 BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
@@ -179,7 +181,7 @@ def classes_have_their_shape(
     if may_be_batch:
         _expect_own_batches(target, model, count, send)
         return
-    case = ClassifiedAnswer.of(target, model, values, count, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if may_be_batch is False:
         _require_one_ranking(case)
@@ -206,7 +208,7 @@ _MATRICES = (
 @rows(*repeat_in_both_forms(*_MATRICES))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
     """Classes of a matrix, of a model that does not batch, are one ranking, or one for each row of it."""
-    case = ClassifiedAnswer.of(target, model, values, 2, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     shape = format_shape(expect(case.reply).output(case.name).shape)
     rows_of = case.scores.shape[0]
     if len(case.listed) == 2 * rows_of:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.checks.support.class_labels import (
+from conformance.checks.support.class_expectations import (
     expect_bare_without_label,
     expect_labels,
     expect_no_labels,
     expect_one_label_each,
 )
-from conformance.checks.support.classes import (
-    CLASS_FORMAT,
+from conformance.checks.support.classes import CLASS_FORMAT, ClassifiedAnswer, apply_to_items, read_texts
+from conformance.checks.support.ranked_inputs import (
     DESCENDING,
     DOCUMENTED,
     INFINITE,
     ITEMS,
     OWN,
     SCORES,
-    ClassifiedAnswer,
-    apply_to_items,
-    read_texts,
+    SQUARES,
+    find_many,
     repeat_in_both_forms,
 )
-from conformance.checks.support.ranked_inputs import find_many
 from conformance.expect import class_texts
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
@@ -62,7 +60,7 @@ from conformance.wire.request import Form
 )
 def text_is_value_index_label(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """Each class is a text value:index or value:index:label."""
-    case = ClassifiedAnswer.of(target, model, values, 3, send=send)
+    case = ClassifiedAnswer.ask(target, model, values, 3, send=send)
     for text in read_texts(case.reply, case.name):
         try:
             class_texts.parse(text)
@@ -107,7 +105,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
 )
 def value_is_the_score(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """The value in a class is the model's output at that index."""
-    ClassifiedAnswer.of(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_right_values))
+    ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_right_values))
 
 
 @check("classification.value-says-all-of-the-score", answers="CLS-VALUE-EXACT")
@@ -129,35 +127,27 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
 )
 def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
     """The value in a class reads back as the very score: an integer in digits, a float with all that it takes."""
-    ClassifiedAnswer.of(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
+    ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
 
 
-@check("classification.index-counts-from-0", answers="CLS-INDEX")
-@rows(
+_INDEXED = (
     Row("floats", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("integers", ((5, -7, 9, 0, 8),), role="identity_int32"),
     Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
-    OWN,
-    Row("own-300-classes", (None, "json", 300), fit=SCORED),
 )
+
+
+@check("classification.index-counts-from-0", answers="CLS-INDEX")
+@rows(*_INDEXED, OWN, Row("own-300-classes", (None, "json", 300), fit=SCORED))
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("floats", (SCORES,), role="scores"),
-        Row("labelled", (SCORES,), role="scores_labelled"),
-        Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
-        Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
-        Row("documented", (DOCUMENTED,), role="documented_scores"),
-    ),
-    OWN,
-)
+@rows(*repeat_in_both_forms(*[row for row in _INDEXED if row.id != "integers"]), OWN)
 def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
     """The index in a class is the place of its score, counted from 0."""
     tensors = find_many(model, there) if there else None
-    case = ClassifiedAnswer.of(target, model, values, there or None, send=send, tensors=tensors)
+    case = ClassifiedAnswer.ask(target, model, values, there or None, send=send, tensors=tensors)
     case.require_order()
     case.expect_rule(apply_to_items(class_texts.has_right_indices))
 
@@ -167,7 +157,7 @@ _LABELLED = (
     Row("some", (SCORES,), role="scores_some_labels"),
     Row("odd", (SCORES,), role="scores_odd_labels"),
     Row("batch", (ITEMS,), role="scores_batching_labelled"),
-    Row("batch-of-rank-2", ((((10, 40), (20, 30)), ((35, 5), (25, 15))),), role="scores_batching_rank2"),
+    Row("batch-of-rank-2", (SQUARES,), role="scores_batching_rank2"),
     Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
 )
@@ -180,7 +170,7 @@ def label_follows_its_index(target: Target, model: Model, values: Any = None, na
     if values is None:
         expect_one_label_each(target, model, "json")
     else:
-        expect_labels(ClassifiedAnswer.of(target, model, values, name=name))
+        expect_labels(ClassifiedAnswer.ask(target, model, values, name=name))
 
 
 @check("classification.no-label-no-colon", answers="CLS-NO-LABEL")
@@ -198,7 +188,7 @@ def no_label_no_colon(target: Target, model: Model, values: Any = None, name: st
     if values is None:
         expect_bare_without_label(target, model, "json")
     else:
-        expect_no_labels(ClassifiedAnswer.of(target, model, values, name=name))
+        expect_no_labels(ClassifiedAnswer.ask(target, model, values, name=name))
 
 
 @check("grpc.class-label-is-that-of-its-index", answers="CLS-LABEL/grpc", over=(GRPC,))
@@ -220,7 +210,7 @@ def class_label_is_that_of_its_index(
     if values is None:
         expect_one_label_each(target, model, send)
     else:
-        expect_labels(ClassifiedAnswer.of(target, model, values, name=name, send=send))
+        expect_labels(ClassifiedAnswer.ask(target, model, values, name=name, send=send))
 
 
 @check("grpc.class-without-a-label-ends-with-its-index", answers="CLS-NO-LABEL/grpc", over=(GRPC,))
@@ -241,4 +231,4 @@ def class_without_a_label_ends_with_its_index(
     if values is None:
         expect_bare_without_label(target, model, send)
     else:
-        expect_no_labels(ClassifiedAnswer.of(target, model, values, name=name, send=send))
+        expect_no_labels(ClassifiedAnswer.ask(target, model, values, name=name, send=send))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from conformance.checks.support.client_rows import expect_like_plain, make_script, make_small_inference, make_tensor
+from conformance.checks.support.client_rows import (
+    FORMS,
+    expect_like_plain,
+    make_script,
+    make_small_inference,
+    make_tensor,
+)
 from conformance.clients.answers import json_edits
 from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.honest import Style
@@ -19,7 +25,6 @@ from conformance.spec.check import Row, check, rows
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-FORMS: Sequence[Form] = ("binary", "json")
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 BLANKS = " \t\r\n  "
 WRITING_STYLES: Mapping[str, Style] = {

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.support.client_rows import (
+    FORMS,
     derive_model_name,
     derive_salt,
     make_inference,
@@ -26,7 +27,6 @@ from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-FORMS: Sequence[Form] = ("binary", "json")
 OUT0, OUT1, OUT2 = (RequestedOutput(f"OUT{k}") for k in range(3))
 # Inputs of sizes that differ, so that a wrong order shows.
 SEVERAL = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))

@@ -1,27 +1,71 @@
-"""What a caller is given where an answer is wrong or never comes whole, and what comes after that."""
+"""What a caller is given where an answer is an error, is wrong or never comes whole, and what comes after that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from conformance.checks.support.client_rows import make_script, make_small_inference, make_small_script, make_tensor
+from conformance.checks.support.client_rows import (
+    choose_plain_form,
+    make_script,
+    make_small_inference,
+    make_small_script,
+    make_tensor,
+)
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.broken_off import IN_CHUNKS, PLACES, before_the_last_chunk, make_broken_off_script
 from conformance.clients.answers.delivery import Delivery
-from conformance.clients.answers.errors import ERRORS
+from conformance.clients.answers.errors import ERRORS, ErrorAnswer
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import CallScript, Ending, HttpScript, Script, Tensors
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client
 from conformance.clients.expectations.reading import attribute_values_to, expect_outputs
-from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time
+from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time, expect_text
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import attribute_to
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@check("client.gives-errors-to-its-caller", answers="CLIENT-READS-ERROR")
+@rows(*ERRORS.items())
+@check("client-grpc.gives-errors-to-its-caller", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@rows(*ERRORS.items())
+def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
+    """An answer with an error status reaches the caller as an error."""
+    seen = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
+    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
+
+
+@check("client.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT")
+@rows(*ERRORS.items())
+@check("client-grpc.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT/grpc", over=(GRPC,))
+@rows(*ERRORS.items())
+def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
+    """The error that the caller is given holds the server's message, or the status where there is none."""
+    seen = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
+    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
+    expect_text(seen, *error.list_expected_texts(over_grpc=client.is_over_grpc))
+
+
+@check("client.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR")
+@rows("error", "status", "message")
+@check("client-grpc.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@rows("error", "status", "message")
+def takes_no_success_for_an_error(client: Client, name: str) -> None:
+    """An answer with success is none that failed, also where an output is called like an error and looks like one."""
+    output = Tensor.of(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
+    made = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
+    expect_outputs(client.infer(made, make_script((output,))))
+
+
+# --- wrong answers ----------------------------------------------------------------------------------------------------
 
 SHORT_TIMEOUT_S = 1.0  # seconds that a caller gives where the peer falls silent
 REFUSES, ENDS, GOES_ON = "CLIENT-REFUSES-WRONG", "CLIENT-ENDS", "CLIENT-GOES-ON"

@@ -1,26 +1,31 @@
-"""Every datatype in its native size, with its corner values.
-
-Each side is seen alone: a binary input shows in JSON outputs or in what a model computes, a binary output follows JSON
-inputs. Values that JSON cannot carry (NaN, infinities) are binary data on both sides.
-"""
+"""Every datatype in its native size: corner values, tensors without elements, and with many."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from conformance.checks.datatypes.empty_and_large import get_first_datatype
-from conformance.checks.support.binary_sides import expect_return, expect_survival
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, round_off
-from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs
-from conformance.checks.support.datatypes import PLAIN, get_identity_role, make_datatype_rows
+from conformance.checks.support.binary_sides import Side, expect_return, expect_side, expect_survival, takes_none
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, move_up, round_off
+from conformance.checks.support.control_sides import expect_read, expect_written, make_large_inputs, make_other_inputs
+from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role, make_datatype_rows
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.corner_values import BINARY_ONLY_CORNERS, FLOAT_CORNERS, INTEGER_CORNERS, make_corner_tensor
 from conformance.roles.model import Model
+from conformance.roles.sample_values import PERIOD
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, Fit
 from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
 from conformance.wire.tensor import Tensor
 
-# --- every datatype in its native size --------------------------------------------------------------------------------
+
+def get_first_datatype(model: Model) -> str:
+    """Return the datatype of a model's first input."""
+    return model.role.inputs[0].datatype
+
 
 OWN = (Row("own", ("sample",), fit=ANY),)
 
@@ -96,3 +101,109 @@ def every_16_bit_value_survives(target: Target, model: Model) -> None:
 def _corner(model: Model, group: str) -> Tensor:
     spec = model.role.inputs[0]
     return make_corner_tensor(spec.name, spec.datatype, group)
+
+
+# --- no elements, and many --------------------------------------------------------------------------------------------
+
+EMPTY = (
+    Row("INT32", ([0],), role="identity_int32"),
+    Row("FP64", ([0],), role="identity_fp64"),
+    Row("INT32-no-rows", ([0, 3],), role="rank2"),
+    Row("INT32-empty-rows", ([3, 0],), role="rank2"),
+    Row("INT16-middle", ([2, 0, 3],), role="rank3"),
+)
+
+
+@check("datatypes.empty-inputs-are-read", answers="BIN-DATATYPES-I")
+@rows(
+    *EMPTY,
+    Row("BOOL", ([0],), role="identity_bool"),
+    Row("BYTES", ([0],), role="identity_bytes"),
+)
+def empty_inputs_are_read(target: Target, model: Model, shape: list[int]) -> str | None:
+    """A binary input without elements is zero bytes."""
+    plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
+    if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
+        raise BlockedError("an inference header that equals the length of the body is refused in any request")
+    return _expect_empty(target, model, shape, "read")
+
+
+@check("datatypes.empty-outputs-are-written", answers="BIN-DATATYPES-O")
+@rows(
+    *EMPTY,
+    Row("BOOL", ([0],), role="identity_bool"),
+    Row("BYTES", ([0],), role="identity_bytes", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+)
+def empty_outputs_are_written(target: Target, model: Model, shape: list[int]) -> str | None:
+    """A binary output without elements is zero bytes."""
+    return _expect_empty(target, model, shape, "written")
+
+
+def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side) -> str | None:
+    """Expect an empty tensor right, unless the server takes none in any form."""
+    tensors = [model.tensor([], shape)]
+    try:
+        expect_side(target, model, tensors, side)
+    except UnmetError as unmet:
+        if unmet.reply and unmet.reply.answer.find_by_kind("data-missing"):
+            reason = "the output has neither data nor binary_data_size, which is judged with the sizes"
+            raise BlockedError(reason, unmet) from None
+        if not takes_none(target, model, tensors, unmet.reply):
+            raise
+        return "refused, as in plain JSON"
+    return None
+
+
+# Integers in a row are places in a text as a rule, of which a model takes few.
+LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
+
+
+@check("datatypes.large-inputs-are-read", answers="BIN-DATATYPES-I")
+@rows(
+    Row("64KiB-less-one", (64 * KIB // 4 - 1,), role="weighted_sum"),
+    Row("64KiB", (64 * KIB // 4,), role="weighted_sum"),
+    Row("64KiB-and-one", (64 * KIB // 4 + 1,), role="weighted_sum"),
+    Row("1MiB", (KIB * KIB // 4,), role="weighted_sum", thorough=True),
+    LARGE_OWN,
+)
+def large_inputs_are_read(target: Target, model: Model, count: int | None) -> None:
+    """A large binary input is read whole, each element in its place."""
+    if count is None:
+        tensors = make_large_inputs(model)
+        expect_read(target, model, tensors, misread=move_up(tensors))
+        return
+    values = np.arange(count, dtype="<i8") * 7919 % 65_521
+    expect_side(target, model, [model.tensor(values, [count, 1])], "read")
+
+
+@check("datatypes.large-outputs-are-written", answers="BIN-DATATYPES-O")
+@rows(
+    Row("40KB-of-numbers", ([10_000, 0], "NUMBERS"), role="emit"),
+    Row("89KB-of-strings", ([0, 10_000], "TEXTS"), role="emit", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+    LARGE_OWN,
+)
+def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
+    """A large binary output is written whole, each element in its place."""
+    if counts is None:
+        expect_written(target, model, make_large_inputs(model))
+        return
+    tensors = [model.tensor(counts)]
+    reply = target.infer(model.request(tensors, send="json", want="binary", outputs=[name]))
+    expect(reply).tensors([tensor for tensor in model.expected(tensors) if tensor.name == name])
+
+
+@check("datatypes.large-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
+@rows(
+    *[
+        Row(f"UINT8-{size}", (size,), role="identity_uint8", thorough=size != 64 * KIB)
+        for size in (255, 256, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, KIB * KIB, KIB * KIB + 1)
+    ],
+    Row("FP64-64KiB", (64 * KIB // 8,), role="identity_fp64"),
+    Row("FP64-1MiB", (KIB * KIB // 8,), role="identity_fp64", thorough=True),
+    Row("INT32-to-FP32-64KiB", (64 * KIB // 4,), role="cast_int32_fp32"),
+    Row("INT32-to-FP32-1MiB", (KIB * KIB // 4,), role="cast_int32_fp32", thorough=True),
+)
+def large_tensors_survive(target: Target, model: Model, count: int) -> None:
+    """Tensors around 64 KiB and 1 MiB come back from binary data as binary data."""
+    values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if get_first_datatype(model) == "UINT8" else 65_521)
+    expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

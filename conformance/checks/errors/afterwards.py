@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.errors.every_refusal import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
-from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.errors.impossible_requests import REFUSALS, edit_first_input
+from conformance.checks.errors.refusal_form import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
+from conformance.checks.support.deployed_models import expect_or_blame_isolation
 from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive
+from conformance.expect.refusals import expect_alive, expect_refusal
 from conformance.expect.unmet import UnmetError, attribute_to
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import CLASSES, CLASSES_OVER_GRPC, GRPC
 from conformance.spec.text import escape_text
+from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
+from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Message, RequestedOutput
@@ -62,14 +64,12 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
     except TargetLostError:
         expect_alive(target, model)
         raise
-    try:
+
+    def expect_right(reply: Reply) -> None:
         with attribute_to("OIP-ALIVE"):  # it was right before, whatever seems wrong now
-            expect(after).tensors(right, through_json=target.through_json)
-    except UnmetError as unmet:
-        attribute_to_isolation(
-            target, unmet, lambda reply: expect(reply).tensors(right, through_json=target.through_json)
-        )
-        raise
+            expect(reply).tensors(right, through_json=target.through_json)
+
+    expect_or_blame_isolation(target, after, expect_right)
 
 
 def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:
@@ -128,3 +128,56 @@ def server_outlives_what_has_ended_others(target: Peer, model: Model, message: M
     if reply.status is None:
         silent = attribution.attribute_silence(reply)
         raise expect(reply, silent).unmet("an answer, with or without an error", escape_text(reply.outcome()))
+
+
+# --- shapes whose product is 0, or small ------------------------------------------------------------------------------
+
+
+@check("errors.data-that-fill-no-such-shape-are-refused", answers="OIP-REFUSAL")
+@rows(
+    *[
+        Row(name, (shape, data), role=role, dangerous=True)
+        for name, shape, data, role in (
+            ("2-32-by-2-32-of-none", [2**32, 2**32], [], "rank2"),
+            ("2-32-by-2-32-of-one", [2**32, 2**32], [1], "rank2"),
+            ("2-63-by-2-of-none", [2**63, 2], [], "rank2"),
+            ("2-32-and-1-of-one", [2**32 + 1], [7], "identity_int32"),
+            ("2-64-of-none", [2**64], [], "identity_int32"),
+            ("strings-2-64-and-1-of-one", [2**64 + 1], ["a"], "identity_bytes"),
+        )
+    ]
+)
+def data_that_fill_no_such_shape_are_refused(
+    target: Target, model: Model, shape: Sequence[int], data: Sequence[object]
+) -> None:
+    """JSON data of no or one element under a shape of more than any body holds are refused."""
+    message = edit_first_input(shape=list(shape), data=list(data))(model)
+    expect_refusal(target, model, message, f"{len(data)} elements for the shape {list(shape)}")
+
+
+# --- discovery --------------------------------------------------------------------------------------------------------
+
+STATUS = "OIP-ERROR-STATUS"
+
+
+@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS), of_survey=True)
+@check(
+    "grpc.nothing-breaks-in-the-survey",
+    answers=("OIP-ALIVE-LEGAL/grpc", "OIP-ERROR-STATUS/grpc"),
+    of_survey=True,
+    over=(GRPC,),
+)
+def nothing_breaks_in_the_survey(target: Peer) -> None:
+    """What a server is asked before it is judged, it answers or refuses."""
+    for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
+        requirement = STATUS if one.is_deliberate else attribution.attribute_broken_request(one)
+        raise UnmetError(one.expected, _told(one), one.reply, requirement=requirement)
+
+
+def _told(found: BrokenRequest) -> str:
+    again = (
+        ""
+        if found.again is found.reply or found.is_deliberate
+        else f"; sent again: {escape_text(found.again.outcome())}"
+    )
+    return escape_text(found.outcome) + again

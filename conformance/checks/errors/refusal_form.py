@@ -5,23 +5,81 @@ That a request is refused is judged in its own area; one that was accepted is no
 
 from __future__ import annotations
 
-from conformance.checks.errors.every_refusal import (
-    EVERY_GRPC_REFUSAL,
-    GRPC_SENT_TO_DEPLOYED,
-    REFUSALS_BY_ROW,
-    SENT_TO_DEPLOYED,
-)
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+
+from conformance import checks
+from conformance.checks.errors.impossible import REFUSALS_OVER_GRPC
+from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.support.documents import list_versions
 from conformance.checks.support.refusals import Refusal
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import UnmetError
+from conformance.expect.refusals import expect_refusal
+from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
+from conformance.spec.fit import JSON
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
+from conformance.wire.request import Message
+
+# --- every request that some area says has to be refused --------------------------------------------------------------
+
+THIS_AREA = "errors"
+
+
+def _list_refusals_elsewhere(attribute: str) -> Iterator[tuple[str, Refusal]]:
+    """Yield the refusals of every area but this one, each with its area; once, where a module shows those of another."""
+    seen: set[int] = set()
+    for area, package in checks.PACKAGES.items():
+        for module in checks.import_modules(package) if area not in (THIS_AREA, *checks.CLIENT_AREAS) else ():
+            for refusal in getattr(module, attribute, ()):
+                if id(refusal) not in seen:
+                    seen.add(id(refusal))
+                    yield area, refusal
+
+
+# Row id -> refusal over HTTP; the id names the area.
+_EVERY = {f"{area}-{refusal.fault}": refusal for area, refusal in _list_refusals_elsewhere("REFUSALS")} | {
+    f"{THIS_AREA}-{refusal.fault}": refusal for refusal in REFUSALS
+}
+
+
+def _choose_first(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
+    """Return the first refusal of some areas that fits deployed models, under each key."""
+    fitting = [one for one, refusal in _EVERY.items() if refusal.fit and one.partition("-")[0] in areas]
+    return set({key(identity): identity for identity in reversed(fitting)}.values())
+
+
+# What a server meets in different places: in the path, in the JSON, in its members, in its names, in its data.
+_SEVERAL = {
+    f"{THIS_AREA}-{fault}"
+    for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
+}
+# Those that deployed models are sent, too: these, and of the others one for each requirement, or for each area.
+SENT_TO_DEPLOYED = _SEVERAL | _choose_first(lambda identity: _EVERY[identity].requirement)
+ONE_PER_AREA = _SEVERAL | _choose_first(
+    lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA}
+)
+REFUSALS_BY_ROW = {
+    identity: refusal for identity, refusal in _EVERY.items() if refusal.role or identity in SENT_TO_DEPLOYED
+}
+
+EVERY_GRPC_REFUSAL = (
+    *[refusal for _, refusal in _list_refusals_elsewhere("REFUSALS_OVER_GRPC")],
+    *REFUSALS_OVER_GRPC,
+)
+GRPC_SENT_TO_DEPLOYED = list(
+    {one.requirement: one for one in reversed(EVERY_GRPC_REFUSAL) if one.fit is not None}.values()
+)
+
+
+# --- the form ---------------------------------------------------------------------------------------------------------
+# That a request is refused is judged in its own area; one that was accepted is no refusal, and not judged here.
 
 
 @check("errors.refusal-is-an-oip-error", answers=("OIP-ERROR", "OIP-ERROR-STATUS", "OIP-JSON"))
@@ -76,3 +134,46 @@ def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, ref
     expect(reply, "OIP-REFUSAL/grpc").refused(refusal.described)
     if reply.exchange.code != "INVALID_ARGUMENT" and not refusal.unknown:
         raise UnmetError(f"INVALID_ARGUMENT for {refusal.described}", escape_text(reply.outcome()), reply)
+
+
+# --- methods and paths that no endpoint has ---------------------------------------------------------------------------
+
+INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
+
+
+@check("errors.wrong-method-or-path-has-an-error-object", answers="OIP-ERROR-ELSEWHERE", role="identity_int32")
+@rows(
+    Row("get-of-infer", ("GET", INFER), fit=JSON),
+    ("put-of-infer", "PUT", INFER),
+    ("delete-of-infer", "DELETE", INFER),
+    ("post-of-server-metadata", "POST", SERVER),
+    ("put-of-model-metadata", "PUT", MODEL),
+    Row("path-behind-a-model", ("POST", "{model}/no-such-endpoint"), fit=JSON),
+    ("path-behind-infer", "POST", "{model}/infer/no-such-endpoint"),
+    ("path-behind-v2", "GET", "/v2/no-such-endpoint"),
+)
+def wrong_method_or_path_has_an_error_object(target: Target, model: Model, method: str, path: str) -> None:
+    """An error for a method or a path that no endpoint has is a JSON object with the string `error`."""
+    good = model.request(send="json").message()
+    wanted = replace(good, method=method, path=path.format(model=model.path))
+    reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
+    if reply.succeeded:
+        raise NotApplicableError(f"{method} of {wanted.path} is answered")
+    expect_error_object(reply, "OIP-ERROR-ELSEWHERE")
+
+
+# --- versions that the model does not have ----------------------------------------------------------------------------
+
+UNLISTED = "87654"
+
+
+@check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
+@rows("inference", "metadata")
+def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
+    """A request at the path of a version that the model's metadata do not list is refused."""
+    listed = list_versions(target, model)
+    if not listed or UNLISTED in listed:
+        raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
+    named = replace(model, version=UNLISTED)
+    message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
+    expect_refusal(target, model, message, "a version that there is not")

@@ -1,24 +1,198 @@
-"""The golden bytes of `fixtures/`, replayed: each request byte for byte, each answer held against what its case says.
-
-These requests are nobody's code: literal JSON and literal tensors. A row answers for the requirements of its case, and
-what is unmet is named as `_golden` says.
-"""
+"""The golden bytes of `fixtures/`, replayed: each request byte for byte, each answer held against what its case says."""
 
 from __future__ import annotations
 
-from conformance.checks.golden import case_answers
-from conformance.checks.support import golden_classes, repeated_requests
+import json
+from collections.abc import Collection
+from typing import Any
+
+from conformance.checks.support import golden_classes
 from conformance.checks.support.binary_sides import is_right_alone
+from conformance.checks.support.deployed_models import attribute_to_isolation
+from conformance.checks.support.documents import expect_only
+from conformance.checks.support.framing import TABLE, UNLISTED, expect_framed
+from conformance.checks.support.golden_classes import expect_classes
+from conformance.checks.support.json_writing import replace_json
+from conformance.expect import attribution
+from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import UnmetError, block_if
-from conformance.roles.golden_requests import Case, load_all
+from conformance.expect.unmet import NotApplicableError, UnmetError, block_if
+from conformance.roles.golden_requests import Case, ExpectedOutput, load_all
 from conformance.roles.model import Model
+from conformance.spec import ledger
 from conformance.spec.check import Row, check, rows
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire import tensor
+from conformance.wire.finding import format_value
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Message
 from conformance.wire.tensor import Tensor
+
+# --- what cases ask of answers ----------------------------------------------------------------------------------------
+# A case names the requirements that it is about, the first one above all. What an answer gets wrong may be another one:
+# a case of framing whose values are wrong says nothing about the framing. So each kind of difference has its own rule.
+
+# Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
+DEFINED_MEMBERS = {"id", "parameters", "inputs", "outputs"}
+# The order in which members are usually written.
+USUAL_ORDER = ("id", "name", "shape", "datatype", "parameters", "data", "inputs", "outputs")
+
+
+def make_message(case: Case, model: Model) -> Message:
+    """Return the request of a case, byte for byte, to the model that fills its role on the target.
+
+    Raises:
+        NotApplicable: the bytes name tensors that the target calls otherwise.
+    """
+    if model.names != OUR_NAMES and case.json_length:
+        raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
+    path = model.infer_path if case.path == f"/v2/models/{case.role}/infer" else case.path
+    headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")
+    spans = tuple((part.name, part.datatype, part.offset, part.offset + part.size) for part in case.parts)
+    return Message(
+        path, headers, case.body, json_length=case.json_length, spans=spans, names=model.names.reversed_outputs
+    )
+
+
+def list_undefined_members(case: Case) -> set[str]:
+    """Return the members of a request that no request object defines: documents have them in their examples."""
+    return _document(case).keys() - DEFINED_MEMBERS
+
+
+def make_plain_message(case: Case, model: Model) -> Message:
+    """Return the request of a case without the members that no request object defines."""
+    return replace_json(make_message(case, model), _text(sort_members(_document(case), only=DEFINED_MEMBERS)))
+
+
+def make_usual_message(case: Case, model: Model) -> Message | None:
+    """Return the request of a case with its JSON as every other check writes it; None where it is written so."""
+    document = _document(case)
+    text = _text(sort_members(document))
+    return replace_json(make_message(case, model), text) if document and text != case.body[: case.json_length] else None
+
+
+def sort_members(value: Any, only: Collection[str] = ()) -> Any:
+    """Return a document with the members of every object in the order of the protocol's page; of the outermost only some."""
+    if isinstance(value, list):
+        return [sort_members(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    names = sorted(value, key=lambda name: USUAL_ORDER.index(name) if name in USUAL_ORDER else -1)
+    return {name: sort_members(value[name]) for name in names if not only or name in only}
+
+
+def _text(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def list_extensions(case: Case) -> tuple[str, ...]:
+    """Return the extensions that a case rests on."""
+    needed = {ledger.get_requirement(identity).extension for identity in case.requirements}
+    if case.parts and case.json_length:
+        needed.add("binary_tensor_data")
+    return tuple(sorted(needed - {"protocol"}))
+
+
+def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
+    """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
+    expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
+    if text := attribution.attribute_json_text(reply):
+        reason = "; ".join(finding.described for finding in reply.answer.findings)
+        raise UnmetError("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
+    _expect_outputs(case, reply)
+    for output in case.outputs:
+        _expect_form(case, reply, output)
+        expect_output(case, model, reply, output)
+    expect_framed(reply)
+    header = reply.header(INFERENCE_HEADER)
+    if case.inference_header == "absent_or_body_length" and header not in (None, str(len(reply.body))):
+        raise UnmetError(
+            f"no inference header, or {len(reply.body)}",
+            escape_text(str(header), 60),
+            reply,
+            requirement="BIN-HEADER-ON-JSON-O",
+        )
+    found = (reply.answer.document or {}).get("id")
+    if case.id is not None and found != case.id:
+        raise UnmetError(f"id {format_value(case.id)}", f"id {format_value(found)}", reply, requirement="OIP-ID")
+    if "outputs" in _document(case):
+        expect_only(reply, [output.name for output in case.outputs])
+
+
+def describe_answer(reply: Reply) -> str:
+    """Return what an answer that may be one way or another was like."""
+    if not reply.succeeded:
+        return f"refused: {escape_text(reply.outcome(), 120)}"
+    forms = sorted({"binary data" if output.binary else "JSON" for output in reply.answer.outputs})
+    header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "an inference header"
+    return f"{' and '.join(forms)}, {header}"
+
+
+def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput) -> None:
+    """Expect that an output of the answer is the right tensor, or has the right classes."""
+    if output.classes is not None:
+        expect_classes(model, reply, output)
+        return
+    array = tensor.decode(output.datatype, output.shape, output.binary or b"")
+    right = Tensor(output.name, output.datatype, output.shape, array)
+    found = find_difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
+    if found:
+        # What the body of a raw BYTES input means is advice, and another reading of it gives another element.
+        about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
+        about = attribution.attribute_unreadable_output(reply, output.name) or about
+        raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
+
+
+# --- which outputs, in which form ----------------------------------------------------------------------------------
+
+
+def _document(case: Case) -> dict[str, Any]:
+    """Return the JSON of a request; empty where there is none, or nothing that counts as a request."""
+    try:
+        document = json.loads(case.body[: case.json_length])
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _expect_outputs(case: Case, reply: Reply) -> None:
+    names, found = sorted(output.name for output in case.outputs), list(reply.answer.names())
+    if missing := [name for name in names if name not in found]:
+        requirement = attribution.attribute_unreadable_output(reply, missing[0])
+        raise UnmetError(
+            f"outputs {format_value(names)}", f"outputs {format_value(found)}", reply, requirement=requirement
+        )
+
+
+def _expect_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
+    if output.form == "either":
+        return
+    listed = {item["name"]: item.get("parameters", {}) for item in _document(case).get("outputs", [])}
+    default = _document(case).get("parameters", {}).get("binary_data_output", ABSENT)
+    own = listed[output.name].get("binary_data", ABSENT) if output.name in listed else UNLISTED
+    found = reply.answer.output(output.name)
+    if output.form == "json" and found and any(finding.kind == "data-and-size" for finding in found.findings):
+        raise UnmetError(
+            f"{output.name} as data alone", "data and a binary_data_size", reply, requirement="BIN-DATA-WITHOUT-SIZE"
+        )
+    requirement = "RAW-OUTPUTS" if not case.json_length else TABLE[default, own][1]
+    if output.classes is not None and output.form == "binary":
+        requirement = "CLS-BINARY"
+    expect(reply, requirement).forms({output.name: output.form})
+
+
+# --- what the values are about -------------------------------------------------------------------------------------
+
+
+def _sends_json(case: Case) -> bool:
+    return any("data" in item for item in _document(case).get("inputs", []))
+
+
+# --- the cases --------------------------------------------------------------------------------------------------------
+# These requests are nobody's code: literal JSON and literal tensors. A row answers for the requirements of its case, and
+# what is unmet is named as `_golden` says.
 
 # Shapes whose product overflows have ended servers.
 DANGEROUS = frozenset({"shape-product-2-to-the-64"})
@@ -44,7 +218,7 @@ def _rows(*, valid: bool) -> list[Row]:
             role=case.role,
             answers=_answers(case),
             thorough=case.source is None,
-            needs=case_answers.list_extensions(case),
+            needs=list_extensions(case),
             dangerous=case.name in DANGEROUS,
         )
         for case in load_all()
@@ -58,7 +232,7 @@ def _answers(case: Case) -> tuple[str, ...]:
         *case.requirements,
         *more,
         *(("OIP-WRITTEN", "OIP-VALUE") if case.valid and case.json_length else ()),
-        *(("OIP-MEMBERS",) if case.valid and case_answers.list_undefined_members(case) else ()),
+        *(("OIP-MEMBERS",) if case.valid and list_undefined_members(case) else ()),
     )
 
 
@@ -66,12 +240,10 @@ def _answers(case: Case) -> tuple[str, ...]:
 @rows(*_rows(valid=True))
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
     """A golden request is answered with the golden outputs."""
-    reply = target.send(case_answers.make_message(case, model))
+    reply = target.send(make_message(case, model))
     _expect_no_matter_of_writing(target, case, model, reply)
-    if (reply.status or 0) >= 400 and case_answers.list_undefined_members(case):
-        case_answers.expect_answered_as(
-            case, model, target.send(case_answers.make_plain_message(case, model), fresh=True)
-        )
+    if (reply.status or 0) >= 400 and list_undefined_members(case):
+        expect_answered_as(case, model, target.send(make_plain_message(case, model), fresh=True))
         raise UnmetError(
             "the answer to the same request without that member",
             escape_text(reply.outcome()),
@@ -83,12 +255,12 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
     else:
         with block_if(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
             _expect_answered_as(target, case, model, reply)
-    return case_answers.describe_answer(reply) if case.level == "OBSERVE" else None
+    return describe_answer(reply) if case.level == "OBSERVE" else None
 
 
 def _expect_no_matter_of_writing(target: Target, case: Case, model: Model, reply: Reply) -> None:
     """Expect that a request which is refused is refused as well when its JSON is written in the usual way."""
-    usual = case_answers.make_usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
+    usual = make_usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
         raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-WRITTEN")
@@ -96,15 +268,13 @@ def _expect_no_matter_of_writing(target: Target, case: Case, model: Model, reply
 
 def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) -> None:
     try:
-        case_answers.expect_answered_as(case, model, reply)
+        expect_answered_as(case, model, reply)
     except UnmetError as unmet:
         golden_classes.attribute_unmet(target, case, model, unmet)
         if unmet.requirement == "OIP-ANSWER" and any(_is_misread_as_json(target, item) for item in _json_inputs(case)):
             unmet.requirement = "OIP-VALUE"
         if unmet.requirement == "OIP-ANSWER":
-            repeated_requests.attribute_to_isolation(
-                target, unmet, lambda found: case_answers.expect_answered_as(case, model, found)
-            )
+            attribute_to_isolation(target, unmet, lambda found: expect_answered_as(case, model, found))
         raise
 
 
@@ -129,7 +299,7 @@ def _is_written_wrong(target: Target, case: Case) -> bool:
 @rows(*_rows(valid=False))
 def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
     """A golden request with a single fault is refused, and harms no tensor where it is answered."""
-    reply = target.send(case_answers.make_message(case, model), fresh=True)
+    reply = target.send(make_message(case, model), fresh=True)
     if reply.succeeded:
         _expect_unharmed(case, model, reply)
     expect(reply).refused(case.name.replace("-", " "))
@@ -140,7 +310,7 @@ def _expect_unharmed(case: Case, model: Model, reply: Reply) -> None:
     """Expect that the server, if it takes the request against advice, gets its tensors right."""
     for output in case.outputs:
         try:
-            case_answers.expect_output(case, model, reply, output)
+            expect_output(case, model, reply, output)
         except UnmetError as unmet:
             first, is_readable = case.requirements[0], "OIP-REFUSAL" in case.requirements
             unmet.requirement = "OIP-REFUSAL" if is_readable else _UNHARMED.get(first, unmet.requirement)

@@ -1,14 +1,3 @@
 """gRPC: the methods of the service, tensors in both of their forms, refusals, and the same answers as over HTTP."""
 
-ORDER = (
-    "methods",
-    "versions",
-    "answers",
-    "tensors",
-    "order",
-    "golden_calls",
-    "wrong_contents",
-    "other_fields",
-    "isolation",
-    "same_as_http",
-)
+ORDER = ("methods", "answers", "tensors", "order", "golden_calls", "wrong_contents", "isolation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_name_asked
-from conformance.checks.support.answers import expect_only
+from conformance.checks.support.documents import expect_only
 from conformance.checks.support.over_grpc import expect_right, find_answer_form
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met

@@ -1,20 +1,29 @@
-"""A call has an answer of its own, whatever was refused before it and whatever is in flight beside it."""
+"""A call has an answer of its own, whatever was refused before it and whatever is in flight, and the same as over HTTP."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.grpc_edits import NUMBERS, change_nothing, cut_raw, make_faulty_call, set_raw, set_shape
-from conformance.checks.support.over_grpc import find_answer_form
+from conformance.checks.support.over_grpc import (
+    NUMBERS,
+    change_nothing,
+    cut_raw,
+    expect_answered_or_block,
+    find_answer_form,
+    make_faulty_call,
+    set_raw,
+    set_shape,
+)
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import DECLINED_STATUSES, Refusal
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.roles.model import Model
+from conformance.roles.roles import load
 from conformance.spec.check import Row, check, rows, rows_for_role
-from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.spec.extensions import BINARY, CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -228,3 +237,34 @@ def _told(reply: Reply) -> str:
     identity = (reply.answer.document or {}).get("id")
     texts = [f"{format_value(output.name)} {_values(output.array)[:80]}" for output in reply.answer.outputs]
     return f"{f'id {format_value(identity)}: ' if identity else ''}{', '.join(texts)}"
+
+
+# --- HTTP and gRPC -----------------------------------------------------------------------------------------------------
+
+
+@check("grpc.answers-are-those-of-http", answers="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
+@rows(
+    *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
+    Row("own", fit=ANY),
+)
+def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
+    """The same tensors give the same outputs over gRPC as over HTTP."""
+    if model.is_own_oracle:
+        tensors = model.sample()
+        reply = expect_answered_or_block(target.infer(model.request(tensors, send=find_answer_form(target, model))))
+        expect(reply).tensors(model.find_outputs(tensors), through_json=True)
+        return
+    through_json = model.role.is_json_capable
+    request = model.request(send="json" if through_json else "binary", want=None if through_json else "binary")
+    over_http = target.over_http.infer(request)
+    if not over_http.succeeded:
+        raise BlockedError(f"over HTTP the request is not answered: {over_http.outcome()}")
+    usual = [
+        Tensor(output.name, output.datatype, output.array.shape, output.array)
+        for output in over_http.answer.outputs
+        if output.array is not None
+    ]
+    if {tensor.name for tensor in usual} != {spec.name for spec in model.role.outputs}:
+        raise BlockedError("over HTTP the answer cannot be read")
+    reply = expect_answered_or_block(target.infer(model.request(send=find_answer_form(target, model))))
+    expect(reply).tensors(usual, through_json=through_json)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.grpc_calls.tensors import KIB, PLAIN, get_identity_role
 from conformance.checks.support.classes import find_scored_output, list_all
+from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
 from conformance.checks.support.over_grpc import (
     exchange_alike,
     expect_answered_or_block,
@@ -127,7 +127,7 @@ def raw_entries_follow_the_outputs(
     target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
 ) -> None:
     """An answer in raw contents has an entry for each output, in its own order of outputs."""
-    tensors = _inputs_of_different_outputs(model) if counts is None else [model.tensor(list(counts))]
+    tensors = _find_telling_inputs(model) if counts is None else [model.tensor(list(counts))]
     places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
     listed = None if places is None else [model.role.outputs[int(k)].name for k in places]
     reply = expect_answered_or_block(target.infer(model.request(tensors, outputs=listed)))
@@ -144,7 +144,7 @@ def raw_entries_follow_the_outputs(
     expect(reply).tensors(right, through_json=False)
 
 
-def _inputs_of_different_outputs(model: Model) -> Sequence[Tensor]:
+def _find_telling_inputs(model: Model) -> Sequence[Tensor]:
     """Return samples; of a deployed model some for which no output is like another.
 
     Raises:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
 from conformance.checks.support.over_grpc import (
     expect_form_right,
     expect_return_over_grpc,
@@ -42,8 +43,6 @@ from conformance.wire.grpc_request import CONTENTS_FIELDS
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-PLAIN = (*INTEGERS, "FP32", "FP64")
-KIB = 1024
 CORNERS: dict[str, list[str]] = {
     datatype: [
         *{**INTEGER_CORNERS, **FLOAT_CORNERS}[datatype],
@@ -88,11 +87,6 @@ SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "batch-of-4-by-1": ("raw_batching_variable", (4, 1)),
     "batch-of-3-by-5": ("raw_batching_variable", (3, 5)),
 }
-
-
-def get_identity_role(datatype: str) -> str:
-    """Return the role that returns tensors of a datatype."""
-    return f"identity_{datatype.lower()}"
 
 
 def _numeric_rows() -> list[Row]:

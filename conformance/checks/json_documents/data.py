@@ -1,23 +1,31 @@
-"""JSON data, flat or nested, in requests and in answers."""
+"""JSON data: flat or nested, and each element is the value that its text spells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
+import numpy as np
+
+from conformance.checks.json_documents.coerced_elements import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
 from conformance.checks.support.binary_sides import carries, make_distinct_tensor
-from conformance.checks.support.repeated_requests import attribute_to_isolation
-from conformance.checks.support.telling_inputs import draw_telling
+from conformance.checks.support.datatypes import get_identity_role
+from conformance.checks.support.deployed_models import draw_telling, expect_or_blame_isolation
+from conformance.checks.support.json_writing import replace_json
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import UnmetError, block_if
-from conformance.roles.model import Model
+from conformance.expect.refusals import expect_refusal, is_refused
+from conformance.expect.unmet import NotApplicableError, UnmetError, block_if
+from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import JSON, Fit
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import Form
+from conformance.wire.datatypes import INTEGERS, lookup
+from conformance.wire.request import Form, Message
 from conformance.wire.tensor import Tensor
 
 # --- data --------------------------------------------------------------------------------------------------------------
@@ -51,11 +59,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     with block_if(lambda: want == "binary" and not carries(target, model, tensors, "written"), _UNCARRIED):
-        try:
-            right(reply)
-        except UnmetError as unmet:
-            attribute_to_isolation(target, unmet, right)
-            raise
+        expect_or_blame_isolation(target, reply, right)
 
 
 def _tensors(model: Model) -> Sequence[Tensor]:
@@ -99,3 +103,218 @@ def _is_nested(data: Any, shape: Sequence[int]) -> bool:
     if not shape:
         return not isinstance(data, list)
     return isinstance(data, list) and len(data) == shape[0] and all(_is_nested(item, shape[1:]) for item in data)
+
+
+# --- values of elements -----------------------------------------------------------------------------------------------
+# Requests are written by hand, so that the spelling is ours: `1e-20`, `\u0049`, `300`. What is compared came out of JSON
+# data too; floats are right when they are near, as everywhere.
+
+Texts = Mapping[str, Any]  # the text of an element -> its value
+
+# Beyond this, JSON in the hands of many is a double (RFC 8259, 6).
+MAX_EXACT_INTEGER = 2**53 - 1
+
+
+def _limits(datatype: str) -> Texts:
+    found = np.iinfo(lookup(datatype).dtype)
+    low, high = max(int(found.min), -MAX_EXACT_INTEGER), min(int(found.max), MAX_EXACT_INTEGER)
+    return {str(value): value for value in (low, low + 1, 0, 1, high // 2, high - 1, high)}
+
+
+FLOATS: Mapping[str, Texts] = {
+    "small": {"1e-20": 1e-20, "-1E-20": -1e-20, "0.00000000000000000001": 1e-20, "1.5e-7": 1.5e-7, "2e-06": 2e-6},
+    "large": {"1e2": 100.0, "1E+20": 1e20, "-2.5e+3": -2500.0, "3e038": 3e38},
+    "plain": {"0.1": 0.1, "-0.0": 0.0, "100.0": 100.0, "0e0": 0.0, "0.5": 0.5, "-12.25": -12.25},
+    "integers": {"1": 1.0, "-7": -7.0, "0": 0.0, "16777216": 16777216.0, "-0": 0.0},
+    "many-digits": {
+        "0.30000000000000004": 0.30000000000000004,
+        "123456.78901234567890123": 123456.7890123456789,
+        "1.00000000000000000000000000000000000001": 1.0,
+        "-9.87654321098765432e-05": -9.87654321098765432e-05,
+    },
+}
+DOUBLES: Texts = {"1e-300": 1e-300, "-1e300": -1e300, "2.2250738585072014E-308": 2.2250738585072014e-308}
+STRINGS: Mapping[str, Mapping[str, str]] = {
+    "nul": {r'"a\u0000b"': "a\0b", r'"\u0000"': "\0", r'"\u0000c"': "\0c", r'"d\u0000"': "d\0", '"e"': "e"},
+    "letters-escaped": {r'"\u0049NPUT"': "INPUT", r'"x\u0079z"': "xyz", r'"\u0041\u0042"': "AB"},
+    "short-escapes": {r'"\"\\\/\b\f\n\r\t"': '"\\/\b\f\n\r\t', r'"\\u0041"': "\\u0041", r'"\\"': "\\", '"/"': "/"},
+    "hexadecimal-in-either-case": {r'"\u00e9\u00E9"': "éé", r'"\uABcd"': "\uabcd", r'"\u001f\u001F"': "\x1f\x1f"},
+    "two-and-three-bytes": {r'"\u00fc\u732b"': "ü猫", '"ü猫"': "ü猫", r'"\u07ff\u0800\uffe6"': "\u07ff\u0800\uffe6"},
+    "beyond-16-bits": {
+        r'"\ud83d\ude00"': "😀",
+        '"😀"': "😀",
+        r'"a\uD83D\uDE00b"': "a😀b",
+        r'"\udbff\udffd"': "\U0010fffd",
+    },
+    "empty-and-blank": {'""': "", '" "': " ", '"  a "': "  a ", r'"\u0020"': " ", r'"\t"': "\t"},
+}
+# What a parser may limit: digits beyond those of a double (RFC 8259, 6).
+LIMITABLE_GROUPS = ("many-digits",)
+# How many elements there are, and which of them are the only ones that are true; None: all.
+TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
+    "all-of-8": (8, None),
+    "all-of-9": (9, None),
+    "all-of-65": (65, None),
+    "eighth-and-ninth-of-9": (9, (7, 8)),
+    "ends-of-17": (17, (0, 15, 16)),
+    "last-of-257": (257, (63, 64, 255, 256)),
+}
+
+
+def _bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
+    places = range(count) if true is None else true
+    return [("true", True) if place in places else ("false", False) for place in range(count)]
+
+
+def make_spelled_request(model: Model, elements: Sequence[str]) -> Message:
+    """Return a JSON request whose data are elements spelled so."""
+    filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
+    request = model.request([model.tensor([filler] * len(elements))], send="json")
+    message = request.edited(lambda document: document["inputs"][0].update(data="@"))
+    return replace_json(message, message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
+
+
+class Spelling(Protocol):
+    """Elements and the texts that spell them."""
+
+    def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
+        """Return a JSON request, and the inputs that it spells."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpelledElements:
+    """The elements of the input of a role, each with its text."""
+
+    elements: Sequence[tuple[str, Any]]
+
+    def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
+        """Return a JSON request, and the inputs that it spells."""
+        message = make_spelled_request(model, [text for text, _ in self.elements])
+        return message, [model.tensor([value for _, value in self.elements])]
+
+
+def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
+    return [
+        Row(
+            f"{datatype}-{name}",
+            (SpelledElements(list(group.items())), name in LIMITABLE_GROUPS),
+            role=get_identity_role(datatype),
+        )
+        for name, group in groups.items()
+    ]
+
+
+def _own(name: str, spelling: ElementRewriting) -> Row:
+    return Row(name, (spelling, False), fit=Fit(some_input=spelling.datatypes, is_json=True))
+
+
+VALUES: tuple[Row, ...] = (
+    *_make_text_rows("FP64", {**FLOATS, "doubles": DOUBLES}),
+    *_make_text_rows("FP32", FLOATS),
+    *[row for datatype in INTEGERS for row in _make_text_rows(datatype, {"limits": _limits(datatype)})],
+    *_make_text_rows("BYTES", STRINGS),
+    *[
+        Row(f"BOOL-{name}", (SpelledElements(_bools(*truth)), False), role="identity_bool")
+        for name, truth in TRUTHS.items()
+    ],
+    _own("with-exponents", WITH_EXPONENTS),
+    _own("whole-numbers", AS_INTEGERS),
+    _own("escaped", ESCAPED),
+)
+
+
+@check("json.elements-are-what-they-spell", answers="OIP-VALUE")
+@rows(*VALUES)
+def elements_are_what_they_spell(target: Target, model: Model, spelling: Spelling, may_be_limited: bool) -> None:
+    """Each element of JSON data comes back as the value that its text spells.
+
+    Raises:
+        NotApplicable: the target refuses more digits than a double holds, which no sentence forbids.
+    """
+    message, tensors = spelling.sent(model)
+    reply = target.infer(message)
+    if may_be_limited and is_refused(target, model, reply):
+        raise NotApplicableError(f"the target has a limit for such texts: {escape_text(reply.outcome())}")
+
+    def right(found: Reply) -> None:
+        expect(found).tensors(model.expected(tensors), through_json=True)
+
+    expect_or_blame_isolation(target, reply, right)
+
+
+@check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")
+@rows(*[Row(name, (list(group.items()),)) for name, group in STRINGS.items()])
+def strings_have_the_length_that_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, str]]) -> None:
+    """A string in JSON data has the bytes of its text in UTF-8, every character counted."""
+    reply = target.infer(make_spelled_request(model, [text for text, _ in elements]))
+    _expect_values(reply, model, [value for _, value in elements])
+
+
+def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requirement: str | None = None) -> None:
+    expect(reply, requirement).tensors(model.expected([model.tensor(values)]), through_json=True)
+
+
+# --- integers written otherwise, and numbers that do not fit ------------------------------------------------------------
+
+INTEGER_SPELLINGS: Mapping[str, Texts] = {
+    "with-a-point": {"100.0": 100, "-7.00": -7, "0.0": 0},
+    "with-an-exponent": {"1e2": 100, "-2E1": -20, "3e+0": 3},
+    "with-both": {"1.2e1": 12, "120e-1": 12, "-0.5E1": -5},
+}
+
+
+@check("json.integers-written-otherwise", answers=("OIP-INT-SPELLING", "OIP-VALUE"))
+@rows(
+    *[
+        Row(f"{datatype}-{name}", (list(group.items()),), role=get_identity_role(datatype))
+        for datatype in ("INT32", "INT64")
+        for name, group in INTEGER_SPELLINGS.items()
+    ]
+)
+def integers_written_otherwise(target: Target, model: Model, elements: Sequence[tuple[str, int]]) -> str:
+    """An integer written with a point or an exponent is refused, or taken for its value."""
+    reply = target.send(make_spelled_request(model, [text for text, _ in elements]), fresh=True)
+    if not reply.succeeded:
+        expect(reply, "OIP-VALUE").refused()
+        return "refused"
+    _expect_values(reply, model, [value for _, value in elements], "OIP-VALUE")
+    return "taken for their values"
+
+
+# Data of integers, one of which its datatype cannot hold: just beyond, far beyond, in one place or another.
+OUT_OF_RANGE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("UINT8", ("300",)),
+    ("UINT8", ("1", "2", "256")),
+    ("UINT8", ("-1", "2")),
+    ("INT8", ("1", "128")),
+    ("INT8", ("-129", "2")),
+    ("UINT16", ("65536",)),
+    ("INT16", ("1", "32768", "3")),
+    ("UINT32", ("1", "4294967296")),
+    ("INT32", ("2147483648", "2")),
+    ("INT32", ("1", "-2147483649")),
+    ("INT64", ("9223372036854775808",)),
+    ("UINT64", ("1", "18446744073709551616")),
+    ("UINT64", ("-1",)),
+)
+
+
+def _spelling(elements: Sequence[str]) -> MessageBuilder:
+    return lambda model: make_spelled_request(model, elements)
+
+
+def _named(datatype: str, elements: Sequence[str]) -> str:
+    return f"{datatype}-data-of-{'-'.join(text.replace('-', 'minus-') for text in elements)}"
+
+
+REFUSALS: tuple[Refusal, ...] = tuple(
+    Refusal(_named(datatype, elements), "OIP-RANGE", get_identity_role(datatype), _spelling(elements))
+    for datatype, elements in OUT_OF_RANGE
+)
+
+
+@check("json.integer-beyond-its-datatype-is-refused", answers="OIP-RANGE")
+@rows(*make_refusal_rows(REFUSALS))
+def integer_beyond_its_datatype_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """An integer in JSON data that its datatype cannot hold is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)

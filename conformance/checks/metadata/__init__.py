@@ -1,3 +1,1 @@
 """What the server says about itself and its models."""
-
-ORDER = ("server", "models")

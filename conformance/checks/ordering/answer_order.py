@@ -43,7 +43,7 @@ from conformance.wire.tensor import Tensor
 )
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """Tensor bytes follow the order in which the answer's own JSON lists the outputs."""
-    tensors, names = _sample_of_different_outputs(model), order(_outputs(model))
+    tensors, names = _find_telling_inputs(model), order(_outputs(model))
     reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
     expect_together(reply, target, model, tensors, right, "written")
@@ -53,7 +53,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
 @rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")], Row("of-all", fit=SEVERAL_OUTPUTS))
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """Tensor bytes follow the answer's own JSON when the request lists no outputs."""
-    tensors = _sample_of_different_outputs(model)
+    tensors = _find_telling_inputs(model)
     reply = target.infer(model.request(tensors, send=model.sends, binary_data_output=True))
     expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
@@ -121,7 +121,7 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
     return is_right_in(None) and is_right_in(order)
 
 
-def _sample_of_different_outputs(model: Model) -> list[Tensor]:
+def _find_telling_inputs(model: Model) -> list[Tensor]:
     """Return sample tensors; those of a deployed model, if it has any, to which the outputs differ from each other.
 
     Raises:

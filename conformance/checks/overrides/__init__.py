@@ -1,3 +1,3 @@
 """Which outputs come as binary data: `binary_data_output` on the request, `binary_data` on an output, and both."""
 
-ORDER = ("forms", "classes", "misplaced_parameters", "wrong_parameters")
+ORDER = ("forms", "parameters")

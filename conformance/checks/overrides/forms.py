@@ -1,8 +1,4 @@
-"""Each output comes in the form that the parameters ask for.
-
-Each cell of the table answers the one requirement that decides it. One cell is contested, an output that is listed
-without `binary_data` under `binary_data_output` true: there the suite records what the server does.
-"""
+"""Each output comes in the form that the parameters ask for."""
 
 from __future__ import annotations
 
@@ -11,12 +7,16 @@ from itertools import cycle, product
 from typing import Any
 
 from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
+from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
 from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
-from conformance.checks.support.output_forms import TABLE, UNLISTED
+from conformance.checks.support.framing import TABLE, UNLISTED
+from conformance.checks.support.ranked_inputs import ITEMS, SCORES
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, attribute_to, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES
 from conformance.spec.fit import ANY, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -43,7 +43,7 @@ def _asked(default: Any, listed: Any) -> str:
     return f"{of_all} and {'no binary_data' if listed is ABSENT else f'binary_data {_word(listed)}'}"
 
 
-def _cells() -> list[Row]:
+def _make_cells() -> list[Row]:
     """Return each cell for a model with one output and for one with four; JSON also behind binary inputs."""
     return [
         Row(
@@ -58,7 +58,7 @@ def _cells() -> list[Row]:
     ]
 
 
-def _cells_of_any_model() -> list[Row]:
+def _make_own_make_cells() -> list[Row]:
     """Return each cell for a deployed model; those that say nothing of binary data also behind binary inputs."""
     return [
         Row(
@@ -75,7 +75,7 @@ def _cells_of_any_model() -> list[Row]:
 
 
 @check("overrides.output-comes-in-its-form")
-@rows(*_cells(), *_cells_of_any_model())
+@rows(*_make_cells(), *_make_own_make_cells())
 def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
     """An output comes as binary data or as JSON as the two parameters say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
@@ -88,7 +88,7 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
         expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
 
 
-def _mixes() -> list[Row]:
+def _make_mixes() -> list[Row]:
     return [
         Row(
             f"{_word(default)}-with-{'-'.join(map(_word, mix))}",
@@ -106,7 +106,7 @@ def _mixes() -> list[Row]:
 _IN_TURN = (True, ABSENT, False)
 
 
-def _mixes_of_any_model() -> list[Row]:
+def _make_own_make_mixes() -> list[Row]:
     return [
         Row(
             f"{_word(default)}-with-each-in-turn",
@@ -119,7 +119,7 @@ def _mixes_of_any_model() -> list[Row]:
 
 
 @check("overrides.each-output-comes-in-its-own-form")
-@rows(*[replace(row, role="multi") for row in _mixes()], *_mixes_of_any_model())
+@rows(*[replace(row, role="multi") for row in _make_mixes()], *_make_own_make_mixes())
 def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any, mix: tuple[Any, ...]) -> None:
     """Outputs of one request, listed with different settings, come each in its own form."""
     kept = model.kept_binary
@@ -183,3 +183,22 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
     if not takes_none(target, model, tensors, reply):
         expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _asked(default, listed))
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+@check("overrides.classes-under-binary-data-output", answers="BIN-ALL-TRUE-LISTED")
+@rows(
+    Row("scores", (SCORES,), role="scores", needs=CLASSES),
+    Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),
+)
+def classes_under_binary_data_output(target: Target, model: Model, values: Any) -> str:
+    """Under binary_data_output true, classes without binary_data come in one of the two forms."""
+    name, tensors = find_scored_output(model), [model.tensor(values)]
+    wanted = [RequestedOutput(name, classification=2)]
+    reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
+    right = read_texts(ask(target, model, tensors, *wanted), name)
+    with block_if(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
+        expect_texts(reply, name, right, "CLS-BINARY")
+    return "binary data" if expect(reply).output(name).binary else "JSON"

@@ -5,16 +5,4 @@ an answer, a refusal, or the end of the connection, and each check says which of
 servers is `dangerous` here, too. Requests that other areas judge already are not sent once more.
 """
 
-ORDER = (
-    "heads",
-    "framing",
-    "chunks",
-    "cut_requests",
-    "resets",
-    "slow_clients",
-    "large_documents",
-    "bombs",
-    "codings",
-    "large_numbers",
-    "paths",
-)
+ORDER = ("framing", "broken_connections", "large_bodies", "odd_values")

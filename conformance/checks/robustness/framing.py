@@ -1,22 +1,68 @@
-"""Requests of which two readers could find the end in two places, with a request behind one of them."""
+"""Requests whose head is larger than any client's, or whose end two readers could find in two places."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.checks.robustness.octets import CHUNKED, CRLF, LAST_CHUNK, make_head, make_plain_request, wrap_in_chunk
-from conformance.checks.robustness.survival import (
+from conformance.checks.robustness.hostile_requests import (
+    CHUNKED,
+    CRLF,
+    KIB,
+    LAST_CHUNK,
     expect_declined,
     expect_no_second,
     expect_settled,
     expect_still_serving,
+    is_declined,
+    make_head,
+    make_plain_request,
+    make_row,
+    wrap_in_chunk,
 )
 from conformance.expect.expectation import expect
+from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
+from conformance.transport.chunk_format import PLAIN, ChunkFormat
+from conformance.transport.exchange import FailureKind
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.target import Target
-from conformance.wire.request import Message
+from conformance.wire.request import INFERENCE_HEADER, Message
+
+# --- large heads ------------------------------------------------------------------------------------------------------
+
+
+@check("robustness.large-head-is-refused", answers="ROBUST-HEAD", role="identity_int32", infers=False)
+@rows(
+    make_row("value-of-16-MiB", b"X-Long: ", b"x" * KIB, 16 * KIB),
+    make_row("name-of-1-MiB", b"X-", b"x" * KIB, KIB),
+    make_row("50000-headers", b"", b"X-More: 1\r\n", 50_000),
+    make_row("value-without-an-end", b"X-Long: ", b"x" * KIB, 16 * KIB, b""),
+)
+def large_head_is_refused(
+    target: Target, model: Model, name: str, start: bytes, filling: bytes, times: int, tail: bytes | None = None
+) -> None:
+    """A head of more than a megabyte, or of more headers than anybody sends, is refused, or the connection closed."""
+    message = make_plain_request(model)
+    head = make_head(target, message).removesuffix(CRLF)
+    rest = b": 1\r\n\r\n" if start == b"X-" else CRLF if start == b"" else CRLF * 2
+    octets = Octets(head + start, f"a head with a {name}", filling, times, rest if tail is None else tail)
+    with expect_still_serving(target, model):
+        expect_declined(target.send_octets(message, octets)[0], f"a head with a {name}")
+
+
+@check("robustness.long-target-is-refused", answers="ROBUST-HEAD", role="identity_int32", infers=False)
+@rows(make_row("1-MiB-of-path", b"/"), make_row("1-MiB-of-query", b"?"))
+def long_target_is_refused(target: Target, model: Model, name: str, mark: bytes) -> None:
+    """A request line of a megabyte is refused, or the connection closed."""
+    message = make_plain_request(model)
+    line, _, rest = target.render_octets(message).partition(b" HTTP/")
+    octets = Octets(line + mark, f"a request line with {name}", b"x" * KIB, KIB, b" HTTP/" + rest)
+    with expect_still_serving(target, model):
+        expect_declined(target.send_octets(message, octets)[0], f"a request line with {name}")
+
+
+# --- ambiguous ends ---------------------------------------------------------------------------------------------------
 
 # The headers that frame a request of so many bytes, with so many behind it.
 Lines = Callable[[int, int], tuple[bytes, ...]]
@@ -30,24 +76,22 @@ def _coding(*lines: bytes) -> Lines:
     return lambda own, _: (*lines, b"Content-Length: %d" % own)
 
 
-def _row(identity: str, lines: Lines) -> Row:
-    return Row(identity, (identity.replace("-", " "), lines))
-
-
 @check("robustness.ambiguous-end-is-refused", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
 @rows(
-    _row("two-lengths", lambda own, more: (b"Content-Length: %d" % own, b"Content-Length: %d" % (own + more))),
-    _row("two-lengths-the-larger-first", lambda own, more: tuple(b"Content-Length: %d" % k for k in (own + more, own))),
-    _row("two-lengths-in-a-list", _length("{own}, {behind}")),
-    _row("negative-length", _length("-{own}")),
-    _row("length-with-a-plus", _length("+{own}")),
-    _row("length-of-two-numbers", _length("{own} {behind}")),
-    _row("length-right-in-64-bits", lambda own, _: (b"Content-Length: %d" % (2**64 + own),)),
-    _row("length-in-hexadecimal", lambda own, _: (b"Content-Length: 0x%x" % own,)),
-    _row("unknown-transfer-coding", _coding(b"Transfer-Encoding: xchunked")),
-    _row("chunked-not-last", _coding(b"Transfer-Encoding: chunked, identity")),
-    _row("blank-before-the-colon", _coding(b"Transfer-Encoding : chunked")),
-    _row("folded-header", _coding(b"Transfer-Encoding:", b" chunked")),
+    make_row("two-lengths", lambda own, more: (b"Content-Length: %d" % own, b"Content-Length: %d" % (own + more))),
+    make_row(
+        "two-lengths-the-larger-first", lambda own, more: tuple(b"Content-Length: %d" % k for k in (own + more, own))
+    ),
+    make_row("two-lengths-in-a-list", _length("{own}, {behind}")),
+    make_row("negative-length", _length("-{own}")),
+    make_row("length-with-a-plus", _length("+{own}")),
+    make_row("length-of-two-numbers", _length("{own} {behind}")),
+    make_row("length-right-in-64-bits", lambda own, _: (b"Content-Length: %d" % (2**64 + own),)),
+    make_row("length-in-hexadecimal", lambda own, _: (b"Content-Length: 0x%x" % own,)),
+    make_row("unknown-transfer-coding", _coding(b"Transfer-Encoding: xchunked")),
+    make_row("chunked-not-last", _coding(b"Transfer-Encoding: chunked, identity")),
+    make_row("blank-before-the-colon", _coding(b"Transfer-Encoding : chunked")),
+    make_row("folded-header", _coding(b"Transfer-Encoding:", b" chunked")),
 )
 def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lines) -> None:
     """A request of which two readers could find the end in two places is refused, and so is what stands behind it."""
@@ -122,3 +166,86 @@ def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     with expect_still_serving(target, model):
         replies = target.send_octets(message, Octets(sent, "chunks beside a length, and a request behind", most=2))
         expect_no_second(replies, "a request with chunks beside a length")
+
+
+# --- chunks -----------------------------------------------------------------------------------------------------------
+
+
+@check("robustness.chunk-size-keeps-its-digits", answers="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
+@rows(
+    make_row("2-to-the-64-less-1", 2**64 - 1),
+    make_row("right-in-64-bits", 2**64),
+    make_row("right-in-32-bits", 2**32),
+    make_row("2-to-the-63", 2**63),
+    make_row("right-in-the-last-of-1000-digits", 16**999),
+)
+def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: int) -> None:
+    """A chunk of a size beyond all memory is refused, or the connection closed; no digit of the size is dropped."""
+    message = make_plain_request(model)
+    size = more if more in (2**64 - 1, 2**63) else more + len(message.body)
+    tail = wrap_in_chunk(message.body, b"%X" % size)
+    octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
+    with expect_still_serving(target, model):
+        reply = target.send_octets(message, octets)[0]
+        if not (size < 2**33 and reply.has_failed(FailureKind.TIMEOUT)):  # there are bodies of 4 GiB to wait for
+            expect_declined(reply, f"a chunk of a size {name}")
+
+
+@check("robustness.chunk-size-is-a-number", answers="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
+@rows(
+    make_row("negative", "-{:X}"),
+    make_row("with-a-plus", "+{:X}"),
+    make_row("with-a-prefix", "0x{:X}"),
+    make_row("of-letters", "xyz"),
+)
+def chunk_size_is_a_number(target: Target, model: Model, name: str, text: str) -> None:
+    """A chunk whose size is not written in hexadecimal digits alone is refused, or the connection closed."""
+    message = make_plain_request(model)
+    tail = wrap_in_chunk(message.body, text.format(len(message.body)).encode())
+    octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
+    with expect_still_serving(target, model):
+        expect_declined(target.send_octets(message, octets)[0], f"a chunk of a size {name}")
+
+
+@check(
+    "robustness.endless-line-beside-chunks-is-refused",
+    answers="ROBUST-CHUNK-EXTENSION",
+    role="identity_int32",
+    infers=False,
+)
+@rows(
+    make_row("chunk-extension", b"1;"),
+    make_row("chunk-extensions-without-number", b"1", b";x=1"),
+    make_row("trailer", LAST_CHUNK.removesuffix(CRLF) + b"X-Long: "),
+    make_row("trailers-without-number", LAST_CHUNK.removesuffix(CRLF), b"X: 1\r\n"),
+)
+def endless_line_beside_chunks_is_refused(
+    target: Target, model: Model, name: str, start: bytes, filling: bytes = b"x"
+) -> None:
+    """An extension of a chunk or a trailer of 16 MiB is refused, or the connection closed."""
+    message = make_plain_request(model)
+    tail = b"%X\r\n%b\r\n" % (len(message.body), message.body) if start[:1] == b"0" else b""
+    head = make_head(target, message, CHUNKED) + tail + start
+    octets = Octets(head, f"{name} of 16 MiB", filling * KIB, 16 * KIB // len(filling))
+    with expect_still_serving(target, model):
+        expect_declined(target.send_octets(message, octets)[0], f"{name} of 16 MiB")
+
+
+FALSE_TRAILER = ChunkFormat(trailers=((INFERENCE_HEADER, "0"),))
+
+
+@check("robustness.trailer-is-no-header", answers="ROBUST-TRAILER", role="identity_uint8", infers=False)
+@rows(("in-one-segment", True), ("in-several", False))
+def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
+    """A trailer named like the inference header does not make a raw request of a JSON one."""
+    message, expected = make_plain_request(model), model.expected(model.sample())
+
+    def is_wrong_without() -> bool:
+        reply = target.send_in_pieces(message, [], chunks=PLAIN, at_once=at_once)
+        return not is_met(lambda: expect(reply).tensors(expected))
+
+    with expect_still_serving(target, model):
+        reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
+        if not is_declined(reply):
+            with block_if(is_wrong_without, "the request is answered wrongly in chunks without a trailer, too"):
+                expect(reply).tensors(expected)

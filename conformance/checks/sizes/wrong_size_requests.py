@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.deployed_models import require_several, to_json
+from conformance.checks.support.deployed_models import to_json
 from conformance.checks.support.refusals import Refusal
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.roles.roles import TensorSpec
-from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
+from conformance.spec.fit import ANY, Fit
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.request import ABSENT, INFERENCE_HEADER, OCTET_STREAM, Form, Message
+from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form, Message
 from conformance.wire.tensor import Tensor
 
 Entry = tuple[str, MessageBuilder, str]
@@ -311,11 +311,8 @@ TRAILING_BYTES = (
 )
 
 
-def _extra(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
+def _make_second(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
     return lambda model: make(model)[1]
-
-
-TRAILING_REFUSALS: tuple[Entry, ...] = tuple((fault, _extra(make), role) for fault, make, role in TRAILING_BYTES)
 
 
 # Those that go to deployed models, too: a few of each requirement. Strings have no size by their shape.
@@ -335,57 +332,19 @@ def _refusals(requirement: str, entries: Sequence[Entry], tensors: Carried | Non
     ]
 
 
-def _sample(model: Model) -> Sequence[Tensor]:
+def sample_inputs(model: Model) -> Sequence[Tensor]:
+    """Return the inputs of a good request."""
     return model.sample()
 
 
 REFUSALS: tuple[Refusal, ...] = (
     *_refusals("BIN-BODY-SHORT", SHORT_BODIES),
     *_refusals("BIN-SIZE-WRONG", SIZES_BESIDE_SHAPE),
-    *_refusals("BIN-SIZE-FALSE", FALSE_SIZES, _sample),
+    *_refusals("BIN-SIZE-FALSE", FALSE_SIZES, sample_inputs),
     *_refusals("BIN-SIZE-FALSE", FALSE_SINGLE_SIZES, sample_carried_inputs),
     *_refusals("BIN-SIZE-TYPE", SIZE_TYPES),
-    *_refusals("BIN-BODY-LONG", TRAILING_REFUSALS),
+    *_refusals("BIN-BODY-LONG", [(fault, _make_second(make), role) for fault, make, role in TRAILING_BYTES]),
     *_refusals("BIN-DATA-AND-SIZE", DATA_AND_SIZE),
     *_refusals("BIN-SIZE-MISSING", NO_DATA_NOR_SIZE),
     *[refusal for requirement, entries in WRONG_AMONG_OTHERS.items() for refusal in _refusals(requirement, entries)],
-)
-
-
-# --- several inputs of a deployed model ------------------------------------------------------------------------------
-
-Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
-
-
-def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carried | None = None) -> Refusal:
-    """Return a request that is good but for sizes, which `resize` sets in the inputs of its JSON."""
-
-    def make(model: Model) -> Message:
-        sent = require_several(model)
-        request = model.request(sent, outputs=model.listed())
-        return request.edited(lambda document: resize(document["inputs"], sent))
-
-    return Refusal(fault, requirement, "", make, tensors=tensors, fit=SEVERAL_INPUTS)
-
-
-def _move(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """Count the last element of the first input among those of the second."""
-    count = len(slice_input_bytes(sent[0]).last)
-    for place, change in ((0, -count), (1, count)):
-        inputs[place]["parameters"]["binary_data_size"] += change
-
-
-def _size(place: int, size: Any) -> Resize:
-    return lambda inputs, _: inputs[place].update(parameters={} if size is ABSENT else {"binary_data_size": size})
-
-
-def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
-
-
-SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
-    _among_several("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move, _sample),
-    _among_several("second-input-of-minus-one", "BIN-SIZE-FALSE", _size(1, -1), _sample),
-    _among_several("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_out),
-    _among_several("last-input-without-a-size", "BIN-SIZE-MISSING", _size(-1, ABSENT)),
 )

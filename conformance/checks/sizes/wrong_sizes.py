@@ -1,8 +1,4 @@
-"""Sizes that are wrong: refused, or without harm to any tensor.
-
-A value is looked at only to see that no byte has moved, so where that can be, it is compared with the answer to the
-same request without the fault.
-"""
+"""Sizes that are wrong: refused, or without harm to any tensor."""
 
 from __future__ import annotations
 
@@ -10,20 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.sizes.request_sizes import BOOLEANS
+from conformance.checks.sizes.declared_sizes import BOOLEANS
 from conformance.checks.sizes.wrong_size_requests import (
     FITS,
     NUMERIC,
     REFUSALS,
-    SEVERAL_INPUT_REFUSALS,
     TRAILING_BYTES,
+    Carried,
     change_size_and_bytes,
+    claim_size,
     sample_carried_inputs,
+    sample_inputs,
+    slice_input_bytes,
 )
 from conformance.checks.support.deployed_models import require_several, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive
+from conformance.expect.refusals import expect_alive, expect_refusal
 from conformance.expect.unmet import BlockedError, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -39,6 +38,45 @@ ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 
 
 # --- wrong sizes -------------------------------------------------------------------------------------------------
+
+
+# --- several inputs of a deployed model ------------------------------------------------------------------------------
+
+Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
+
+
+def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carried | None = None) -> Refusal:
+    """Return a request that is good but for sizes, which `resize` sets in the inputs of its JSON."""
+
+    def make(model: Model) -> Message:
+        sent = require_several(model)
+        request = model.request(sent, outputs=model.listed())
+        return request.edited(lambda document: resize(document["inputs"], sent))
+
+    return Refusal(fault, requirement, "", make, tensors=tensors, fit=SEVERAL_INPUTS)
+
+
+def _move(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    """Count the last element of the first input among those of the second."""
+    count = len(slice_input_bytes(sent[0]).last)
+    for place, change in ((0, -count), (1, count)):
+        inputs[place]["parameters"]["binary_data_size"] += change
+
+
+def _size(place: int, size: Any) -> Resize:
+    return lambda inputs, _: inputs[place].update(parameters={} if size is ABSENT else {"binary_data_size": size})
+
+
+def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
+
+
+SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
+    _among_several("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move, sample_inputs),
+    _among_several("second-input-of-minus-one", "BIN-SIZE-FALSE", _size(1, -1), sample_inputs),
+    _among_several("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_out),
+    _among_several("last-input-without-a-size", "BIN-SIZE-MISSING", _size(-1, ABSENT)),
+)
 
 
 _ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS))
@@ -192,3 +230,31 @@ def _expect_refused_or_as(
 def _tensor(output: Output) -> Tensor:
     assert output.array is not None  # noqa: S101 - the caller has seen to it
     return Tensor(output.name, output.datatype, output.array.shape, output.array)
+
+
+# --- shapes whose product is 0, or small ------------------------------------------------------------------------------
+# Shapes like these have ended servers, so that their rows run only where that is asked for.
+
+
+@check("sizes.shape-past-all-bodies-is-refused", answers="BIN-SIZE-WRONG")
+@rows(
+    *[
+        Row(f"{name}-of-{size}-bytes", (shape, size), role=role, dangerous=True)
+        for name, shape, role, size in (
+            ("2-32-by-2-32", [2**32, 2**32], "rank2", 0),
+            ("2-32-by-2-32", [2**32, 2**32], "rank2", 4),
+            ("2-63-by-2", [2**63, 2], "rank2", 0),
+            ("2-62-of-four-bytes", [2**62], "identity_int32", 0),
+            ("2-62-and-3-of-four-bytes", [2**62 + 3], "identity_int32", 12),
+            ("2-30-of-four-bytes", [2**30], "identity_int32", 0),
+            ("2-16-by-2-16", [2**16, 2**16], "rank2", 0),
+            ("2-21-cubed-by-two", [2**21, 2**22, 2**21], "rank3", 0),
+            ("strings-2-32-by-2-32", [2**32, 2**32], "rank2_bytes", 0),
+            ("strings-2-62", [2**62], "identity_bytes", 0),
+        )
+    ],
+)
+def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
+    """A shape of more elements than any body holds is refused, whatever its product is in 32 or 64 bits."""
+    message = claim_size(size, bytes(range(1, size + 1)), shape)(model)
+    expect_refusal(target, model, message, f"a shape of {list(shape)} beside {size} bytes")

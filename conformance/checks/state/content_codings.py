@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.checks.state.three_forms import FORMS, AnyForm, SaltedRequest, make_form_row, send_answered_request
+from conformance.checks.state.request_forms import FORMS, AnyForm, SaltedRequest, make_form_row, send_answered_request
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.expect.content_coding import compress_gzip, compress_zlib, decode_reply, is_accepted
 from conformance.expect.expectation import expect

@@ -1,19 +1,22 @@
-"""Requests that differ in little: each is answered for itself, wherever the difference lies."""
+"""Requests that differ in little, or in their options: each is answered for itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+from conformance.checks.support.datatypes import KIB
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
-from conformance.roles.model import Model
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if
+from conformance.roles.model import Model, RequestBuilder
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES, RAW
-from conformance.spec.fit import JSON
+from conformance.spec.fit import JSON, Fit
 from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import Message, RequestedOutput
+from conformance.wire.request import InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Judge = Callable[[Reply], object]
@@ -34,9 +37,9 @@ def _right(*tensors: Tensor, form: str = "") -> Judge:
 # --- one element ------------------------------------------------------------------------------------------------------
 
 
-def _pair_of_elements(model: Model, form: str, count: int, place: int) -> list[JudgedMessage]:
+def _make_element_pair(model: Model, form: str, count: int, place: int) -> list[JudgedMessage]:
     """Return two requests of one length that differ in one element."""
-    return [_of_elements(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
+    return [_make_message(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
 
 
 def _elements(model: Model, count: int, place: int, *, other: bool) -> list[object]:
@@ -46,7 +49,7 @@ def _elements(model: Model, count: int, place: int, *, other: bool) -> list[obje
     return elements
 
 
-def _of_elements(model: Model, form: str, elements: Sequence[object]) -> JudgedMessage:
+def _make_message(model: Model, form: str, elements: Sequence[object]) -> JudgedMessage:
     tensors = [model.tensor(elements)]
     if form == "raw":
         message = model.raw(bytes(tensors[0].to_bytes()))
@@ -58,7 +61,6 @@ def _of_elements(model: Model, form: str, elements: Sequence[object]) -> JudgedM
 
 
 NEEDS = {"json": (), "binary": BINARY, "raw": RAW}
-KIB = 1024
 
 
 @check("state.one-other-element-is-seen", answers="OIP-ISOLATION")
@@ -79,7 +81,7 @@ KIB = 1024
 )
 def one_other_element_is_seen(target: Target, model: Model, form: str, count: int, place: int) -> None:
     """A request that differs from the one before in a single element, wherever that is, is not answered like it."""
-    _expect_apart(target, _pair_of_elements(model, form, count, place))
+    _expect_apart(target, _make_element_pair(model, form, count, place))
 
 
 def _expect_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
@@ -130,13 +132,13 @@ def _counts(model: Model) -> list[JudgedMessage]:
     return [
         (
             model.request(_long(model), send="json", outputs=[RequestedOutput(name, classification=count)]).message(),
-            _elements_of(name, count),
+            _expect_class_count(name, count),
         )
         for count in (1, 2)
     ]
 
 
-def _elements_of(name: str, count: int) -> Judge:
+def _expect_class_count(name: str, count: int) -> Judge:
     def judge(reply: Reply) -> None:
         found = expect(reply).output(name).shape
         if found is None or found[-1:] != (count,):
@@ -176,4 +178,98 @@ def same_body_for_another_model_is_seen(target: Target, model: Model, form: str)
     if other is None:
         raise NotApplicableError("no model for the role cast_int32_fp32")
     elements = [1000 + k for k in range(LONG_COUNT)]
-    _expect_apart(target, [_of_elements(one, form, elements) for one in (model, other)])
+    _expect_apart(target, [_make_message(one, form, elements) for one in (model, other)])
+
+
+# --- options of the request before ------------------------------------------------------------------------------------
+
+LEFT_OVER_ID = "left-over"
+
+# What a request may ask for, with what it needs.
+OPTIONS: Mapping[str, tuple[RequestBuilder, tuple[str, ...]]] = {
+    "id": (lambda model: model.request(send="json", request_id=LEFT_OVER_ID), ()),
+    "listed-output": (lambda model: model.request(send="json", outputs=[model.role.outputs[-1].name]), ()),
+    "binary-data-output": (lambda model: model.request(send="json", binary_data_output=True), BINARY),
+    "binary-data": (lambda model: model.request(send="json", want="binary"), BINARY),
+    "binary-inputs": (lambda model: model.request(), BINARY),
+    "classification": (
+        lambda model: model.request(
+            send="json", outputs=[RequestedOutput("SCORES", classification=2), RequestedOutput("RANKS")]
+        ),
+        CLASSES,
+    ),
+}
+
+
+# --- what becomes of it -----------------------------------------------------------------------------------------------
+
+
+def _as_it_is(request: InferRequest) -> Message:
+    return request.message()
+
+
+def _unknown_output(request: InferRequest) -> Message:
+    def edit(document: dict[str, Any]) -> None:
+        document.setdefault("outputs", []).append({"name": "NO_SUCH_OUTPUT"})
+
+    return request.edited(edit)
+
+
+def _unknown_input(request: InferRequest) -> Message:
+    return request.edited(lambda document: document["inputs"][-1].update(name="NO_SUCH_INPUT"))
+
+
+def _missing_input(request: InferRequest) -> Message:
+    return replace(request, inputs=request.inputs[:1]).message()
+
+
+def _cut_short(request: InferRequest) -> Message:
+    message = request.message()
+    return message.with_body(message.body[:-2])
+
+
+OUTCOMES: Mapping[str, Callable[[InferRequest], Message]] = {
+    "answered": _as_it_is,
+    "refused-for-an-output": _unknown_output,
+    "refused-for-an-input": _unknown_input,
+    "refused-for-a-missing-input": _missing_input,
+    "refused-for-its-end": _cut_short,
+}
+# Those that deployed models get.
+FITS: Mapping[str, Fit] = {
+    **dict.fromkeys(("id-answered", "id-refused-for-its-end", "binary-data-output-answered"), JSON),
+    "binary-data-refused-for-an-output": JSON,
+    "listed-output-answered": Fit(min_outputs=2, is_json=True),
+}
+
+
+@check("state.options-end-with-their-request", answers="OIP-ISOLATION", role="scores_two_outputs")
+@rows(
+    *[
+        Row(f"{option}-{fate}", (ask, change), needs=needs, fit=FITS.get(f"{option}-{fate}"))
+        for option, (ask, needs) in OPTIONS.items()
+        for fate, change in OUTCOMES.items()
+    ]
+)
+def options_end_with_their_request(
+    target: Target, model: Model, ask: RequestBuilder, change: Callable[[InferRequest], Message]
+) -> None:
+    """A plain request is answered plainly after one that asked for something, on its connection and on another."""
+    plain = model.request(send="json").message()
+    with block_if(lambda: True, "a plain request is answered wrongly before any other"):
+        _expect_plain(target.send(plain, fresh=True), model)
+    before = change(ask(replace(model, salt=(model.salt + 101) % 256)))
+    with attribute_to("OIP-ISOLATION"):
+        for reply in target.send_on_one_connection([before, plain])[1:]:
+            if reply.status is not None:  # a server may close the connection without a word
+                _expect_plain(reply, model)
+        target.send(before, fresh=True)
+        _expect_plain(target.send(plain, fresh=True), model)
+
+
+def _expect_plain(reply: Reply, model: Model) -> None:
+    """Expect every output as JSON, with the right values, and not the id of the other request."""
+    right = model.expected(model.sample())
+    expect(reply).tensors(right).forms({tensor.name: "json" for tensor in right})
+    if (reply.answer.document or {}).get("id") == LEFT_OVER_ID:
+        raise UnmetError("no id, or one of its own", f"id {LEFT_OVER_ID}", reply)

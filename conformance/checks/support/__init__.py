@@ -8,15 +8,15 @@
     how an answer is put together              expect(reply).free_of(kinds of `wire.finding`)
     binary data read right, or written right   binary_sides.expect_side(target, model, tensors, "read" or "written")
     the two lengths in an answer's headers     framing.expect_framed(reply)
-    a document and its members                 answers.expect_fits_schema, metadata.expect_document
+    a document and its members                 documents.expect_fits_schema and expect_document
     a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `make_refusal_rows` for its rows
     a server that has to go on afterwards      expect.refusals.expect_alive
-    classes                                    classes.Classified.of(...).expect_rule(...)
-    tensors over gRPC                          over_grpc.expect_right, grpc_edits.faulty_call for faulty ones
+    classes                                    classes.ClassifiedAnswer.ask(...).expect_rule(...)
+    tensors over gRPC                          over_grpc.expect_right, make_faulty_call for faulty ones
     binary data of any deployed model          control_sides.expect_read and expect_written, by changed_tensors
     what a client sends, reads or refuses      client_rows for the row, clients.expectations for the body
     tensors that Hypothesis draws              exploring.explore(strategy, expectation)
-    one row for each datatype                  datatypes.per_datatype
+    one row for each datatype                  datatypes.make_datatype_rows
 
 `expect.unmet` explains how a body blames one requirement and no other: `is_met`, `attribute_to`, `block_if`, `BlockedError`.
 An identity model that misreads and miswrites alike looks right, so that a claim about bytes sends binary data and reads

@@ -9,7 +9,7 @@ its inputs ranks them no worse for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +20,6 @@ from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.spec.check import Row
-from conformance.spec.fit import SCORED
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
@@ -36,32 +34,6 @@ Rule = Callable[[Sequence[Item]], bool]
 TAKEN, FORMAT = "CLS-PARAMETER", "CLS-FORMAT"
 MAX_SHOWN_CHARS = 70  # characters of classes that a message shows, and one class more
 CLASS_FORMAT = "a class written value:index or value:index:label"
-
-
-# Four scores whose order is neither that of the indices nor its reverse.
-SCORES = (0.25, 0.75, -1.5, 3.0)
-# The input of the documents' example; its scores are 1.1, 3.3, 0.5 and 2.4.
-DOCUMENTED = ((1, 2), (3, 4))
-# JSON has no infinities: these travel as binary data.
-INFINITE = (1.0, -math.inf, 0.0, math.inf)
-DESCENDING = (9, 5, -7)
-# Items of two rows.
-SQUARES = (((10, 40), (20, 30)), ((35, 5), (25, 15)))
-# Scores of two items: every one of the second lies between two of the first.
-ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
-
-
-def repeat_in_both_forms(*cases: Row) -> list[Row]:
-    """Return each row twice, for gRPC: with inputs in typed and in raw contents, which comes last among the values."""
-    named: Mapping[Form, str] = {"json": "typed", "binary": "raw"}
-    return [
-        replace(row, id=f"{row.id}-{name}", values=(*row.values, form)) for row in cases for form, name in named.items()
-    ]
-
-
-# What is asked of a deployed model with scores, whatever it computes: values of its own.
-OWN = Row("own", fit=SCORED)
-SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 
 
 def find_scored_output(model: Model) -> str:
@@ -202,7 +174,7 @@ class ClassifiedAnswer:
     right: Tensor
 
     @classmethod
-    def of(
+    def ask(
         cls,
         target: Peer,
         model: Model,

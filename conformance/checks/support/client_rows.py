@@ -12,6 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from conformance.clients.answers import honest, honest_calls
+from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
@@ -24,6 +25,10 @@ from conformance.spec.check import Row
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
+
+FORMS: Sequence[Form] = ("binary", "json")
+# How an answer over gRPC has outputs in each form.
+CALLS: Mapping[Form, CallStyle] = {"binary": CallStyle(form="raw"), "json": CallStyle(form="typed")}
 
 
 def derive_salt(name: str) -> int:

@@ -23,17 +23,3 @@ def make_datatype_rows(datatypes: Sequence[str]) -> list[Row]:
 
 
 KIB = 1024
-
-
-# --- BOOL -------------------------------------------------------------------------------------------------------------
-
-BOOLS: tuple[tuple[str, list[bool]], ...] = (
-    ("true", [True]),
-    ("false", [False]),
-    ("mixed", [True, False, False, True, True, False, True, False, False]),
-    ("eighth-and-ninth-of-9", [False] * 7 + [True] * 2),
-    ("ninth-alone", [False] * 8 + [True]),
-    ("all-of-17", [True] * 17),
-    ("all-but-the-last-of-65", [True] * 64 + [False]),
-    ("last-of-257", [False] * 256 + [True]),
-)

@@ -9,6 +9,8 @@ from typing import Any
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.roles.model import Model
+from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.datatypes import INTEGERS
 from conformance.wire.request import RequestedOutput
@@ -154,3 +156,59 @@ def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], ou
     """Say whether a model gets an output right as the only one of a request, and as binary data."""
     request = model.request(tensors, send=model.sends, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))
+
+
+# --- inputs that show how they were read ------------------------------------------------------------------------------
+
+Misread = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+
+
+def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
+    """Return inputs that the model answers otherwise than it answers them misread; of a role its samples.
+
+    Raises:
+        NotApplicable: it answers both alike, whatever is drawn.
+    """
+    for tensors in model.draw_several():
+        if model.tells_apart(tensors, misread(tensors)):
+            return tensors
+    raise NotApplicableError(f"{model.name} answers its inputs as it would answer them misread")
+
+
+def require_telling(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
+    """Expect that the model answers some of these inputs otherwise than the first.
+
+    Raises:
+        NotApplicable: it answers all alike, so that an answer does not show whose it is.
+    """
+    if not any(model.tells_apart(one, other) for other in others):
+        raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
+
+
+# --- the same request once more ---------------------------------------------------------------------------------------
+
+ISOLATION = "OIP-ISOLATION"
+
+
+def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Reply], object]) -> None:
+    """Name OIP-ISOLATION where a good answer over HTTP is wrong, and the answer to the same request once more is right.
+
+    Args:
+        target: is asked again, on a connection of its own.
+        unmet: what the first answer does not meet; its requirement is changed.
+        right: raises `UnmetError` where an answer is wrong.
+    """
+    reply = unmet.reply
+    if reply is None or not reply.succeeded or reply.is_over_grpc:
+        return
+    if is_met(lambda: right(target.send(reply.exchange.message, fresh=True))):
+        unmet.requirement = ISOLATION
+
+
+def expect_or_blame_isolation(target: Peer, reply: Reply, right: Callable[[Reply], object]) -> None:
+    """Expect that an answer is right; where the same request is answered right once more, isolation is to blame."""
+    try:
+        right(reply)
+    except UnmetError as unmet:
+        attribute_to_isolation(target, unmet, right)
+        raise

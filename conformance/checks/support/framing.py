@@ -1,12 +1,14 @@
-"""The frame of any answer with binary data: what can be wrong with it, and which requirement that breaks."""
+"""How an answer with binary data is put together: its frame, the form of each output, and the length of its body."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from conformance.expect.expectation import expect
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
+from conformance.wire.request import ABSENT
 
 WRONG_LENGTH = (
     "inference-header-text",
@@ -67,3 +69,25 @@ def _ends_without_length(reply: Reply) -> str:
     if "chunked" in (reply.header("Transfer-Encoding") or "").lower():
         return "Transfer-Encoding: chunked"
     return "" if reply.header("Content-Length") else "an answer that ends with its connection"
+
+
+# --- forms of outputs -------------------------------------------------------------------------------------------------
+
+UNLISTED = "unlisted"
+
+
+# (binary_data_output, how the output is listed: unlisted, or the value of its binary_data)
+# -> (the form in which it comes, the requirement that decides); the contested cell has no entry.
+TABLE: dict[tuple[Any, Any], tuple[str, str]] = {
+    (ABSENT, UNLISTED): ("json", "BIN-ALL-UNSET"),
+    (ABSENT, ABSENT): ("json", "BIN-OUTPUT-UNSET"),
+    (ABSENT, False): ("json", "BIN-OUTPUT-FALSE"),
+    (ABSENT, True): ("binary", "BIN-OUTPUT-TRUE"),
+    (False, UNLISTED): ("json", "BIN-ALL-FALSE"),
+    (False, ABSENT): ("json", "BIN-OUTPUT-UNSET"),
+    (False, False): ("json", "BIN-OUTPUT-FALSE"),
+    (False, True): ("binary", "BIN-TRUE-OVERRIDES"),
+    (True, UNLISTED): ("binary", "BIN-ALL-TRUE"),
+    (True, False): ("json", "BIN-FALSE-OVERRIDES"),
+    (True, True): ("binary", "BIN-OUTPUT-TRUE"),
+}

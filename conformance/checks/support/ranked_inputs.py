@@ -7,7 +7,9 @@ in either reading; the checks of the batch ask for several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,9 +20,37 @@ from conformance.expect import class_texts
 from conformance.expect.class_texts import Scores
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
+from conformance.spec.check import Row
+from conformance.spec.fit import SCORED
+from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 Case = tuple[tuple[Tensor, ...], Tensor]  # inputs, and the output that is classified
+
+# Four scores whose order is neither that of the indices nor its reverse.
+SCORES = (0.25, 0.75, -1.5, 3.0)
+# The input of the documents' example; its scores are 1.1, 3.3, 0.5 and 2.4.
+DOCUMENTED = ((1, 2), (3, 4))
+# JSON has no infinities: these travel as binary data.
+INFINITE = (1.0, -math.inf, 0.0, math.inf)
+DESCENDING = (9, 5, -7)
+# Items of two rows.
+SQUARES = (((10, 40), (20, 30)), ((35, 5), (25, 15)))
+# Scores of two items: every one of the second lies between two of the first.
+ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
+
+
+def repeat_in_both_forms(*cases: Row) -> list[Row]:
+    """Return each row twice, for gRPC: with inputs in typed and in raw contents, which comes last among the values."""
+    named: Mapping[Form, str] = {"json": "typed", "binary": "raw"}
+    return [
+        replace(row, id=f"{row.id}-{name}", values=(*row.values, form)) for row in cases for form, name in named.items()
+    ]
+
+
+# What is asked of a deployed model with scores, whatever it computes: values of its own.
+OWN = Row("own", fit=SCORED)
+SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 
 
 def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1) -> Case:

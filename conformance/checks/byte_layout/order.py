@@ -1,0 +1,188 @@
+"""The order of bytes in an element, and of elements in a tensor: row by row, in every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.checks.support import changed_tensors
+from conformance.checks.support.binary_sides import (
+    Side,
+    expect_side,
+    expect_special_side,
+    expect_survival,
+    is_right,
+    make_distinct_tensor,
+    make_symmetric_inputs,
+)
+from conformance.checks.support.changed_tensors import WIDE
+from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
+from conformance.checks.support.exploring import explore
+from conformance.expect.unmet import NotApplicableError, block_if
+from conformance.roles.model import Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, Fit
+from conformance.transport.target import Target
+
+# --- bytes of an element ----------------------------------------------------------------------------------------------
+# Each side is seen alone. Values stay below 2**53 and are binary fractions, so that a server whose JSON loses digits is
+# not blamed here.
+
+# --- byte order -------------------------------------------------------------------------------------------------------
+
+# role -> elements no two bytes of which can change places unseen
+ASYMMETRIC: dict[str, Sequence[float]] = {
+    "identity_uint16": (0x0102, 0xFF00, 1),
+    "identity_uint32": (0x01020304, 0xFF000000, 1),
+    "identity_uint64": (0x0001020304050607, 1),
+    "identity_int16": (0x0102, -0x0102, 1),
+    "identity_int32": (0x01020304, -0x01020304, 1),
+    "identity_int64": (0x0001020304050607, -0x0001020304050607, 1),
+    "identity_fp32": (1.5, -2.25, 1024.0),
+    "identity_fp64": (1.5, -2.25, 1024.0),
+}
+
+
+HALF_FLOATS = (1.5, -2.25, 1024.0)
+
+
+ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=role) for role, x in ASYMMETRIC.items()]
+
+
+@check("bytes.inputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-I")
+@rows(
+    *ASYMMETRIC_ROWS,
+    Row("FP16", (HALF_FLOATS, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I")),
+    Row("INT32-cast", ((0x010203, -0x010203, 1), [0x010100]), role="cast_int32_fp32"),
+    Row("own", ((), ()), fit=Fit(some_input=WIDE)),
+)
+def inputs_are_little_endian(
+    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
+) -> None:
+    """Elements of a binary input are read with the least significant byte first."""
+    if values:
+        _expect_little_endian(target, model, values, in_either_order, "read")
+    else:
+        tensors = find_inputs(model, changed_tensors.fill_either_order)
+        alike, plain = changed_tensors.fill_alike(tensors), changed_tensors.fill_either_order(tensors)
+        expect_read(target, model, alike, changed_tensors.swap_bytes(alike, plain), plain, of=WIDE)
+
+
+@check("bytes.outputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-O")
+@rows(
+    *ASYMMETRIC_ROWS,
+    Row("FP16", (HALF_FLOATS, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O")),
+    Row("FP32-cast", ((0x010203, -0x010203, 1), [8_388_683]), role="cast_int32_fp32"),
+    Row("own", ((), ()), fit=Fit(outputs=WIDE)),
+)
+def outputs_are_little_endian(
+    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
+) -> None:
+    """Elements of a binary output are written with the least significant byte first."""
+    if values:
+        _expect_little_endian(target, model, values, in_either_order, "written")
+    else:
+        expect_written(target, model, model.sample(), np.ndarray.byteswap, of=WIDE)
+
+
+def _expect_little_endian(
+    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float], side: Side
+) -> None:
+    """Expect values right, unless those whose bytes are the same in either order are wrong as well."""
+    same = model.tensor(in_either_order or make_symmetric_inputs(model)[0].array[:1])
+    expect_special_side(target, model, [model.tensor(values)], side, [same])
+
+
+# --- the order of elements --------------------------------------------------------------------------------------------
+
+RANKS = (
+    Row("rank-0", ([],), role="rank0"),
+    Row("rank-1", ([5],), role="identity_int32"),
+    Row("rank-1-of-one", ([1],), role="identity_int32"),
+    Row("rank-2", ([2, 3],), role="rank2"),
+    Row("rank-2-square", ([3, 3],), role="rank2"),
+    Row("rank-2-column", ([4, 1],), role="rank2"),
+    Row("rank-2-row", ([1, 4],), role="rank2"),
+    Row("rank-3", ([2, 3, 4],), role="rank3"),
+    Row("rank-3-middle-one", ([3, 1, 2],), role="rank3"),
+    Row("rank-4", ([2, 3, 4, 2],), role="rank4"),
+    Row("batch", ([4, 3],), role="batching"),
+)
+OWN = Row("own", (None,), fit=ANY)
+
+
+@check("bytes.inputs-are-row-major", answers="BIN-ROW-MAJOR-I")
+@rows(
+    *RANKS,
+    Row("weighted", ([3, 5],), role="weighted_sum"),
+    Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-I", "BIN-BYTES-I")),
+    OWN,
+)
+def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
+    """The elements of a binary input are read row by row, in every rank."""
+    if shape is not None:
+        _expect_row_major(target, model, shape, "read")
+    else:
+        tensors = find_inputs(model, changed_tensors.read_by_columns)
+        if not any(changed_tensors.has_rows_and_columns(tensor) for tensor in tensors):
+            raise NotApplicableError(f"no input of {model.name} has rows and columns")
+        misread = changed_tensors.read_by_columns(tensors)
+        expect_read(target, model, tensors, misread, plain=changed_tensors.fill_alike(tensors))
+
+
+@check("bytes.outputs-are-row-major", answers="BIN-ROW-MAJOR-O")
+@rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN)
+def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
+    """The elements of a binary output are written row by row, in every rank."""
+    if shape is not None:
+        _expect_row_major(target, model, shape, "written")
+    else:
+        tensors = find_inputs(model, changed_tensors.read_by_columns)
+        expect_written(target, model, tensors, _columns_as_rows)
+
+
+def _columns_as_rows(elements: NDArray[Any]) -> NDArray[Any]:
+    """Return the right elements, where these were written in column-major order."""
+    return elements.reshape(-1).reshape(elements.shape, order="F")
+
+
+def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
+    """Expect elements in their places, unless JSON loses them, or elements that are all alike are wrong as well."""
+    tensor = make_distinct_tensor(model, shape)
+    with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is wrong too"):
+        if prod(shape) == 1:
+            expect_side(target, model, [tensor], side)
+        else:
+            alike = model.tensor(np.full(tensor.shape, tensor.array.reshape(-1)[0]), shape)
+            expect_special_side(target, model, [tensor], side, [alike])
+
+
+# --- explored ---------------------------------------------------------------------------------------------------------
+
+DRAWN = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank2_bytes"))
+
+
+@check("bytes.drawn-shapes-are-read", answers="BIN-ROW-MAJOR-I", explores=True)
+@rows(*DRAWN, Row("weighted_sum", role="weighted_sum"))
+def drawn_shapes_are_read(target: Target, model: Model) -> None:
+    """A binary input of any shape is read row by row."""
+    _explore(target, model, "read")
+
+
+@check("bytes.drawn-shapes-are-written", answers="BIN-ROW-MAJOR-O", explores=True)
+@rows(*DRAWN)
+def drawn_shapes_are_written(target: Target, model: Model) -> None:
+    """A binary output of any shape is written row by row."""
+    _explore(target, model, "written")
+
+
+def _explore(target: Target, model: Model, side: Side) -> None:
+    from conformance.roles import tensor_strategies  # and with it hypothesis: see `exploring`
+
+    spec = model.role.inputs[0]
+    drawn = tensor_strategies.tensors(spec.name, spec.datatype, spec.shape, json=True)
+    explore(drawn, lambda tensor: expect_survival(target, model, [tensor], side))

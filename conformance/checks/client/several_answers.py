@@ -1,0 +1,200 @@
+"""Several outputs of one answer, many answers of one client, and answers whose parts do not fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.checks.support.client_rows import (
+    CALLS,
+    FORMS,
+    derive_model_name,
+    get_unread_requirement,
+    is_json,
+    make_script,
+    make_small_inference,
+    make_tensor,
+    to_grpc_row,
+    to_raw_grpc_row,
+)
+from conformance.clients.answers import honest, honest_calls
+from conformance.clients.answers.answer_barrier import AnswerBarrier
+from conformance.clients.answers.honest import Style
+from conformance.clients.answers.honest_calls import CallStyle
+from conformance.clients.answers.script import HttpScript, Script, Tensors
+from conformance.clients.answers.wrong_lengths import WRONG_LENGTHS, entry_too_many, header_past_the_json
+from conformance.clients.client import Client
+from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations.refusing import expect_error
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.expect.unmet import NotApplicableError, attribute_to
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC
+from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
+
+VALUES, OWN, REFUSES = "CLIENT-READS-VALUES", "CLIENT-READS-OWN", "CLIENT-REFUSES-WRONG"
+SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
+
+
+def make_several_outputs(row: str) -> Tensors:
+    """Return three outputs that differ in all they have."""
+    return tuple(make_tensor(row, *one) for one in SEVERAL)
+
+
+def make_three_output_inference(row: str, form: Form) -> Inference:
+    """Return an inference that asks for the three outputs in their order."""
+    outputs = tuple(RequestedOutput(name, form) for name, _, _ in SEVERAL)
+    return make_small_inference(f"rare-{row}", form, outputs=outputs)
+
+
+# --- several outputs --------------------------------------------------------------------------------------------------
+
+
+def reverse_outputs(outputs: Tensors) -> Tensors:
+    """Return outputs from the last to the first."""
+    return outputs[::-1]
+
+
+SEVERAL_ROWS = (
+    Row("binary", (make_three_output_inference("binary", "binary"), make_script(make_several_outputs("binary")))),
+    Row(
+        "json",
+        (
+            make_three_output_inference("json", "json"),
+            make_script(make_several_outputs("json"), grpc=CallStyle(form="typed")),
+        ),
+    ),
+    Row(
+        "json-backwards",
+        (
+            make_three_output_inference("json-backwards", "json"),
+            make_script(
+                make_several_outputs("json-backwards"),
+                Style(order=reverse_outputs),
+                CallStyle(form="typed", order=reverse_outputs),
+            ),
+        ),
+    ),
+)
+
+
+@check("client.reads-several-outputs", answers=VALUES)
+@rows(*SEVERAL_ROWS)
+@check("client-grpc.reads-several-outputs", answers=f"{VALUES}/grpc", over=(GRPC,))
+@rows(*map(to_raw_grpc_row, SEVERAL_ROWS))
+def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
+    """The caller is given each of several outputs by its name, in whatever order they are listed."""
+    seen = client.infer(inference, script)
+    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+
+
+def make_truth_rows() -> Iterator[Row]:
+    """Yield a row of BOOL elements of both truths in each form."""
+    for form in FORMS:
+        name = f"truths-{form}"
+        made = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
+        one = Tensor.of("OUT0", "BOOL", [True, False, False, True, True])
+        yield Row(form, (made, make_script((one,), grpc=CALLS[form])))
+
+
+@check("client.reads-both-truths", answers=VALUES)
+@rows(*make_truth_rows())
+@check("client-grpc.reads-both-truths", answers=f"{VALUES}/grpc", over=(GRPC,))
+@rows(*map(to_raw_grpc_row, make_truth_rows()))
+def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
+    """BOOL elements that are true and such that are false reach the caller as they are."""
+    seen = client.infer(inference, script)
+    expect_outputs(seen, unread=get_unread_requirement(client, inference))
+
+
+# --- equal ids --------------------------------------------------------------------------------------------------------
+
+
+@check("client.tells-answers-of-one-id-apart", answers=OWN)
+@rows(("8-binary", 8, "binary"), ("8-json", 8, "json"))
+@check("client-grpc.tells-answers-of-one-id-apart", answers=f"{OWN}/grpc", over=(GRPC,))
+@rows(("8", 8, "binary"))
+def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
+    """Inferences that have the same id, one after the other, are each given their own answer."""
+    outputs = (RequestedOutput("OUT0", form),)
+    made = [
+        make_small_inference(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)
+    ]
+    script = Script(lambda one: (make_tensor(one.model, "OUT0", "INT32", (3,)),), honest.USUAL, honest_calls.USUAL)
+    for seen in client.infer_all(made, script):
+        with attribute_to(OWN):
+            expect_outputs(seen)
+
+
+# --- wrong lengths ----------------------------------------------------------------------------------------------------
+
+
+def make_wrong_row(name: str, script: HttpScript, form: Form = "binary") -> Row:
+    """Return a row of an answer that has a wrong length."""
+    return Row(
+        name, (make_three_output_inference(f"length-{name}", form), make_script(make_several_outputs(name), script))
+    )
+
+
+CALL_ROW = Row(
+    "entry-too-many",
+    (
+        make_three_output_inference("length-calls", "binary"),
+        make_script(make_several_outputs("calls"), grpc=entry_too_many),
+    ),
+)
+
+
+@check("client.refuses-wrong-lengths", answers=REFUSES)
+@rows(
+    *[make_wrong_row(name, script) for name, script in WRONG_LENGTHS.items()],
+    make_wrong_row("header-past-the-json", header_past_the_json, "json"),
+)
+@check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
+@rows(to_grpc_row(CALL_ROW))
+def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
+    """An answer whose parts do not fill it reaches the caller as an error, though each tensor could be read for itself."""
+    expect_error(client.infer(inference, script), "its parts do not fill it")
+
+
+# --- many inferences --------------------------------------------------------------------------------------------------
+
+
+def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
+    """Return inferences, each of a model and an id of its own."""
+    asked = (RequestedOutput("OUT0", form),)
+    return [make_small_inference(f"{row}-{k}", form, outputs=asked, id=f"{row}-{k}") for k in range(count)]
+
+
+def make_outputs(inference: Inference) -> Tensors:
+    """Return what the model of an inference answers: as long, and of such values, as no other one's."""
+    return (
+        make_tensor(inference.model, "OUT0", "INT32", (1 + int(derive_model_name(inference.model)[-2:], 16) % 60,)),
+    )
+
+
+@check("client.gives-each-caller-its-own-answer", answers=OWN)
+@rows(("32-binary", 32, "binary"), ("32-json", 32, "json"))
+@check("client-grpc.gives-each-caller-its-own-answer", answers=f"{OWN}/grpc", over=(GRPC,))
+@rows(("32", 32, "binary"))
+def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
+    """Of many inferences at once, whose answers come in another order, each caller is given its own answer."""
+    gathering = AnswerBarrier(count)
+    script = Script(make_outputs, gathering.http, gathering.grpc)
+    for seen in client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True):
+        with attribute_to(OWN):
+            expect_outputs(seen)
+    if not gathering.is_met:
+        raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")
+
+
+@check("client.keeps-answers-apart-on-one-connection", answers=OWN)
+@rows(("200-binary", 200, "binary"), ("200-json", 200, "json"))
+@check("client-grpc.keeps-answers-apart-on-one-connection", answers=f"{OWN}/grpc", over=(GRPC,))
+@rows(("200", 200, "binary"))
+def keeps_answers_apart_on_one_connection(client: Client, count: int, form: Form) -> None:
+    """Of many inferences one after the other, each gives its caller the outputs of its own answer."""
+    script = Script(make_outputs, honest.USUAL, honest_calls.USUAL)
+    for seen in client.infer_all(make_inferences(f"in-a-row-{form}", count, form), script):
+        with attribute_to(OWN):
+            expect_outputs(seen)

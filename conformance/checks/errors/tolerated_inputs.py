@@ -1,0 +1,320 @@
+"""Requests that contradict the metadata and that a server takes: every tensor is right all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from conformance.checks.support.deployed_models import draw_telling
+from conformance.expect.difference import find_difference
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
+from conformance.expect.unmet import UnmetError, block_if, is_met
+from conformance.roles.model import Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import JSON, Fit
+from conformance.spec.text import format_elements
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
+from conformance.wire.tensor import Tensor
+
+# --- against the metadata ---------------------------------------------------------------------------------------------
+# All values are whole and small, so that each datatype has them. What is compared are the values in row-major order,
+# whatever datatype and shape the server gives them.
+
+
+class MismatchedRequest(Protocol):
+    """A request in which an input is not what the metadata say."""
+
+    def sent(self, model: Model) -> Message:
+        """Return the request."""
+
+    def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+        """Return the same request as the metadata ask for it, and its outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountingMismatch:
+    """Such a request to a role; the input holds 1, 2, 3 and so on.
+
+    Attributes:
+        name: of that input.
+        datatype: in which it is sent.
+        shape: in which it is sent.
+        own: the shape that the model takes, of as many elements.
+        binary: the inputs that are binary data, in the order of the request.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    own: tuple[int, ...]
+    binary: tuple[str, ...]
+
+    def sent(self, model: Model) -> Message:
+        """Return the request; see `MismatchedRequest`."""
+        values = list(range(1, 1 + prod(self.shape)))
+        return self._message(model, Tensor.of(self.name, self.datatype, values, self.shape))
+
+    def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+        """Return the usual request, and its outputs; see `MismatchedRequest`."""
+        spec = next(spec for spec in model.role.inputs if spec.name == self.name)
+        own = Tensor.of(self.name, spec.datatype, list(range(1, 1 + prod(self.own))), self.own)
+        return self._message(model, own), model.expected(self._inputs(model, own))
+
+    def _inputs(self, model: Model, first: Tensor) -> list[Tensor]:
+        order = [*self.binary, *[spec.name for spec in model.role.inputs if spec.name not in self.binary]]
+        others = {tensor.name: tensor for tensor in model.sample()} | {first.name: first}
+        return [others[name] for name in order]
+
+    def _message(self, model: Model, first: Tensor) -> Message:
+        return model.request(self._inputs(model, first), send=self.binary).message()
+
+
+# Datatypes of one kind that hold every element of a narrower one.
+WIDER = {
+    "FP16": "FP32",
+    "FP32": "FP64",
+    **{f"{kind}{bits}": f"{kind}{2 * bits}" for kind in ("INT", "UINT") for bits in (8, 16, 32)},
+}
+
+
+# Datatypes of one width, for whole numbers.
+AS_WIDE = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
+
+
+@dataclass(frozen=True, slots=True)
+class RecastMismatch:
+    """Such a request to a deployed model: the elements of inputs that it takes, in another datatype that holds them.
+
+    Attributes:
+        datatypes: a datatype -> the other one.
+        is_binary: all inputs travel as binary data.
+    """
+
+    datatypes: Mapping[str, str]
+    is_binary: bool
+
+    def row(self, name: str) -> Row:
+        """Return the row of a check that sends it."""
+        fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
+        return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
+
+    def sent(self, model: Model) -> Message:
+        """Return the request; see `MismatchedRequest`."""
+        return self._request(model, [self._recast(tensor) for tensor in self._tensors(model)]).message()
+
+    def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+        """Return the usual request, and its outputs; see `MismatchedRequest`."""
+        tensors = self._tensors(model)
+        return self._request(model, tensors).message(), model.expected(tensors)
+
+    def _tensors(self, model: Model) -> Sequence[Tensor]:
+        """Return inputs of which the answer shows whether the bytes of the one datatype were read as of the other."""
+        drawn = draw_telling(model, lambda tensors: [self._misread(self._exact(tensor)) for tensor in tensors])
+        return [self._exact(tensor) for tensor in drawn]
+
+    def _request(self, model: Model, tensors: Sequence[Tensor]) -> InferRequest:
+        return model.request(tensors, send="binary" if self.is_binary else "json")
+
+    def _exact(self, tensor: Tensor) -> Tensor:
+        """Return the tensor, or with whole numbers where the other datatype holds no others."""
+        other = self.datatypes.get(tensor.datatype, "")
+        return replace(tensor, array=np.round(tensor.array)) if other.startswith("INT") else tensor
+
+    def _recast(self, tensor: Tensor) -> Tensor:
+        other = self.datatypes.get(tensor.datatype)
+        return Tensor.of(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
+
+    def _misread(self, tensor: Tensor) -> Tensor:
+        """Return the bytes of the other datatype read as of the model's; none beyond those that the tensor has."""
+        if tensor.datatype not in self.datatypes:
+            return tensor
+        read = np.frombuffer(self._recast(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
+        array = np.nan_to_num(read).clip(tensor.array.min(), tensor.array.max())
+        return replace(tensor, array=array.astype(tensor.array.dtype).reshape(tensor.shape))
+
+
+def _row(name: str, role: str, contrary: CountingMismatch) -> Row:
+    return Row(name, (contrary,), role=role, needs=BINARY if contrary.binary else ())
+
+
+THREE, SIX = (3,), (2, 3)
+INPUT = ("INPUT",)
+ROWS = (
+    _row("binary-floats-for-int32", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, INPUT)),
+    _row("binary-int32-for-floats", "identity_fp32", CountingMismatch("INPUT", "INT32", THREE, THREE, INPUT)),
+    _row("binary-doubles-for-int64", "identity_int64", CountingMismatch("INPUT", "FP64", THREE, THREE, INPUT)),
+    _row("floats-for-int32-in-json", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, ())),
+    _row("doubles-before-booleans", "multi", CountingMismatch("IN_FP32", "FP64", THREE, THREE, ("IN_FP32", "IN_BOOL"))),
+    _row(
+        "int32-before-booleans", "multi", CountingMismatch("IN_INT64", "INT32", THREE, THREE, ("IN_INT64", "IN_BOOL"))
+    ),
+    _row("binary-dimensions-exchanged", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, INPUT)),
+    _row("binary-dimensions-in-one", "fixed", CountingMismatch("INPUT", "INT32", (6,), SIX, INPUT)),
+    _row("dimensions-exchanged-in-json", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, ())),
+    _row("binary-batch-dimension-missing", "batching", CountingMismatch("INPUT", "INT32", THREE, (1, 3), INPUT)),
+)
+
+
+@check("errors.input-against-the-metadata-alters-no-tensor", answers="OIP-SIGNATURE-SAFE")
+@rows(
+    *ROWS,
+    RecastMismatch(WIDER, is_binary=False).row("wider-elements-in-json"),
+    RecastMismatch(WIDER, is_binary=True).row("wider-elements"),
+    RecastMismatch(AS_WIDE, is_binary=True).row("whole-numbers-as-integers"),
+)
+def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, contrary: MismatchedRequest) -> str:
+    """An input of another datatype or shape than the metadata say is refused, or no value of any tensor changes."""
+    usual, expected = contrary.right(model)
+    reply = target.send(contrary.sent(model), fresh=True)
+    if not reply.succeeded:
+        expect(reply).refused()
+        expect_alive(target, model)
+        return "refused"
+
+    def is_wrong_as_usual() -> bool:
+        return not is_met(lambda: _expect_values(target.send(usual, fresh=True), expected))
+
+    with block_if(is_wrong_as_usual, "the request is answered wrongly with the model's own datatype and shape, too"):
+        _expect_values(reply, expected)
+    return "taken, with the same values"
+
+
+def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
+    """Expect the values of these outputs, in whatever datatype and shape."""
+    for tensor in expected:
+        array = expect(reply).output(tensor.name).array
+        right = tensor.array.reshape(-1).tolist()
+        near = NEAR_BY_ITSELF if tensor.is_near else NEAR
+        if array is None or not _is_same(array.reshape(-1).tolist(), right, near):
+            found = "no values that can be read" if array is None else format_elements(array)
+            raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
+
+
+# How far off a number may be, in parts of the right one: as JSON leaves it, and as a model computes it that is not known
+# and may have worked with wider numbers.
+NEAR, NEAR_BY_ITSELF = 1e-6, 1e-3
+
+
+def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> bool:
+    """Whether values are equal; numbers are right when they are near."""
+    if len(found) != len(right):
+        return False
+    return all(
+        a == b or (isinstance(a, int | float) and isinstance(b, int | float) and abs(a - b) <= near * abs(b))
+        for a, b in zip(found, right, strict=True)
+    )
+
+
+# --- given twice ------------------------------------------------------------------------------------------------------
+
+# A request, and the sets of outputs of which one is right.
+MakeRepeated = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
+
+
+def _outputs(*listed: tuple[str, bool]) -> MakeRepeated:
+    """Return what lists outputs, some of them twice, with a value of `binary_data` each."""
+
+    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+        names = {name for name, _ in listed}
+        wanted = [RequestedOutput(name, binary) for name, binary in listed]
+        expected = tuple(tensor for tensor in model.expected(model.sample()) if tensor.name in names)
+        return model.request(send="json", outputs=wanted), [expected]
+
+    return make
+
+
+def _first_output(binary: bool) -> MakeRepeated:
+    """Return what lists the first output, the last one where there are several, and the first one again."""
+
+    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+        names = [spec.name for spec in model.role.outputs]
+        return _outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
+
+    return make
+
+
+def _inputs(send: Form) -> MakeRepeated:
+    """Return what gives the first input twice, with other values, before any others."""
+
+    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+        first, *others = model.sample()
+        again = Tensor.of(first.name, first.datatype, first.array[::-1].copy())
+        request = model.request([first, again, *others], send=send)
+        return request, [model.expected([one, *others]) for one in (first, again)]
+
+    return make
+
+
+@check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
+@rows(
+    Row("output-in-json", (_outputs(("SUM", False), ("DIFFERENCE", False), ("SUM", False)),), role="add_sub"),
+    Row("binary-output", (_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),), role="add_sub", needs=BINARY),
+    Row(
+        "output-in-two-forms",
+        (_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
+        role="multi",
+        needs=BINARY,
+    ),
+    Row("first-output-in-json", (_first_output(False),), fit=JSON),
+    Row("first-output-as-binary-data", (_first_output(True),), needs=BINARY, fit=JSON),
+    Row("input-in-json", (_inputs("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
+    Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
+)
+def repeated_tensor_alters_none(target: Target, model: Model, make: MakeRepeated) -> str:
+    """A request that gives an input twice or lists an output twice is refused, or all its tensors are right."""
+    request, candidates = make(model)
+    reply = target.send(request.message(), fresh=True)
+    if not reply.succeeded:
+        expect(reply).refused()
+        expect_alive(target, model)
+        return "refused"
+
+    def is_wrong_once() -> bool:
+        plain = _with_each_once(request) if model.is_own_oracle else model.request(want="binary")
+        expected = candidates[0] if model.is_own_oracle else model.expected(model.sample())
+        once = target.send(plain.message(), fresh=True)
+        return not is_met(lambda: _expect_all(once, expected))
+
+    wrong = [unmet for expected in candidates if (unmet := _unmet(reply, expected))]
+    with block_if(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
+        if len(wrong) == len(candidates):
+            raise wrong[0]
+    return f"{len(reply.answer.outputs)} outputs"
+
+
+def _with_each_once(request: InferRequest) -> InferRequest:
+    """Return a request with the first of the tensors of each name."""
+    inputs = {item.tensor.name: item for item in reversed(request.inputs)}
+    outputs = {output.name: output for output in reversed(request.outputs or ())}
+    return replace(
+        request,
+        inputs=tuple(item for item in request.inputs if inputs[item.tensor.name] is item),
+        outputs=tuple(output for output in request.outputs or () if outputs[output.name] is output) or None,
+    )
+
+
+def _unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+    try:
+        _expect_all(reply, expected)
+    except UnmetError as unmet:
+        return unmet
+    return None
+
+
+def _expect_all(reply: Reply, expected: Sequence[Tensor]) -> None:
+    """Expect each of these outputs, once or more often, and right wherever it stands."""
+    for tensor in expected:
+        expect(reply).output(tensor.name)
+        for output in reply.answer.outputs:
+            found = find_difference(tensor, output, reply.body) if output.name == tensor.name else None
+            if found:
+                raise UnmetError(found.expected, found.actual, reply, offset=found.offset)

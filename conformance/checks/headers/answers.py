@@ -1,0 +1,347 @@
+"""Answers: the inference header, the content type, and Content-Length, of errors as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.checks.headers.requests import LETTERS, MULTIBYTE_TEXT
+from conformance.checks.support.deployed_models import (
+    NO_BINARY_REQUEST,
+    find_sizes,
+    list_half_binary,
+    refuses_binary,
+    require_json,
+)
+from conformance.checks.support.framing import WRONG_LENGTH, expect_length_fits, expect_length_given, is_cut
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
+from conformance.expect.unmet import block_if
+from conformance.roles.model import MessageBuilder, Model, RequestBuilder
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import CLASSES, RAW
+from conformance.spec.fit import ANY, SEVERAL_OUTPUTS, Fit
+from conformance.spec.fit import JSON as JSON_ALONE
+from conformance.spec.text import escape_text
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.json_text import parse_json
+from conformance.wire.request import (
+    ABSENT,
+    INFERENCE_HEADER,
+    JSON,
+    OCTET_STREAM,
+    InferRequest,
+    Message,
+    RequestedOutput,
+)
+from conformance.wire.tensor import Tensor
+
+# --- requests for answers of every kind -------------------------------------------------------------------------------
+
+VARIABLE = Fit(is_variable=True)
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+def _mixed(*strings: str) -> RequestBuilder:
+    """Return what asks `multi` for strings beyond ASCII as JSON between two binary outputs."""
+
+    def ask(model: Model) -> InferRequest:
+        tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", strings)]
+        wanted = [
+            RequestedOutput("OUT_INT64", True),
+            RequestedOutput("OUT_BYTES", False),
+            RequestedOutput("OUT_BOOL", True),
+        ]
+        return model.request(tensors, send="json", outputs=wanted)
+
+    return ask
+
+
+def _with_id(letters: str) -> RequestBuilder:
+    return lambda model: model.request(send=model.sends, want="binary", request_id=letters)
+
+
+def _long_json(count: int) -> RequestBuilder:
+    """Return what asks `multi` for so many strings as JSON beside binary outputs."""
+
+    def ask(model: Model) -> InferRequest:
+        tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]
+        outputs = [RequestedOutput(spec.name, spec.datatype != "BYTES") for spec in model.role.outputs]
+        return model.request(tensors, send="json", outputs=outputs)
+
+    return ask
+
+
+def _large(model: Model) -> InferRequest:
+    return model.request([model.tensor(list(range(256)) * 64)], want="binary")
+
+
+def _half(model: Model) -> InferRequest:
+    """Ask for every other output as binary data and the rest as JSON, under an id beyond ASCII."""
+    return model.request(send=model.sends, outputs=list_half_binary(model), request_id=MULTIBYTE_TEXT)
+
+
+def _many(model: Model) -> InferRequest:
+    """Ask for outputs that are long, where their lengths are those of the inputs: every other one as binary data."""
+    each = max(1, *(tensor.elements for tensor in model.salted(1, model.salt)))
+    tensors = model.salted(-(-4096 // each), model.salt)
+    model.expected(tensors)  # so many may be too many for it
+    return model.request(tensors, send=model.sends, outputs=list_half_binary(model))
+
+
+BINARY_ANSWERS = (
+    Row("one-output", (lambda model: model.request(send="json", want="binary"),), role="identity_uint8"),
+    Row("bytes-output", (lambda model: model.request(send="json", want="binary"),), role="identity_bytes"),
+    Row("all-outputs", (lambda model: model.request(send="json", binary_data_output=True),), role="multi"),
+    Row("beside-json-outputs", (_mixed(MULTIBYTE_TEXT, "ß" * 50, "a"),), role="multi"),
+    Row("beside-strings-of-four-bytes-a-letter", (_mixed(LETTERS["four-bytes"] * 9, "a"),), role="multi"),
+    Row("id-beyond-ascii", (_with_id(MULTIBYTE_TEXT),), role="identity_uint8"),
+    *[
+        Row(f"id-of-{size}", (_with_id(letters),), role="identity_uint8", fit=ANY if size == "every-size" else None)
+        for size, letters in LETTERS.items()
+    ],
+    Row("binary-request", (lambda model: model.request(want="binary"),), role="identity_uint8"),
+    Row("json-over-1000-bytes", (_long_json(100),), role="multi"),
+    Row("json-over-64-KiB", (_long_json(6000),), role="multi", thorough=True),
+    Row("16-KiB-output", (_large,), role="identity_uint8"),
+    Row("every-other-output", (_half,), fit=SEVERAL_OUTPUTS),
+    Row("4096-elements", (_many,), fit=VARIABLE),
+)
+
+
+def _overridden(default: Any, *settings: Any) -> RequestBuilder:
+    """Return what asks `multi` for JSON alone by a default and a setting for each output."""
+
+    def ask(model: Model) -> InferRequest:
+        outputs = [
+            RequestedOutput(spec.name, setting) for spec, setting in zip(model.role.outputs, settings, strict=True)
+        ]
+        return model.request(send="json", outputs=outputs, binary_data_output=default)
+
+    return ask
+
+
+def _json_alone(**arguments: Any) -> RequestBuilder:
+    """Return what asks a model that answers in JSON for JSON, in one way or another."""
+
+    def ask(model: Model) -> InferRequest:
+        require_json(model)
+        return model.request(**arguments)
+
+    return ask
+
+
+def _classes(model: Model) -> InferRequest:
+    return model.request(outputs=[RequestedOutput(model.role.outputs[0].name, False, classification=2)])
+
+
+JSON_ANSWERS = (
+    Row("json-request", (_json_alone(send="json"),), role="identity_int32", fit=JSON_ALONE),
+    Row("binary-request", (lambda model: model.request(),), role="identity_int32"),
+    Row("json-asked-for", (lambda model: model.request(send="json", want="json"),), role="multi"),
+    Row("json-by-default", (lambda model: model.request(binary_data_output=False),), role="identity_int32"),
+    Row("each-output-overridden", (_overridden(True, False, False, False, False),), role="multi"),
+    Row("json-asked-for-by-each", (_json_alone(want="json", binary_data_output=True),), fit=JSON_ALONE),
+    Row("some-outputs-overridden", (_overridden(False, ABSENT, False, ABSENT, False),), role="multi"),
+    Row("without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
+    Row("classes", (_classes,), role="scores", needs=CLASSES),
+)
+
+
+def has_binary_data(reply: Reply) -> bool:
+    """Say whether an output of the answer is binary data."""
+    return any(output.binary or output.span for output in reply.answer.outputs)
+
+
+def find_media_type(reply: Reply) -> str:
+    """Return the media type of the answer in small letters; empty where it has none."""
+    return (reply.header("Content-Type") or "").partition(";")[0].strip().lower()
+
+
+# --- the inference header and the content type ------------------------------------------------------------------------
+
+
+def _content_type(reply: Reply) -> str:
+    given = reply.header("Content-Type")
+    return "no Content-Type" if given is None else f"Content-Type: {escape_text(given, 60)}"
+
+
+@check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O")
+@rows(*BINARY_ANSWERS)
+def binary_answer_has_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
+    """An answer with binary data carries the inference header."""
+    reply = target.infer(ask(model))
+    if not is_cut(reply):
+        expect(reply).free_of("inference-header-missing")
+
+
+@check("headers.answer-header-counts-the-bytes-of-the-json", answers="BIN-HEADER-IN-BYTES")
+@rows(*BINARY_ANSWERS)
+def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask: RequestBuilder) -> None:
+    """The inference header of an answer counts the bytes of its JSON, not the characters."""
+    reply = target.infer(ask(model))
+    if not is_cut(reply) and expect(reply).answered().reply.answer.document is not None:
+        expect(reply).free_of(*WRONG_LENGTH)
+
+
+@check("headers.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
+@rows(*JSON_ANSWERS)
+def json_answer_has_no_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
+    """An answer without binary data has no inference header, or one that equals the length of its body."""
+    reply = target.infer(ask(model))
+    with block_if(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
+        expectation = expect(reply).answered()
+    header = reply.header(INFERENCE_HEADER)
+    if header in (None, str(len(reply.body))) or has_binary_data(reply):
+        return
+    raise expectation.unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", escape_text(str(header), 60))
+
+
+@check("headers.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
+@rows(*BINARY_ANSWERS)
+def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestBuilder) -> None:
+    """An answer with binary data has Content-Type application/octet-stream."""
+    reply = target.infer(ask(model))
+    expectation = expect(reply) if is_cut(reply) else expect(reply).answered()
+    if has_binary_data(reply) and find_media_type(reply) != OCTET_STREAM:
+        raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _content_type(reply))
+
+
+@check("headers.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
+@rows(*JSON_ANSWERS)
+def json_answer_is_application_json(target: Target, model: Model, ask: RequestBuilder) -> None:
+    """An answer without binary data has Content-Type application/json."""
+    reply = target.infer(ask(model))
+    with block_if(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
+        expectation = expect(reply).answered()
+    if not has_binary_data(reply) and find_media_type(reply) != JSON:
+        raise expectation.unmet(f"Content-Type: {JSON}", _content_type(reply))
+
+
+@check("headers.empty-outputs-have-a-right-header-or-none", answers=("BIN-HEADER-ON-EMPTY", "BIN-HEADER-IN-BYTES"))
+@rows(Row("no-elements", ((0,),), role="identity_int32"), Row("two-empty-outputs", ((2,),), role="emit"))
+def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shape: tuple[int, ...]) -> str:
+    """Binary outputs that are all empty come with an inference header of the right length, or without one."""
+    tensor = model.tensor([0] * shape[0], shape)
+    reply = target.infer(model.request([tensor], send="json", want="binary"))
+    if not reply.succeeded:
+        return f"not answered: {reply.outcome()}"
+    expect(reply, "BIN-HEADER-IN-BYTES").free_of(*WRONG_LENGTH)
+    header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "inference header"
+    return f"{header}, {find_media_type(reply) or 'no Content-Type'}"
+
+
+# --- errors hold no binary data ---------------------------------------------------------------------------------------
+
+# A type that ends in this is JSON of a narrower kind (RFC 6839, 3.1).
+SUFFIX = "+json"
+
+
+def _unknown_model(model: Model) -> Message:
+    return replace(model.request(send="json").message(), path="/v2/models/no_model_of_this_name/infer")
+
+
+def _no_json(model: Model) -> Message:
+    require_json(model)
+    message = model.request(send="json").message()
+    return message.with_body(message.body[:-1])
+
+
+def _unknown_input(model: Model) -> Message:
+    return model.request(want="binary").edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
+
+
+def _unknown_output(model: Model) -> Message:
+    return model.request(send="json", outputs=["NO_SUCH_OUTPUT"], binary_data_output=True).message()
+
+
+def _wrong_size(model: Model) -> Message:
+    message = model.request(want="binary").message()
+    return message.with_body(message.body[:-1])
+
+
+def _header_beyond_the_body(model: Model) -> Message:
+    message = model.request().message()
+    return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
+
+
+# Refused on the way to the model, in its JSON, for its bytes and for its header, whether binary data were asked for or not.
+ERRORS = (
+    Row("unknown-model", (_unknown_model,), role="identity_int32", fit=JSON_ALONE),
+    Row("no-json", (_no_json,), role="identity_int32", fit=JSON_ALONE),
+    Row("unknown-input-of-a-binary-request", (_unknown_input,), role="identity_int32", fit=ANY),
+    Row("unknown-output-as-binary-data", (_unknown_output,), role="identity_int32"),
+    Row("bytes-missing", (_wrong_size,), role="identity_int32"),
+    Row("inference-header-beyond-the-body", (_header_beyond_the_body,), role="identity_int32"),
+    Row("raw-body-too-short", (lambda model: model.raw(b"\1\2\3"),), role="raw_fixed", needs=RAW),
+)
+
+
+@check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
+@rows(*ERRORS)
+def error_has_no_inference_header(target: Target, model: Model, make: MessageBuilder) -> None:
+    """An error has no inference header, or one that equals the length of its body."""
+    reply = target.send(make(model), fresh=True)
+    header = reply.header(INFERENCE_HEADER)
+    if is_refused(target, model, reply) and header not in (None, str(len(reply.body))):
+        raise expect(reply).unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", escape_text(str(header), 60))
+
+
+@check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
+@rows(*ERRORS)
+def error_is_application_json(target: Target, model: Model, make: MessageBuilder) -> None:
+    """An error has Content-Type application/json, or a narrower one."""
+    reply = target.send(make(model), fresh=True)
+    found = find_media_type(reply)
+    if not isinstance(parse_json(reply.body).value, dict):  # what is no error object is called by its own type
+        return
+    if is_refused(target, model, reply) and found != JSON and not found.endswith(SUFFIX):
+        raise expect(reply).unmet(
+            f"Content-Type: {JSON}", escape_text(f"Content-Type: {found}" if found else "none", 60)
+        )
+
+
+# --- the length of the whole body -------------------------------------------------------------------------------------
+
+
+@check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
+@rows(*BINARY_ANSWERS)
+def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: RequestBuilder) -> None:
+    """The Content-Length of an answer with binary data, where it has one, counts JSON and binary data together."""
+    request = ask(model)
+    reply = target.infer(request)
+    if reply.status is None or reply.status >= 300:
+        expect(reply).answered()
+    least = _least_length(reply, find_sizes(model, [item.tensor for item in request.inputs]))
+    if least is not None:
+        expect_length_fits(reply, least)
+
+
+def _least_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
+    """Return how long the body is at least, None for one without binary data.
+
+    The declared sizes or those of the right tensors, whichever are smaller: a wrong size is another fault. Of a body
+    that was cut inside its JSON the inference header alone can be judged. Where nobody knows the right tensors, shape
+    and datatype say how many bytes there are.
+    """
+    header = reply.header(INFERENCE_HEADER) or ""
+    if reply.answer.document is None:
+        return int(header) if header.isdecimal() else None
+    both = {finding.field for finding in reply.answer.find_by_kind("data-and-size")}  # a size too many has no bytes
+    binary = [o for o in reply.answer.outputs if o.binary and f"outputs[{o.index}]" not in both]
+    least = [min(sizes.get(o.name, o.native_size or 0), o.declared_size or 0) for o in binary]
+    return reply.answer.json_end + sum(least) if binary else None
+
+
+@check("headers.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
+@rows(*BINARY_ANSWERS)
+def binary_answer_is_not_chunked(target: Target, model: Model, ask: RequestBuilder) -> None:
+    """An answer with binary data states its length in Content-Length: no chunks, and no end with the connection."""
+    reply = target.infer(ask(model))
+    if not is_cut(reply):
+        expect(reply).answered()
+    if has_binary_data(reply):
+        expect_length_given(reply)

@@ -1,0 +1,281 @@
+"""Requests: where the inference header says that the JSON ends, and the content type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from conformance.checks.headers.wrong_headers import VALUES
+from conformance.checks.support.deployed_models import misreads_binary, refuses_binary, require_json
+from conformance.checks.support.json_writing import replace_json
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
+from conformance.expect.unmet import attribute_to, block_if, is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, RAW
+from conformance.spec.fit import ANY, Fit
+from conformance.spec.fit import JSON as JSON_ALONE
+from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, ClientName
+from conformance.transport.target import Target
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, Form, Message
+from conformance.wire.tensor import Tensor
+
+MULTIBYTE_TEXT = "é猫"  # two characters, five bytes
+# Characters of two, three and four bytes: what counts characters, units of 16 bits or escapes goes wrong by one of them.
+LETTERS: Mapping[str, str] = {"two-bytes": "éß", "three-bytes": "猫犬", "four-bytes": "😀🐈", "every-size": "aé猫😀z"}
+
+
+Spell = Callable[[Mapping[str, Any]], bytes]
+
+
+# --- requests: where the JSON ends -------------------------------------------------------------------------------
+
+
+def _text(document: Mapping[str, Any], **options: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, **options).encode()
+
+
+def _with_id(letters: str) -> Spell:
+    return lambda document: _text({"id": letters, **document})
+
+
+SPELLINGS: Mapping[str, Spell] = {
+    "compact": lambda document: _text(document, separators=(",", ":")),
+    "characters-beyond-ascii": lambda document: _text({"id": MULTIBYTE_TEXT, **document}),
+    **{f"id-of-{size}": _with_id(letters) for size, letters in LETTERS.items()},
+    "escaped-characters": lambda document: json.dumps({"id": MULTIBYTE_TEXT, **document}).encode(),
+    "indented": lambda document: _text(document, indent=2),
+    "line-end-after-it": lambda document: _text(document) + b"\n",
+    "blanks-around-it": lambda document: b"\r\n\t " + _text(document) + b" \t\r\n",
+    "64-KiB-of-blanks": lambda document: _text(document)[:-1] + b" " * 65536 + b"}",
+}
+_PLAINLY_WRONG = "behind JSON as usual they are wrong, too"
+FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "64-KiB-of-blanks")
+
+
+@check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-HEADER-I", role="identity_uint8")
+@rows(
+    *[
+        Row(name, (spell,), thorough="KiB" in name, fit=ANY if name in FOR_ANY_MODEL else None)
+        for name, spell in SPELLINGS.items()
+    ]
+)
+def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
+    """The binary data of a request begin where the inference header says that the JSON ends."""
+    tensors = model.fill(VALUES)
+    request = model.request(tensors, outputs=model.listed())
+    message = replace_json(request.message(), spell(request.written()))
+    with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
+        expect(target.infer(message)).tensors(model.expected(tensors))
+
+
+@check("headers.request-header-counts-json-data-in-bytes", answers="BIN-HEADER-I", role="multi")
+@rows(
+    ("", [MULTIBYTE_TEXT, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()]
+)
+def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strings: Sequence[str]) -> None:
+    """Binary data behind JSON strings beyond ASCII begin where the inference header says, counted in bytes."""
+    with block_if(lambda: not is_met(lambda: _expect_behind(target, multi, ["a", "b"])), _BEHIND_ASCII):
+        _expect_behind(target, multi, strings)
+
+
+@check("headers.leading-zeros-are-decimal", answers="BIN-HEADER-I", role="identity_uint8")
+@rows(Row("one", (1,), fit=ANY), ("two", 2), ("sixteen", 16))
+def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
+    """An inference header with zeros in front is a decimal number, or is refused."""
+    tensors = model.fill(VALUES)
+    request = model.request(tensors, outputs=model.listed())
+    message = replace_json(request.message(), _pad_to_octal_length(_text(request.written())))
+    padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
+    reply = target.send(padded, fresh=True)
+    if not reply.succeeded:
+        expect(reply).refused()
+        return "refused"
+    with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
+        expect(reply).tensors(model.expected(tensors))
+    return "taken for the decimal number"
+
+
+def _pad_to_octal_length(head: bytes) -> bytes:
+    """Return JSON with blanks behind it, so many that its length would be a smaller one, and enough, read as octal."""
+    lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
+    return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
+
+
+def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None:
+    """Expect the right BOOL elements from binary data behind these strings as JSON."""
+    sample = {tensor.name: tensor for tensor in multi.sample()}
+    sample["IN_BYTES"] = Tensor.of("IN_BYTES", "BYTES", strings)
+    sample["IN_BOOL"] = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
+    tensors = tuple(sample.values())
+    reply = target.infer(multi.request(tensors, send={"IN_BOOL"}))
+    expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
+
+
+_BEHIND_ASCII = "the tensors are wrong behind ASCII, too"
+
+
+CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
+
+
+@check("headers.inference-header-in-any-case", answers="BIN-HEADER-CASE", role="identity_uint8")
+@rows(
+    *[
+        Row(name, (name, lambda m: m.request(outputs=m.listed()).message()), fit=None if name == CASES[2] else ANY)
+        for name in CASES
+    ],
+    *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
+)
+def inference_header_in_any_case(target: Target, model: Model, name: str, make: MessageBuilder) -> None:
+    """The inference header of a request is recognised in any mix of upper and lower case."""
+    message = make(model)
+    respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
+    reply = target.infer(respelled)
+    with block_if(
+        lambda: not target.infer(message).succeeded, "the request is not answered in the usual spelling, either"
+    ):
+        expect(reply).answered()
+
+
+@check("headers.json-request-needs-no-inference-header", answers="BIN-HEADER-OPTIONAL", role="identity_int32")
+@rows(
+    Row("nothing-asked", (None, ABSENT), fit=JSON_ALONE),
+    ("json-outputs", "json", ABSENT),
+    Row("binary-outputs", ("binary", ABSENT), fit=JSON_ALONE),
+    ("all-outputs-binary", None, True),
+)
+def json_request_needs_no_inference_header(target: Target, model: Model, want: Any, all_binary: Any) -> None:
+    """A request without binary data is accepted without the inference header, whatever form its outputs shall have."""
+    require_json(model)
+    expect(target.infer(model.request(send="json", want=want, binary_data_output=all_binary))).answered()
+
+
+@check("headers.json-request-may-have-inference-header", answers="BIN-HEADER-ON-JSON-I", role="identity_int32")
+@rows(
+    Row("as-json", (JSON, None), fit=JSON_ALONE),
+    Row("as-octet-stream", (OCTET_STREAM, None), fit=JSON_ALONE),
+    ("binary-outputs", JSON, "binary"),
+)
+def json_request_may_have_inference_header(target: Target, model: Model, content_type: str, want: Any) -> None:
+    """A request without binary data is accepted with an inference header that equals the length of its body."""
+    require_json(model)
+    message = model.request(send="json", want=want).message()
+    headed = message.with_header("Content-Type", content_type).with_header(INFERENCE_HEADER, str(len(message.body)))
+    expect(target.infer(headed)).answered()
+
+
+# --- requests: the content type ----------------------------------------------------------------------------------
+
+
+@check("headers.octet-stream-request-is-accepted", answers="BIN-CONTENT-TYPE-I", role="identity_int32")
+@rows(
+    ("json-outputs", None),
+    Row("binary-outputs", ("binary",), fit=ANY),
+    Row("two-inputs", (None,), role="documented_binary"),
+)
+def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) -> None:
+    """A binary request with Content-Type application/octet-stream is accepted."""
+    message = model.request(want=want).message()
+
+    def is_refused_as_json() -> bool:
+        return model.is_own_oracle and not target.infer(message.with_header("Content-Type", JSON)).succeeded
+
+    with block_if(is_refused_as_json, "as application/json it is not answered either"):
+        expect(target.infer(message)).answered()
+
+
+@check(
+    "headers.binary-request-of-another-type-is-accepted",
+    answers="BIN-CONTENT-TYPE-OTHER",
+    role="identity_int32",
+    fit=ANY,
+)
+@rows(("as-json", JSON), ("without-content-type", None))
+def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
+    """A binary request with Content-Type application/json, or without any, is accepted."""
+    message = model.request(outputs=model.listed()).message()
+    with block_if(lambda: refuses_binary(target, model), "under its own type it is not answered either"):
+        expect(target.infer(message.with_header("Content-Type", content_type))).answered()
+
+
+# --- requests: the client ----------------------------------------------------------------------------------------
+
+
+@check("headers.every-client-is-answered-right", answers="OIP-CLIENT-NAME", role="identity_int32")
+@rows(
+    *[Row(name, (client, "json"), fit=JSON_ALONE if name == "curl" else None) for name, client in COMMON_NAMES.items()],
+    *[
+        Row(f"{name}-binary", (client, "binary"), needs=BINARY, fit=ANY if name == "tritonclient" else None)
+        for name, client in COMMON_NAMES.items()
+    ],
+)
+def every_client_is_answered_right(target: Target, model: Model, client: ClientName, form: Form) -> None:
+    """A request that names another client in `User-Agent` is answered as it is under the suite's own name."""
+    if form == "json":
+        require_json(model)
+    tensors = model.sample()
+    message = model.request(tensors, send=form, outputs=model.listed()).message()
+
+    def expect_answer_as(named: ClientName) -> None:
+        expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
+
+    is_wrong = "under the suite's own name it is wrong, too"
+    with block_if(lambda: not is_met(lambda: expect_answer_as(OWN_CLIENT)), is_wrong), attribute_to("OIP-CLIENT-NAME"):
+        expect_answer_as(client)
+
+
+# --- content types of other things ------------------------------------------------------------------------------------
+# Command-line clients send a form's type by themselves, and some libraries send none. No document names the type of a
+# request, so that a server may go by it or not; but it may not make anything else of the body than what it is.
+
+TYPES: Mapping[str, str | None] = {
+    "form": "application/x-www-form-urlencoded",
+    "multipart-form": "multipart/form-data; boundary=0123456789",
+    "text": "text/plain; charset=utf-8",
+    "none": None,
+}
+TYPED_FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "json-as-none")
+TYPED_VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is no UTF-8
+
+
+def _as_json(model: Model) -> Message:
+    require_json(model)
+    return model.request(model.fill(TYPED_VALUES), send="json").message()
+
+
+FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
+    "json": (_as_json, (), JSON_ALONE),
+    "binary": (lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.listed()).message(), BINARY, ANY),
+    "raw": (lambda model: model.raw(bytes(TYPED_VALUES)), RAW, None),
+}
+
+
+@check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CONTENT-TYPE-OTHER", role="identity_uint8")
+@rows(
+    *[
+        Row(row, (make, content_type), needs=needs, fit=fit if row in TYPED_FOR_ANY_MODEL else None)
+        for name, content_type in TYPES.items()
+        for form, (make, needs, fit) in FORMS.items()
+        for row in (f"{form}-as-{name}",)
+        if content_type is not None or form == "json"  # the others are advice of their own
+    ]
+)
+def content_type_of_something_else_alters_nothing(
+    target: Target, model: Model, make: MessageBuilder, content_type: str | None
+) -> str:
+    """A request under a content type of something else is refused, or answered as under its own."""
+    message, expected = make(model), model.expected(model.fill(TYPED_VALUES))
+    reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
+    if is_refused(target, model, reply):
+        return f"refused with {reply.status}"
+    also_wrong = "the request is answered wrongly under its own type, too"
+    with block_if(lambda: not _is_right(target, message, expected), also_wrong), attribute_to("OIP-CONTENT-TYPE-OTHER"):
+        expect(reply).tensors(expected)
+    return "answered"
+
+
+def _is_right(target: Target, message: Message, expected: tuple[Tensor, ...]) -> bool:
+    return is_met(lambda: expect(target.send(message, fresh=True)).tensors(expected))

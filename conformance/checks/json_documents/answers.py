@@ -1,0 +1,253 @@
+"""What the JSON of an answer says: model, outputs, which of them, and the id of the request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from conformance.checks.support.documents import (
+    ANSWERS,
+    expect_fits_schema,
+    expect_no_null,
+    expect_only,
+    make_requester,
+)
+from conformance.expect import attribution
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import BlockedError, UnmetError
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY
+from conformance.spec.fit import ANY, JSON, Fit
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.finding import format_value
+from conformance.wire.request import Form, Message
+
+# --- what an answer says of itself -------------------------------------------------------------------------------------
+
+
+@check("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
+@rows(*ANSWERS)
+def answer_names_its_model(target: Target, model: Model, make: MessageBuilder) -> None:
+    """An inference answer has the string model_name, which is the name that was asked for."""
+    reply = target.infer(make(model))
+    expect_fits_schema(reply, "OIP-MODEL-NAME")
+    found = (reply.answer.document or {}).get("model_name")
+    if found != model.name:
+        asked = "OIP-MODEL-NAME-ASKED"
+        raise UnmetError(
+            f"model_name {format_value(model.name)}", f"model_name {format_value(found)}", reply, requirement=asked
+        )
+
+
+@check("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-JSON"))
+@rows(*ANSWERS)
+def answer_describes_its_outputs(target: Target, model: Model, make: MessageBuilder) -> None:
+    """An inference answer is an object with an array of outputs, each with name, shape and datatype."""
+    expect_fits_schema(target.infer(make(model)), "OIP-OUTPUT-MEMBERS")
+
+
+@check("json.model-version-is-a-string", answers=("OIP-MODEL-VERSION", "OIP-JSON"))
+@rows(*ANSWERS)
+def model_version_is_a_string(target: Target, model: Model, make: MessageBuilder) -> None:
+    """The model_version of an inference answer is a string, where there is one."""
+    expect_fits_schema(target.infer(make(model)), "OIP-MODEL-VERSION")
+
+
+@check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
+@rows(*ANSWERS)
+def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder) -> None:
+    """The dimensions of an output are non-negative integers whose product is the number of its elements."""
+    reply = target.infer(make(model))
+    expect_fits_schema(reply, "OIP-SHAPE")
+    expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
+
+
+@check("json.integers-are-written-as-such", answers=("OIP-INTEGERS", "OIP-JSON"))
+@rows(*ANSWERS)
+def integers_are_written_as_such(target: Target, model: Model, make: MessageBuilder) -> None:
+    """Dimensions and sizes in an answer are written as integers, 8 and not 8.0."""
+    expect(target.infer(make(model))).answered().free_of("integer-with-a-point")
+
+
+@check("json.absent-members-are-left-out", answers=("OIP-NULL", "OIP-JSON"))
+@rows(
+    *ANSWERS,
+    Row("server-metadata", (lambda _: Message("/v2", method="GET"),), role="identity_int32", fit=ANY),
+    Row("model-metadata", (lambda model: Message(model.path, method="GET"),), role="identity_int32", fit=ANY),
+)
+def absent_members_are_left_out(target: Target, model: Model, make: MessageBuilder) -> None:
+    """An optional member of an answer or of metadata is absent, rather than null, where it has nothing to say."""
+    made = make(model)
+    reply = target.send(made) if isinstance(made, Message) else target.infer(made)
+    expect(reply, "OIP-ENDPOINTS" if reply.exchange.message.method == "GET" else "OIP-ANSWER").answered()
+    expect_no_null(reply, reply.answer.document)
+
+
+@check("json.bool-is-true-or-false", answers=("OIP-BOOL", "OIP-JSON"))
+@rows(
+    Row("identity", role="identity_bool"),
+    Row("beside-others", role="multi"),
+    Row("own", fit=Fit(outputs=frozenset({"BOOL"}), is_json=True)),
+)
+def bool_is_true_or_false(target: Target, model: Model) -> None:
+    """BOOL elements of an answer in JSON are true and false, not numbers."""
+    expect(target.infer(model.request(send="json"))).answered().free_of("bool-number")
+
+
+@check("json.answer-is-json-in-utf-8", answers="OIP-JSON")
+@rows(*ANSWERS)
+def answer_is_json_in_utf_8(target: Target, model: Model, make: MessageBuilder) -> None:
+    """The JSON of an answer is valid and in UTF-8, and nothing but binary data follows it."""
+    expect_json(target.infer(make(model)))
+
+
+def expect_json(reply: Reply) -> None:
+    """Expect an answer with a JSON document (OIP-ANSWER)."""
+    expect(reply, "OIP-ANSWER").answered()
+    if requirement := attribution.attribute_json_text(reply):
+        findings = "; ".join(finding.described for finding in reply.answer.findings)
+        raise UnmetError("JSON in UTF-8, and nothing behind it", findings, reply, requirement=requirement)
+
+
+# --- which outputs ----------------------------------------------------------------------------------------------------
+
+Choose = Callable[[Model], Sequence[str]]  # the outputs that a request lists
+
+# --- which outputs -----------------------------------------------------------------------------------------------------
+
+_LISTED: tuple[tuple[str, ...], ...] = (
+    ("OUT_FP32",),
+    ("OUT_BYTES",),
+    ("OUT_BYTES", "OUT_INT64"),
+    ("OUT_BOOL", "OUT_FP32", "OUT_BYTES"),
+    ("OUT_FP32", "OUT_BYTES", "OUT_BOOL", "OUT_INT64"),
+)
+
+
+_BINARY: Mapping[str, Any] = {"want": "binary"}
+_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
+
+
+def _these(listed: Sequence[str]) -> Choose:
+    return lambda _: listed
+
+
+def _last(model: Model) -> Sequence[str]:
+    return [model.role.outputs[-1].name]
+
+
+def _last_two_backwards(model: Model) -> Sequence[str]:
+    return [spec.name for spec in model.role.outputs[:-3:-1]]
+
+
+@check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
+@rows(
+    *[Row("-".join(o), (_these(o), {}), role="multi") for o in _LISTED],
+    *[Row(f"{'-'.join(o)}-binary", (_these(o), _BINARY), role="multi", needs=BINARY) for o in _LISTED],
+    *[Row(f"{'-'.join(o)}-binary-by-default", (_these(o), _BY_DEFAULT), role="multi", needs=BINARY) for o in _LISTED],
+    Row("last", (_last, {}), fit=JSON),
+    Row("last-binary", (_last, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
+    Row("last-two-backwards", (_last_two_backwards, {}), fit=Fit(min_outputs=2, is_json=True)),
+)
+def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:
+    """An answer has the outputs that the request lists, and no others."""
+    listed = choose(model)
+    reply = target.infer(model.request(send="json", outputs=listed, **options))
+    _expect_outputs(reply, listed)
+    expect_only(reply, listed)
+
+
+@check("json.all-outputs-come-unasked", answers="OIP-OUTPUTS-ALL")
+@rows(
+    *[Row(role, (make_requester(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
+    Row("multi-binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY),
+    Row("raw_two_outputs-binary-in", (lambda m: m.request(),), role="raw_two_outputs", needs=BINARY),
+    Row("own", (make_requester(),), fit=JSON),
+    Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
+)
+def all_outputs_come_unasked(target: Target, model: Model, make: MessageBuilder) -> None:
+    """An answer has all outputs of the model when the request lists none."""
+    _expect_outputs(target.infer(make(model)), model.declared_outputs)
+
+
+def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:
+    """Expect these outputs, in any order."""
+    expect(reply).answered()
+    found = list(reply.answer.names())
+    if missing := [name for name in names if name not in found]:
+        requirement = attribution.attribute_unreadable_output(reply, missing[0])
+        raise UnmetError(
+            f"outputs {format_value(list(names))}", f"outputs {format_value(found)}", reply, requirement=requirement
+        )
+
+
+# --- the id ------------------------------------------------------------------------------------------------------------
+
+_IDS = {
+    "letters": "first-Request_7",
+    "digits": "0042",
+    "blanks": " a  b ",
+    "escapes": 'a"b\\c/d\n\te',
+    "accents": "größe-é",
+    "beyond-16-bits": "猫😀",
+    "long": "id-" + "0123456789" * 30,
+}
+
+_FOR_ANY_MODEL = ("digits", "blanks", "escapes", "accents", "long")
+
+
+@check("json.id-comes-back", answers="OIP-ID", role="identity_int32")
+@rows(
+    *[
+        Row(name, (identity, "json", None), fit=JSON if name in _FOR_ANY_MODEL else None)
+        for name, identity in _IDS.items()
+    ],
+    *[
+        Row(
+            *(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want)),
+            needs=BINARY,
+            fit=ANY if (name, send, want) == ("accents", "binary", "binary") else None,
+        )
+        for name in ("letters", "accents")
+        for send, want in (("binary", "json"), ("json", "binary"), ("binary", "binary"))
+    ],
+)
+def id_comes_back(target: Target, model: Model, identity: str, send: Form, want: Form | None) -> None:
+    """The id of a request comes back unchanged."""
+    reply = target.infer(model.request(send=send, want=want, request_id=identity))
+    if not reply.succeeded and target.infer(model.request(send="json", request_id=identity)).succeeded:
+        raise BlockedError("only with binary data is a request with this id not answered")
+    _expect_id(reply, identity)
+
+
+@check("json.escaped-id-comes-back", answers="OIP-ID", role="identity_int32")
+@rows(
+    *[
+        Row(name, (_IDS[name],), fit=JSON if name == "accents" else None)
+        for name in ("escapes", "accents", "beyond-16-bits")
+    ]
+)
+def escaped_id_comes_back(target: Target, model: Model, identity: str) -> None:
+    r"""An id written with \u escapes comes back as the text that it stands for."""
+    request = model.request(send="json", request_id=identity)
+    escaped = "".join(f"\\u{unit:04x}" for unit in _utf_16(identity))
+    text = json.dumps({**request.written(), "id": "@"}, separators=(",", ":")).replace('"@"', f'"{escaped}"')
+    _expect_id(target.infer(request.message().with_body(text.encode())), identity)
+
+
+def _utf_16(text: str) -> list[int]:
+    octets = text.encode("utf-16-be")
+    return [int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2)]
+
+
+def _expect_id(reply: Reply, identity: str) -> None:
+    expect(reply).answered()
+    found = (reply.answer.document or {}).get("id")
+    if found != identity:
+        expect_json(reply)
+        raise UnmetError(
+            f"id {format_value(identity)}", "no id" if found is None else f"id {format_value(found)}", reply
+        )

@@ -1,0 +1,191 @@
+"""The endpoints of the protocol, with a version in their paths and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from conformance.checks.support.classes import read_texts
+from conformance.checks.support.deployed_models import expect_or_blame_isolation
+from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, list_versions
+from conformance.checks.support.versions import find_default_version, read_named_version
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.roles.roles import load
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES, RAW
+from conformance.spec.fit import ANY, JSON
+from conformance.spec.text import escape_text
+from conformance.transport.broken_request import UNAVAILABLE
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.finding import format_value
+from conformance.wire.json_text import parse_json
+from conformance.wire.request import Message, RequestedOutput
+
+# --- paths with a version ---------------------------------------------------------------------------------------------
+
+Expect = Callable[[Reply, Model], object]
+
+
+def _raw(model: Model) -> Message:
+    return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
+
+
+def _classes(model: Model) -> Message:
+    return model.request(send="json", outputs=[RequestedOutput(model.role.outputs[0].name, classification=2)]).message()
+
+
+def _expect_tensors(reply: Reply, model: Model) -> None:
+    expect(reply).tensors(
+        model.expected(model.sample(batch=1) if reply.exchange.message.json_length == 0 else model.sample())
+    )
+
+
+def _expect_classes(reply: Reply, model: Model) -> None:
+    read_texts(reply, model.role.outputs[0].name)
+
+
+ROWS: tuple[Row, ...] = (
+    Row("json-of-four", (lambda m: m.request(send="json").message(), _expect_tensors), role="multi"),
+    Row("json-with-id", (lambda m: m.request(send="json", request_id="1").message(), _expect_tensors), role="add_sub"),
+    Row("binary-in", (lambda m: m.request(send="binary").message(), _expect_tensors), role="add_sub", needs=BINARY),
+    Row(
+        "binary-out",
+        (lambda m: m.request(send="json", want="binary").message(), _expect_tensors),
+        role="add_sub",
+        needs=BINARY,
+    ),
+    Row(
+        "binary-by-default",
+        (lambda m: m.request(send="json", binary_data_output=True).message(), _expect_tensors),
+        role="add_sub",
+        needs=BINARY,
+    ),
+    Row(
+        "binary-in-and-out",
+        (lambda m: m.request(want="binary").message(), _expect_tensors),
+        role="identity_fp32",
+        needs=BINARY,
+    ),
+    Row("raw", (_raw, _expect_tensors), role="raw_fixed", needs=RAW),
+    Row("raw-of-a-batch", (_raw, _expect_tensors), role="raw_batching", needs=RAW),
+    Row("classes", (_classes, _expect_classes), role="scores", needs=CLASSES),
+    Row("own-json", (lambda m: m.request(send="json").message(), _expect_tensors), fit=JSON),
+    Row("own-binary", (lambda m: m.request(want="binary").message(), _expect_tensors), needs=BINARY, fit=ANY),
+)
+
+
+@check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
+@rows(*ROWS)
+def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expect) -> None:
+    """Where a model's listed version has a path of its own, every kind of request is answered there as without it, by that version."""
+    versioned, listed = _with_a_version(target, model)
+    reply = target.infer(make(versioned))
+    plain = replace(model, version="")
+
+    def is_wrong_without() -> bool:
+        return not is_met(lambda: right(target.send(make(plain), fresh=True), plain))
+
+    with (
+        block_if(is_wrong_without, "the request is answered wrongly at the path without a version, too"),
+        attribute_to(None),
+    ):
+        right(reply, versioned)
+    named = read_named_version(reply)
+    # Its type is for a check of its own; and a version of the user's own that is not listed may be an alias of another.
+    if versioned.version in listed and isinstance(named, str) and named not in ("", versioned.version):
+        raise UnmetError(f"model_version {format_value(versioned.version)}, or none", format_value(named), reply)
+
+
+def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
+    """Return the model under the version that it answers by without one, and those that its metadata list.
+
+    Raises:
+        NotApplicable: nobody says which that is, or a plain request is not answered there: these paths are optional.
+    """
+    versions = list_versions(target, model)
+    own = model.version or find_default_version(target, model, versions)
+    if not own:
+        raise NotApplicableError(
+            f"by which version {model.name} answers is not said: its metadata list {format_value(versions)}"
+        )
+    versioned = replace(model, version=own)
+    if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
+        raise NotApplicableError(f"a plain request to {versioned.infer_path} is not answered")
+    return versioned, versions
+
+
+# --- versions in answers and metadata ---------------------------------------------------------------------------------
+
+
+@check("json.version-named-and-versions-listed", answers="OIP-MODEL-VERSION-LISTED", role="identity_int32")
+def version_named_and_versions_listed(target: Target, model: Model) -> str:
+    """An answer names a model version or none, and the model's metadata list versions or none."""
+    found = (expect(target.infer(model.request(send="json"))).answered().reply.answer.document or {}).get(
+        "model_version"
+    )
+    listed = (target.get(model.path).answer.document or {}).get("versions")
+    named = "no model_version" if found is None else f"model_version {format_value(found)}"
+    return f"{named}, {'no versions' if listed is None else f'versions {format_value(listed)}'} in the metadata"
+
+
+# --- a plain request ---------------------------------------------------------------------------------------------------
+
+
+@check("json.plain-request-is-answered", answers=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"), infers=False)
+@rows(
+    *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
+    Row("own", fit=ANY),
+)
+def plain_request_is_answered(target: Target, model: Model) -> None:
+    """A plain inference request is answered with status 200 and the right outputs."""
+    request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
+    reply = target.infer(request)
+    if reply.status == UNAVAILABLE:  # a model to load
+        reply = target.infer(request)
+    if reply.status not in ABSENT_STATUSES:
+        expect(reply, "OIP-ANSWER").answered()
+    if expect(reply).answered().reply.status != 200:
+        raise UnmetError("status 200 for an inference", f"status {reply.status}", reply)
+    expect_or_blame_isolation(target, reply, lambda found: _expect_outputs(found, model))
+
+
+def _expect_outputs(reply: Reply, model: Model) -> None:
+    for tensor in model.find_outputs(model.sample()):
+        if model.is_json_capable:
+            expect(reply, "OIP-ANSWER").tensors([tensor])
+        else:  # the values of binary data are judged by datatype
+            expect(reply, "OIP-ANSWER").output(tensor.name)
+
+
+@check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
+@rows("server", "model")
+def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
+    """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""
+    reply = target.get(model.path if of == "model" else "/v2")
+    if expect(reply).answered().reply.status != 200:
+        raise UnmetError(f"status 200 for {of} metadata", f"status {reply.status}", reply)
+
+
+# --- health ------------------------------------------------------------------------------------------------------------
+
+
+@check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
+@rows("live", "ready", "model")
+def health_is_told(target: Target, model: Model, of: str) -> str:
+    """A server that answers inference requests says that it is live, of their model that it is ready, and something of itself."""
+    if not (plain := target.send(target.good_requests(model)[0].message(), fresh=True)).succeeded:
+        raise BlockedError(f"{model.name} answers no plain request: {escape_text(plain.outcome())}")
+    return expect_health(target, model, of).outcome()
+
+
+@check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
+def unknown_model_is_not_ready(target: Target, model: Model) -> None:
+    """A model that there is not is refused, or said not to be ready, also right after one that is."""
+    target.get(f"{model.path}/ready")
+    reply = target.get("/v2/models/there-is-no-such-model/ready")
+    document, _ = parse_json(reply.body)
+    if not (reply.succeeded and isinstance(document, dict) and document.get("ready") is False):
+        expect(reply).refused("a model that there is not")

@@ -1,0 +1,150 @@
+"""What the server says about itself and about its models.
+
+Model metadata are compared with the role that the model fills, by tensor names and as loosely as the protocol leaves
+room for: there may be more tensors, -1 may stand for a dimension that the role fixes, and the batch dimension of a
+batching model is shown or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.checks.support.documents import expect_document, fits
+from conformance.discovery.deployed_model import DeployedModel
+from conformance.expect import attribution
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.roles.model import Model
+from conformance.roles.roles import TensorSpec, load
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY
+from conformance.spec.text import escape_text, format_shape
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.finding import format_value
+from conformance.wire.json_text import parse_json
+from conformance.wire.request import ABSENT
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+@check("metadata.binary-tensor-data-is-listed", answers="BIN-LISTED")
+def binary_tensor_data_is_listed(target: Target) -> None:
+    """Server metadata lists the extension binary_tensor_data."""
+    _expect_listed(target, "binary_tensor_data")
+
+
+@check("metadata.classification-is-listed", answers="CLS-LISTED")
+def classification_is_listed(target: Target) -> None:
+    """Server metadata lists the extension classification."""
+    _expect_listed(target, "classification")
+
+
+@check("metadata.server-metadata-is-well-formed", answers="OIP-SERVER-METADATA")
+def server_metadata_is_well_formed(target: Target) -> None:
+    """Server metadata is an object with name, version and an array of extensions."""
+    expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
+
+
+def _expect_listed(target: Target, name: str) -> None:
+    reply = target.get("/v2")
+    expect(reply).answered()
+    document, _ = parse_json(reply.body)
+    listed = document.get("extensions") if isinstance(document, dict) else None
+    if not isinstance(listed, list) or name not in listed:
+        raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
+
+
+# --- its models -------------------------------------------------------------------------------------------------------
+# Model metadata are compared with the role that the model fills, by tensor names and as loosely as the protocol leaves
+# room for: there may be more tensors, -1 may stand for a dimension that the role fixes, and the batch dimension of a
+# batching model is shown or not.
+
+# One of each kind; the other roles are many alike.
+_TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
+
+
+@check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
+@rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()], Row("own", (True,), fit=ANY))
+def model_metadata_describes_the_model(target: Target, model: Model, own: bool = False) -> None:
+    """Model metadata gives a platform, and name, datatype and shape of each input and output."""
+    reply = target.get(model.path)
+    document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
+    if not own:  # of a deployed model nothing is known but this
+        _expect_role_described(reply, document, model)
+
+
+def _expect_role_described(reply: Reply, document: Mapping[str, Any], model: Model) -> None:
+    names = model.names
+    for member, specs, named in (
+        ("inputs", model.role.inputs, names.inputs),
+        ("outputs", model.role.outputs, names.outputs),
+    ):
+        described = {item["name"]: item for item in document[member]}
+        for spec in specs:
+            name = named.get(spec.name, spec.name)
+            if name not in described:
+                raise UnmetError(
+                    f"{name} among the {member} in model metadata", f"{member} {format_value(list(described))}", reply
+                )
+            _expect_described(reply, spec, described[name], batching=model.role.batching)
+
+
+def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batching: bool) -> None:
+    """Expect that a described tensor is the role's."""
+    if described["datatype"] != spec.datatype:
+        raise UnmetError(
+            f"{spec.name} with datatype {spec.datatype} in model metadata",
+            f"datatype {format_value(described['datatype'])}",
+            reply,
+        )
+    shape = described["shape"]
+    if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
+        wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
+        raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
+
+
+@check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
+@rows(Row("own", fit=ANY))
+def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> None:
+    """A request that lists no outputs is answered with those of the model's metadata, in the datatypes given there."""
+    if not model.declared:
+        raise NotApplicableError(f"the metadata of {model.name} list no outputs")
+    request = model.request(send=model.sends, binary_data_output=True if model.kept_binary else ABSENT)
+    reply = target.infer(request)
+    expect(reply).answered()
+    shapes = {spec.name: spec.shape for spec in model.role.outputs}
+    for name, datatype in model.declared.items():
+        output = reply.answer.output(name)
+        if output is None:
+            raise _missing(reply, name, model)
+        expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as the model's metadata have it"
+        if output.datatype != datatype:
+            raise UnmetError(expected, f"{name} {escape_text(output.datatype, 40)}", reply)
+        if output.shape is not None and not may_have_shape(shapes.get(name, ()), output.shape):
+            raise UnmetError(expected, f"{name} with {format_shape(output.shape)}", reply)
+
+
+def _missing(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
+    """Return what is unmet where an answer lacks a declared output: the metadata err if it has one that they do not list."""
+    names = reply.answer.names()
+    about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
+    requirement = attribution.attribute_json_text(reply) or about
+    return UnmetError(
+        f"{name}, as the model's metadata have it",
+        f"outputs {format_value(list(names))}",
+        reply,
+        requirement=requirement,
+    )
+
+
+def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
+    """Say whether a declared shape may be that of an output; one of other rank may leave out a batch, or have one more.
+
+    The first dimension of a batch is as large as that of the request, whatever is declared, unless that is nothing.
+    """
+    if len(declared) != len(shape):
+        return True
+    pairs = enumerate(zip(declared, shape, strict=True))
+    return all(wanted in (-1, size) or (place == 0 and wanted > 0) for place, (wanted, size) in pairs)

@@ -1,0 +1,153 @@
+"""The two parameters where no document defines them, and of a wrong type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.checks.support.deployed_models import require_json
+from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_refusal, is_refused
+from conformance.expect.unmet import block_if, is_met
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, JSON
+from conformance.transport.target import Target
+from conformance.wire.request import Message, RequestedOutput
+
+# --- misplaced --------------------------------------------------------------------------------------------------------
+# `binary_data` belongs to a requested output, `binary_data_output` to the request, and both into their `parameters`.
+# Elsewhere they may be parameters of the server's own, so that an output for which nothing else is said has either form.
+
+# Changes the JSON of a request; is given the name of an output, too.
+Edit = Callable[[dict[str, Any], str], object]
+ROLE = "cast_int32_fp32"
+# Those that go to deployed models, too.
+FOR_ANY_MODEL = (
+    *("binary-data-false-on-the-request", "binary-data-output-false-on-an-output"),
+    *("binary-data-is-the-string-true", "binary-data-is-the-number-1", "binary-data-output-is-the-string-true"),
+)
+
+
+def _on_request(**parameters: Any) -> Edit:
+    return lambda document, _: document.update(parameters=parameters)
+
+
+def _on_input(**parameters: Any) -> Edit:
+    return lambda document, _: document["inputs"][0].update(parameters=parameters)
+
+
+def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
+    """Return an edit that lists the output with further members, under parameters of the request."""
+
+    def edit(document: dict[str, Any], name: str) -> None:
+        document.update(outputs=[{"name": name, **members}])
+        if of_request:
+            document.update(parameters=of_request)
+
+    return edit
+
+
+def _row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
+    return Row(name, (edit, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
+
+
+ROWS = (
+    _row("binary-data-on-the-request", _on_request(binary_data=True), None, "BIN-ALL-UNSET"),
+    _row("binary-data-on-the-request-of-a-listed-output", _on_output({}, binary_data=True), None, "BIN-OUTPUT-UNSET"),
+    _row("binary-data-on-an-input", _on_input(binary_data=True), None, "BIN-ALL-UNSET"),
+    _row(
+        "binary-data-false-on-the-request",
+        _on_request(binary_data_output=True, binary_data=False),
+        "binary",
+        "BIN-ALL-TRUE",
+    ),
+    _row(
+        "binary-data-output-on-an-output",
+        _on_output({"parameters": {"binary_data_output": True}}),
+        None,
+        "BIN-OUTPUT-UNSET",
+    ),
+    _row(
+        "binary-data-output-false-on-an-output",
+        _on_output({"parameters": {"binary_data": True, "binary_data_output": False}}, binary_data_output=True),
+        "binary",
+        "BIN-OUTPUT-TRUE",
+    ),
+    _row("binary-data-output-on-an-input", _on_input(binary_data_output=True), None, "BIN-ALL-UNSET"),
+    _row("binary-data-beside-the-parameters", _on_output({"binary_data": True}), None, "BIN-OUTPUT-UNSET"),
+    _row(
+        "binary-data-output-beside-the-parameters",
+        lambda document, _: document.update(binary_data_output=True),
+        None,
+        "BIN-ALL-UNSET",
+    ),
+)
+
+
+@check("overrides.parameter-at-another-place-changes-no-form", role=ROLE)
+@rows(*ROWS)
+def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str | None) -> str:
+    """A parameter where no document defines it is refused, or overrides none that is defined and alters no value."""
+    require_json(model)
+    plain, name = model.request(send="json"), model.steady()[0]
+    reply = target.send(plain.edited(lambda document: edit(document, name)), fresh=True)
+    if is_refused(target, model, reply):
+        return f"refused with {reply.status}"
+    if form is not None:
+        expect(reply).forms({name: form})
+        return "passed over"
+    expected = [tensor for tensor in model.expected(model.sample()) if tensor.name == name]
+
+    def is_wrong_without() -> bool:
+        return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
+
+    with block_if(is_wrong_without, "without that parameter the output is wrong, too"):
+        expect(reply).tensors(expected)
+    output = reply.answer.output(name)
+    return "taken as a parameter of the server's own" if output and output.binary else "passed over"
+
+
+# --- parameters of a wrong type ----------------------------------------------------------------------------------------
+
+_WRONG: dict[str, Any] = {
+    "the-string-true": "true",
+    "the-string-false": "false",
+    "the-number-1": 1,
+    "the-number-0": 0,
+    "a-fraction": 0.5,
+    "an-array": [True],
+    "an-object": {"value": True},
+}
+
+
+def _wrong_output(value: Any) -> Callable[[Model], Message]:
+    def message(model: Model) -> Message:
+        return model.request(send=model.sends, outputs=[RequestedOutput(model.role.outputs[0].name, value)]).message()
+
+    return message
+
+
+def _wrong_default(value: Any) -> Callable[[Model], Message]:
+    def message(model: Model) -> Message:
+        return model.request(send=model.sends, binary_data_output=value).message()
+
+    return message
+
+
+def _refusal(fault: str, make: MessageBuilder) -> Refusal:
+    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in FOR_ANY_MODEL else None)
+
+
+REFUSALS: tuple[Refusal, ...] = (
+    *[_refusal(f"binary-data-is-{word}", _wrong_output(value)) for word, value in _WRONG.items()],
+    *[_refusal(f"binary-data-output-is-{word}", _wrong_default(value)) for word, value in _WRONG.items()],
+)
+
+
+@check("overrides.parameter-of-wrong-type-is-refused")
+@rows(*make_refusal_rows(REFUSALS))
+def parameter_of_wrong_type_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """A binary_data or binary_data_output that is no boolean is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -1,0 +1,139 @@
+"""Connections that end or are reset inside a request, that are idle, that do not go on, or whose answers nobody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.checks.robustness.hostile_requests import (
+    CHUNKED,
+    CRLF,
+    expect_declined,
+    expect_served,
+    expect_still_serving,
+    is_busy,
+    make_head,
+    make_plain_request,
+    make_row,
+)
+from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.roles.model import Model
+from conformance.spec.check import check, rows
+from conformance.spec.extensions import BINARY
+from conformance.transport.hostile_sending import ConnectionEnd, Octets
+from conformance.transport.target import Target
+from conformance.wire.request import Message
+
+# --- requests that end before their end -------------------------------------------------------------------------------
+
+# What goes out of a message.
+CutRequest = Callable[[Target, Message], bytes]
+
+
+def _longer(target: Target, message: Message) -> bytes:
+    return make_head(target, message, b"Content-Length: %d" % (len(message.body) + 10)) + message.body
+
+
+def _without_last_chunk(target: Target, message: Message) -> bytes:
+    size = b"%X" % len(message.body)
+    return make_head(target, message, CHUNKED) + size + CRLF + message.body + CRLF
+
+
+def _inside_a_chunk(target: Target, message: Message) -> bytes:
+    size = b"%X" % (len(message.body) + 10)
+    return make_head(target, message, CHUNKED) + size + CRLF + message.body
+
+
+def _without(count: int) -> CutRequest:
+    return lambda target, message: target.render_octets(message)[:-count]
+
+
+def _head_alone(target: Target, message: Message) -> bytes:
+    return target.render_octets(message).partition(CRLF * 2)[0]
+
+
+@check("robustness.cut-request-is-not-carried-out", answers="ROBUST-CUT", role="identity_int32", infers=False)
+@rows(
+    make_row("inside-the-head", _head_alone),
+    make_row("inside-the-json", _without(10)),
+    make_row("inside-binary-data", _without(4), True, needs=BINARY),
+    make_row("behind-json-that-is-whole", _longer),
+    make_row("behind-tensors-that-are-whole", _longer, True, needs=BINARY),
+    make_row("inside-a-chunk", _inside_a_chunk),
+    make_row("before-the-last-chunk", _without_last_chunk),
+)
+def cut_request_is_not_carried_out(
+    target: Target, model: Model, name: str, cut: CutRequest, binary: bool = False
+) -> None:
+    """A request whose client ends the connection inside it is not carried out, and the connection is closed."""
+    message = model.request(send="binary", want="binary").message() if binary else make_plain_request(model)
+    octets = Octets(cut(target, message), f"cut {name}", end=ConnectionEnd.DONE)
+    with expect_still_serving(target, model):
+        expect_declined(target.send_octets(message, octets)[0], f"a request that ends {name}")
+
+
+# --- resets -----------------------------------------------------------------------------------------------------------
+
+RESET_COUNT = 20
+
+
+@check("robustness.reset-harms-nobody", answers="ROBUST-RESET", role="identity_int32", infers=False)
+@rows(
+    ("before-a-byte", 0.0),
+    ("inside-the-head", 0.3),
+    ("inside-the-body", 0.95),
+    ("before-the-answer", 1.0),
+)
+def reset_harms_nobody(target: Target, model: Model, part: float) -> None:
+    """Twenty clients that reset their connections, wherever in an exchange, harm no other."""
+    message = make_plain_request(model)
+    octets = target.render_octets(message)
+    cut = Octets(octets[: int(len(octets) * part)], "reset", end=ConnectionEnd.RESET)
+    with expect_still_serving(target, model):
+        for _ in range(RESET_COUNT):
+            target.send_octets(message, cut)
+
+
+# --- slow clients -----------------------------------------------------------------------------------------------------
+
+PIPELINED_REQUESTS = 500  # requests on one connection
+# What goes out on a connection that is then left alone.
+Begin = Callable[[Target, Model], bytes]
+
+
+def _idle(_: Target, __: Model) -> bytes:
+    return b""
+
+
+def _half_a_head(target: Target, model: Model) -> bytes:
+    return target.render_octets(make_plain_request(model)).partition(CRLF * 2)[0]
+
+
+def _half_a_body(target: Target, model: Model) -> bytes:
+    return target.render_octets(make_plain_request(model))[:-10]
+
+
+def _unread(target: Target, _: Model) -> bytes:
+    return target.render_octets(Message("/v2", method="GET")) * PIPELINED_REQUESTS
+
+
+@check("robustness.slow-clients-keep-nobody-waiting", answers="ROBUST-SLOW", role="identity_int32", infers=False)
+@rows(
+    ("200-idle-connections", _idle, 200),
+    ("32-heads-that-do-not-go-on", _half_a_head, 32),
+    ("32-bodies-that-do-not-go-on", _half_a_body, 32),
+    ("8-connections-of-500-requests-whose-answers-are-not-read", _unread, 8),
+)
+def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin, count: int) -> None:
+    """Idle and slow connections, and clients that do not read, keep no other client waiting.
+
+    Raises:
+        NotApplicable: there are requests under way, and the server takes fewer at a time and says so.
+    """
+    with expect_still_serving(target, model), target.hold([begin(target, model)] * count):
+        for salt in range(4, 7):
+            try:
+                expect_served(target, model, salt)
+            except UnmetError as unmet:
+                if begin is _half_a_body and is_busy(unmet):
+                    raise NotApplicableError(f"fewer than {count} requests at a time are taken") from None
+                raise

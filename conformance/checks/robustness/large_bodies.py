@@ -1,0 +1,249 @@
+"""Bodies that are deep, long or of many parts, over HTTP and over gRPC, that unpack to large ones, or are falsely coded."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from conformance.checks.robustness.hostile_requests import (
+    MIB,
+    expect_settled,
+    expect_still_serving,
+    is_declined,
+    make_plain_request,
+    make_row,
+)
+from conformance.expect.content_coding import compress_gzip, compress_zlib
+from conformance.expect.expectation import expect
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import GRPC, RAW
+from conformance.transport.peer import Peer
+from conformance.transport.target import Target
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import Message
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+DEPTH = MANY = 100_000
+
+
+def _text(change: Callable[[bytes], bytes]) -> MessageBuilder:
+    """Return what makes a plain request with another text."""
+    return lambda model: Message(
+        make_plain_request(model).path, make_plain_request(model).headers, change(make_plain_request(model).body)
+    )
+
+
+def _edited(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
+    """Return what makes a plain request with another document."""
+
+    def change(body: bytes) -> bytes:
+        document = json.loads(body)
+        edit(document)
+        return json.dumps(document).encode()
+
+    return _text(change)
+
+
+def _with_parameters(value: bytes) -> MessageBuilder:
+    """Return what makes a plain request with a parameter of this text, whatever JSON says of it."""
+    return _text(lambda body: b'{"parameters":{"x":' + value + b"}," + body[1:])
+
+
+def _first(**members: Any) -> MessageBuilder:
+    return _edited(lambda document: document["inputs"][0].update(members))
+
+
+def _repeated(member: str) -> MessageBuilder:
+    """Return what makes a request with its first input, or an output, so many times, each under a name of its own."""
+
+    def edit(document: dict[str, Any]) -> None:
+        entry = document["inputs"][0] if member == "inputs" else {}
+        document[member] = [entry | {"name": f"N{k}"} for k in range(MANY)]
+
+    return _edited(edit)
+
+
+ROWS = (
+    make_row("arrays-100000-deep", _with_parameters(b"[" * DEPTH + b"]" * DEPTH), dangerous=True),
+    make_row("objects-100000-deep", _with_parameters(b'{"x":' * DEPTH + b"1" + b"}" * DEPTH), dangerous=True),
+    make_row("arrays-100000-deep-without-an-end", _text(lambda _: b"[" * DEPTH), dangerous=True),
+    make_row(
+        "data-100000-deep",
+        _text(lambda body: body.replace(b'"data":[', b'"data":' + b"[" * DEPTH).replace(b"]}]", b"]" * DEPTH + b"}]")),
+        dangerous=True,
+    ),
+    make_row("id-of-1-MiB", _edited(lambda document: document.update(id="x" * MIB))),
+    make_row("input-name-of-1-MiB", _first(name="x" * MIB)),
+    make_row("input-name-in-no-utf-8", _text(lambda body: body.replace(b'"INPUT"', b'"\xff\xfe\xed\xa0\x80"'))),
+    make_row("input-name-of-half-a-surrogate-pair", _first(name="\ud800")),
+    make_row("datatype-of-1-MiB", _first(datatype="x" * MIB)),
+    make_row(
+        "integer-of-1-million-digits", _text(lambda body: body.replace(b'"data":[', b'"data":[' + b"7" * 1_000_000))
+    ),
+    make_row("shape-of-100000-dimensions", _first(shape=[1] * MANY, data=[1])),
+    make_row("100000-inputs", _repeated("inputs")),
+    make_row("100000-outputs", _repeated("outputs")),
+    make_row("1-MiB-of-empty-objects", _text(lambda _: b'{"inputs":[' + b"{}," * (MIB // 3) + b"{}]}"), dangerous=True),
+    make_row("100000-members-of-one-name", _text(lambda body: b"{" + b'"id":"a",' * MANY + body[1:])),
+)
+
+
+@check("robustness.large-document-is-answered-or-refused", answers="ROBUST-LARGE", role="identity_int32", infers=False)
+@rows(*ROWS)
+def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
+    """A request that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
+    with expect_still_serving(target, model):
+        expect_settled(target.send(make(model), fresh=True), name)
+
+
+# --- over gRPC ---------------------------------------------------------------------------------------------------------
+
+Pb = Any  # the generated classes have no types
+
+
+def _call(edit: Callable[[Pb], None]) -> MessageBuilder:
+    """Return what makes a plain call with an edit."""
+    return lambda model: make_infer_message(model.request(), edit)
+
+
+def _data(octets: bytes) -> Callable[[Pb], None]:
+    def edit(call: Pb) -> None:
+        call.raw_input_contents[0] = octets
+        call.inputs[0].shape[:] = [len(octets) // 4]
+
+    return edit
+
+
+def _many(field: str) -> Callable[[Pb], None]:
+    def edit(call: Pb) -> None:
+        for number in range(MANY):
+            getattr(call, field).add(name=f"N{number}")
+
+    return edit
+
+
+def _entries(call: Pb) -> None:
+    call.raw_input_contents.extend([b""] * MANY)
+
+
+def _long_shape(call: Pb) -> None:
+    call.inputs[0].shape[:] = [1] * MANY
+
+
+@check(
+    "robustness.large-message-is-answered-or-refused",
+    answers="ROBUST-LARGE/grpc",
+    role="identity_int32",
+    over=(GRPC,),
+    infers=False,
+)
+@rows(
+    make_row("16-MiB-of-a-tensor", _call(_data(b"\0" * 16 * MIB))),
+    make_row("id-of-1-MiB", _call(lambda call: setattr(call, "id", "x" * MIB))),
+    make_row("100000-inputs", _call(_many("inputs"))),
+    make_row("100000-outputs", _call(_many("outputs"))),
+    make_row("100000-raw-entries", _call(_entries)),
+    make_row("shape-of-100000-dimensions", _call(_long_shape)),
+    make_row(
+        "groups-100000-deep",
+        lambda model: make_infer_message(model.request()).with_body(b"\x0b" * DEPTH),
+        dangerous=True,
+    ),
+)
+def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
+    """A call that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
+    with expect_still_serving(target, model):
+        expect_settled(target.send(make(model), fresh=True), name)
+
+
+# --- small bodies that unpack to large ones ---------------------------------------------------------------------------
+
+GZIP = 16 + zlib.MAX_WBITS
+BLANKS, ARRAYS = b" " * MIB, b"[]," * (MIB // 3)
+
+
+def _packed(start: bytes, filling: bytes, times: int, end: bytes = b"") -> bytes:
+    """Return gzip of a start, a filling so many times, and an end, none of it ever in memory unpacked."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, GZIP)
+
+    def parts() -> Iterator[bytes]:
+        yield packer.compress(start)
+        for _ in range(times):
+            yield packer.compress(filling)
+        yield packer.compress(end) + packer.flush()
+
+    return b"".join(parts())
+
+
+@check("robustness.bomb-is-answered-or-refused", answers="ROBUST-BOMB", role="identity_int32", infers=False)
+@rows(
+    make_row("10-MiB-of-blanks", BLANKS, 10),
+    make_row("10-MiB-of-blanks-packed-twice", BLANKS, 10, 2),
+    make_row("3-MiB-of-empty-arrays", ARRAYS, 3),
+    make_row("1-GiB-of-blanks", BLANKS, 1024, dangerous=True),
+    make_row("1-GiB-of-blanks-packed-twice", BLANKS, 1024, 2, dangerous=True),
+    make_row("60-MiB-of-empty-arrays", ARRAYS, 60, dangerous=True),
+)
+def bomb_is_answered_or_refused(
+    target: Target, model: Model, name: str, filling: bytes, size: int, codings: int = 1
+) -> None:
+    """A small body that unpacks to a large one is answered or refused in time, or the connection is closed."""
+    message = make_plain_request(model)
+    ends = (b"[", b"[]]") if filling == ARRAYS else (message.body, b"")
+    packed = _packed(ends[0], filling, size, ends[1])
+    for _ in range(codings - 1):
+        packed = _packed(packed, b"", 0)
+    coding = ", ".join(["gzip"] * codings)
+    bomb = Message(message.path, (*message.headers, ("Content-Encoding", coding)), packed)
+    with expect_still_serving(target, model):
+        expect_settled(target.send(bomb, fresh=True), f"{len(packed)} bytes that are {name}")
+
+
+# --- bodies in another coding than they name --------------------------------------------------------------------------
+
+ELEMENT_COUNT = 200  # elements
+
+
+def _unwrapped(body: bytes) -> bytes:
+    """Return the body compressed as by deflate, but without the zlib format around it, as some clients send it."""
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+def _cut(code: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    return lambda body: code(body)[:-20]
+
+
+# name -> the coding that is named, and what the body is
+FALSE_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "plain-as-gzip": ("gzip", bytes),
+    "plain-as-deflate": ("deflate", bytes),
+    "zlib-as-gzip": ("gzip", compress_zlib),
+    "gzip-cut-short": ("gzip", _cut(compress_gzip)),
+    "deflate-cut-short": ("deflate", _cut(compress_zlib)),
+    "deflate-without-zlib": ("deflate", _unwrapped),
+}
+
+
+def _rows(name: str) -> tuple[Row, Row]:
+    return (
+        Row(f"{name}-json", (name, False), role="identity_int32"),
+        Row(f"{name}-raw", (name, True), role="identity_uint8", needs=RAW),
+    )
+
+
+@check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
+@rows(*[row for name in FALSE_CODINGS for row in _rows(name)])
+def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
+    """A body that is not in the coding that it names is refused, or answered as it was meant."""
+    coding, spoil = FALSE_CODINGS[name]
+    tensors = model.salted(ELEMENT_COUNT, 2)
+    message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()
+    with expect_still_serving(target, model):
+        reply = target.send(message.with_body(spoil(message.body)).with_header("Content-Encoding", coding), fresh=True)
+        if not is_declined(reply):
+            expect(reply).tensors(model.expected(tensors))

@@ -1,0 +1,183 @@
+"""Numbers beyond 31, 32, 63 and 64 bits where a server computes with them, and names that are no model's.
+
+Most numbers are judged elsewhere already, by what they say: sizes by `sizes`, lengths of elements by `bytes`, inference
+headers by `headers`, shapes past all bodies by `sizes` and `errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.checks.robustness.hostile_requests import (
+    CLOSED_KINDS,
+    expect_settled,
+    expect_still_serving,
+    make_plain_request,
+    make_row,
+)
+from conformance.expect.unmet import UnmetError
+from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC
+from conformance.spec.text import escape_text
+from conformance.transport.hostile_sending import Octets
+from conformance.transport.peer import Peer
+from conformance.transport.target import Target
+from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.request import INFERENCE_HEADER, RequestedOutput
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+# Most of them are judged elsewhere already, by what they say: sizes by `sizes`, lengths of elements by `bytes`, inference
+# headers by `headers`, shapes past all bodies by `sizes` and `errors`.
+
+ROLES = {1: "identity_int32", 2: "rank2", 3: "rank3"}
+# Shapes without elements, in which the product of what is not 0 is beyond some number of bits.
+EMPTY = {
+    "0-by-2-to-the-31": [0, 2**31],
+    "0-by-2-to-the-63-less-1": [0, 2**63 - 1],
+    "2-to-the-62-by-0": [2**62, 0],
+    "2-to-the-32-twice-by-0": [2**32, 2**32, 0],
+    "2-to-the-40-by-0-by-2-to-the-40": [2**40, 0, 2**40],
+}
+
+
+def _shaped(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
+    """Return what makes a request with an input of this shape and no element."""
+
+    def edit(document: dict[str, Any]) -> None:
+        document["inputs"][0]["shape"] = list(shape)
+
+    return lambda model: model.request(_nothing(model), send="binary" if binary else "json").edited(edit)
+
+
+def _nothing(model: Model) -> list[Any]:
+    return [model.tensor([], (0,) * len(model.role.inputs[0].shape))]
+
+
+def _counted(count: int | str) -> MessageBuilder:
+    """Return what makes a request for so many classes."""
+    return lambda model: model.request(
+        [model.tensor([1, 2, 3])],
+        send="json",
+        outputs=[RequestedOutput(model.role.outputs[0].name, classification=count)],
+    ).message()
+
+
+def _headed(value: str) -> MessageBuilder:
+    return lambda model: model.request(send="json").message().with_header(INFERENCE_HEADER, value)
+
+
+COUNTS: tuple[tuple[str, int | str, bool], ...] = (
+    ("0-classes", 0, False),
+    ("2-to-the-31-classes", 2**31, True),
+    ("2-to-the-32-classes", 2**32, True),
+    ("2-to-the-63-classes", 2**63, True),
+    ("2-to-the-64-classes", 2**64, True),
+    ("10-to-the-400-classes", 10**400, True),
+    ("2-to-the-32-classes-as-a-string", str(2**32), True),
+)
+
+
+def _shaped_call(shape: Sequence[int]) -> MessageBuilder:
+    """Return what makes a call with an input of this shape and an empty raw entry."""
+
+    def edit(call: Any) -> None:
+        call.inputs[0].shape[:] = shape
+
+    return lambda model: make_infer_message(model.request(_nothing(model)), edit)
+
+
+def _counted_call(count: int) -> MessageBuilder:
+    return lambda model: make_infer_message(
+        model.request(
+            [model.tensor([1, 2, 3])], outputs=[RequestedOutput(model.role.outputs[0].name, classification=count)]
+        )
+    )
+
+
+@check("robustness.number-beyond-all-is-answered-or-refused", answers="ROBUST-NUMBERS", infers=False)
+@rows(
+    *[
+        make_row(f"shape-{name}", _shaped(shape, binary=False), role=ROLES[len(shape)], dangerous=max(shape) > 2**31)
+        for name, shape in EMPTY.items()
+    ],
+    *[
+        make_row(
+            f"shape-{name}-in-binary", _shaped(shape, binary=True), role=ROLES[len(shape)], needs=BINARY, dangerous=True
+        )
+        for name, shape in EMPTY.items()
+    ],
+    *[
+        make_row(name, _counted(count), role="identity_fp32", needs=CLASSES, dangerous=bad)
+        for name, count, bad in COUNTS
+    ],
+    make_row("inference-header-of-minus-0", _headed("-0"), role="identity_int32", needs=BINARY),
+    make_row("inference-header-of-4000-digits", _headed("9" * 4000), role="identity_int32", needs=BINARY),
+)
+def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
+    """A request with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
+    with expect_still_serving(target, model):
+        expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
+
+
+@check(
+    "robustness.number-beyond-all-is-answered-or-refused-over-grpc",
+    answers="ROBUST-NUMBERS/grpc",
+    over=(GRPC,),
+    infers=False,
+)
+@rows(
+    *[
+        make_row(f"shape-{name}", _shaped_call(shape), role=ROLES[len(shape)], dangerous=True)
+        for name, shape in EMPTY.items()
+    ],
+    *[
+        make_row(
+            f"2-to-the-{bits}-classes",
+            _counted_call(2**bits),
+            role="identity_fp32",
+            needs=CLASSES_OVER_GRPC,
+            dangerous=True,
+        )
+        for bits in (31, 32, 62)
+    ],
+)
+def number_beyond_all_is_answered_or_refused_over_grpc(
+    target: Peer, model: Model, name: str, make: MessageBuilder
+) -> None:
+    """A call with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
+    with expect_still_serving(target, model):
+        expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
+
+
+# --- names of models --------------------------------------------------------------------------------------------------
+
+PARENT_FOLDERS = 8  # folders
+TARGET_FILE = "etc/passwd"
+
+
+@check("robustness.odd-name-leads-nowhere", answers="ROBUST-PATH", role="identity_int32", infers=False)
+@rows(
+    Row("folders-upwards", ("../" * PARENT_FOLDERS + TARGET_FILE,)),
+    Row("folders-upwards-escaped", ("..%2F" * PARENT_FOLDERS + TARGET_FILE.replace("/", "%2F"),)),
+    Row("dots-escaped", ("%2e%2e/" * PARENT_FOLDERS + TARGET_FILE,)),
+    Row("escaped-twice", ("%252e%252e%252f" * PARENT_FOLDERS + TARGET_FILE,)),
+    Row("backslashes", ("..%5C" * PARENT_FOLDERS + TARGET_FILE,)),
+    Row("whole-path", ("%2F" + TARGET_FILE.replace("/", "%2F"),)),
+    Row("nul-behind-the-name", ("{model}%00.txt",)),
+    Row("nul-alone", ("%00",)),
+    Row("no-utf-8", ("%FF%FE%ED%A0%80",)),
+    Row("half-an-escape", ("%",)),
+    Row("no-escape", ("%zz",)),
+    Row("4000-letters", ("x" * 4000,)),
+)
+def odd_name_leads_nowhere(target: Target, model: Model, name: str) -> None:
+    """A name of a model that leads out of the models, or is no text, is refused, or the connection is closed."""
+    message = make_plain_request(model)
+    own, path = model.path.encode(), f"/v2/models/{name.format(model=model.name)}"
+    octets = target.render_octets(message).replace(own, path.encode(), 1)
+    with expect_still_serving(target, model):
+        reply = target.send_octets(message, Octets(octets, f"to {path[:80]}"))[0]
+        if not (reply.has_failed(*CLOSED_KINDS) or (reply.status or 0) >= 300):  # a redirect is not followed
+            raise UnmetError("a refusal, or the end of the connection", escape_text(reply.outcome()), reply)

@@ -1,0 +1,238 @@
+"""Sizes that are right: in requests, of whose binary inputs each takes its bytes, and in answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from conformance.checks.support.binary_sides import is_right_alone, takes_several
+from conformance.checks.support.deployed_models import (
+    find_sizes,
+    is_read_alone,
+    is_right_sorted,
+    list_half_binary,
+    require_json_outputs,
+    require_several,
+)
+from conformance.expect.difference import find_difference
+from conformance.expect.expectation import Expectation, expect
+from conformance.expect.unmet import block_if, is_met
+from conformance.roles.model import Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.fit import ANY, SEVERAL_INPUTS, SEVERAL_OUTPUTS
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.finding import DecodeError
+from conformance.wire.json_data import from_json
+from conformance.wire.outputs import Output
+from conformance.wire.request import ABSENT
+from conformance.wire.request import RequestedOutput as Wanted
+from conformance.wire.tensor import Tensor
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+# No other place of the requests in which they travel reads like this.
+BOOLEANS = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
+
+
+EIGHT_BYTES = (
+    Tensor.of("IN_INT64", "INT64", [0x0101010101010101]),
+    Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False, False, True, False]),
+    Tensor.of("IN_FP32", "FP32", [1.5, -2.25]),
+)
+
+
+# --- requests ----------------------------------------------------------------------------------------------------
+
+
+@check("sizes.input-takes-the-bytes-it-declares", answers="BIN-SIZE-I")
+@rows(
+    Row("behind-numbers", (("IN_INT64", "IN_FP32", "IN_BOOL"), 3), role="multi"),
+    Row("behind-strings", (("IN_BYTES", "IN_BOOL"), 3), role="multi"),
+    Row("behind-long-strings", (("IN_BYTES", "IN_BOOL"), 300), role="multi"),
+    Row("before-strings", (("IN_BOOL", "IN_BYTES"), 3), role="multi"),
+    Row("every-input", ((), 0), fit=SEVERAL_INPUTS),
+    Row("every-long-input", ((), 300), fit=SEVERAL_INPUTS),
+)
+def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
+    """Each binary input takes as many bytes as its binary_data_size says, so that the next one begins right."""
+    if model.is_own_oracle:
+        _expect_all_taken(target, model, model.salted(count, model.salt) if count else require_several(model))
+        return
+    strings = Tensor.of("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
+    sample = {tensor.name: tensor for tensor in model.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
+
+    def is_wrong_elsewhere() -> bool:
+        alone = (sample[name] for name in binary)
+        return not (
+            takes_several(target)
+            and all(is_right_alone(target, tensor, "read") for tensor in alone)
+            and _are_kept_apart(target, model, binary)
+        )
+
+    with block_if(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
+        _expect_bools(target, model, sample, binary)
+
+
+def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
+    """Expect the right outputs where all inputs are binary data, in the declared order."""
+    right = model.expected(tensors)
+
+    def is_wrong_otherwise() -> bool:
+        alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
+        return not alone or is_right_sorted(target, model, tensors)
+
+    with block_if(is_wrong_otherwise, "one as the only binary data is wrong, too, or they are right in another order"):
+        expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)
+
+
+def _expect_bools(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
+    """Expect the right BOOL elements where these inputs are binary data, in this order and before all others."""
+    tensors = [sample[name] for name in (*binary, *[name for name in sample if name not in binary])]
+    reply = target.infer(multi.request(tensors, send=binary))
+    expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
+
+
+def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool:
+    """Say whether BOOL elements come right among inputs of eight bytes; numbers stand for strings."""
+    order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
+    sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
+    return is_met(lambda: _expect_bools(target, multi, sample, order))
+
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+SIZED_ROLES = (
+    *[
+        f"identity_{name}"
+        for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+    ],
+    *[f"identity_{name}" for name in ("fp16", "fp32", "fp64", "bytes", "bf16")],
+    *("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed", "multi", "emit"),
+    *("cast_int32_fp32", "cast_fp32_fp16", "string_length", "weighted_sum", "raw_two_outputs"),
+)
+
+
+@check("sizes.binary-output-states-its-size", answers="BIN-SIZE-O")
+@rows(*[Row(role, role=role) for role in SIZED_ROLES], Row("every-output", fit=ANY))
+def binary_output_states_its_size(target: Target, model: Model) -> None:
+    """An output asked for as binary data states its size as an integer, equal to the number of its bytes."""
+    sends = model.sends if model.is_own_oracle or model.role.is_json_capable else "binary"
+    _expect_sizes(target.infer(model.request(send=sends, want="binary")), model)
+
+
+@check("sizes.output-without-elements-states-its-size", answers="BIN-SIZE-O")
+@rows(
+    Row("beside-another", ([0, 2], ("NUMBERS", "TEXTS")), role="emit"),
+    Row("behind-another", ([3, 0], ("NUMBERS", "TEXTS")), role="emit"),
+    Row("alone", ([0, 0], ("NUMBERS",)), role="emit"),
+)
+def output_without_elements_states_its_size(
+    target: Target, emit: Model, counts: list[int], names: tuple[str, ...]
+) -> None:
+    """An output asked for as binary data states the size 0 when it has no elements."""
+    reply = target.infer(emit.request([emit.tensor(counts)], send="json", want="binary", outputs=names))
+    for name in names:
+        output = expect(reply).output(name)
+        _expect_free(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
+        if 0 in (output.shape or ()) and output.binary and output.declared_size != 0:
+            field = f"outputs[{output.index}].parameters.binary_data_size"
+            raise expect(reply).unmet(f"{field}: 0", str(output.declared_size))
+
+
+@check("sizes.all-binary-outputs-state-their-sizes", answers="BIN-SIZE-O")
+@rows(
+    Row("four-outputs", role="multi"),
+    Row("two-outputs", role="raw_two_outputs"),
+    Row("every-output", fit=SEVERAL_OUTPUTS),
+)
+def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
+    """Outputs that are binary by binary_data_output state their sizes too."""
+    _expect_sizes(target.infer(model.request(send=model.sends, binary_data_output=True)), model)
+
+
+def _expect_sizes(reply: Reply, model: Model) -> None:
+    """Expect each size to be that of shape and datatype.
+
+    BYTES have no such size: theirs is right when all sizes together fill the body, and else has to be the model's.
+    """
+    expectation = expect(reply).free_of("data-missing", "size-not-integer", "size-negative")
+    binary = [output for output in reply.answer.outputs if output.binary]
+    fills = sum(output.declared_size or 0 for output in binary) == len(reply.body) - reply.answer.json_end
+    sizes = find_sizes(model, model.sample())
+    for output in binary:
+        right = sizes.get(output.name) if output.native_size is None else output.native_size
+        if output.declared_size != right and not (fills and output.native_size is None):
+            field = f"outputs[{output.index}].parameters.binary_data_size"
+            raise expectation.unmet(f"{field}: {right}, the bytes of {output.name}", str(output.declared_size))
+
+
+def _expect_free(expectation: Expectation, output: Output, *kinds: str) -> None:
+    """Expect one output to be free of findings of these kinds."""
+    for finding in output.findings:
+        if finding.kind in kinds:
+            raise expectation.unmet(f"{finding.field}: {finding.expected}", finding.actual)
+
+
+FORMS = (
+    Row("numbers", role="identity_int32"),
+    Row("strings", role="identity_bytes"),
+    Row("half-of-four", role="multi"),
+    Row("batch", role="batching"),
+)
+
+
+@check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
+@rows(*FORMS, Row("every-other-output", fit=ANY))
+def binary_output_has_no_data(target: Target, model: Model) -> None:
+    """An output asked for as binary data comes without `data` in the JSON; data that come as well are the same."""
+    listed = list_half_binary(model)
+    reply = target.infer(model.request(send=model.sends, outputs=listed))
+    outputs = [expect(reply).output(output.name) for output in listed if output.binary_data]
+    for output in outputs:
+        _expect_same_data(reply, output)
+    for output in outputs:
+        _expect_free(expect(reply), output, "data-and-size")
+
+
+def _expect_same_data(reply: Reply, output: Output) -> None:
+    """Expect that `data` beside a size hold the tensor that the binary data are."""
+    data = (reply.answer.document or {})["outputs"][output.index].get("data")
+    if not data or not output.binary or output.array is None or output.shape is None:
+        return
+    must = expect(reply, "BIN-SAME-AS-JSON-O")
+    try:
+        as_json = replace(output, array=from_json(output.datatype, output.shape, data), span=None, binary=False)
+    except DecodeError as error:
+        raise must.unmet(f"{output.name} as its binary data are", error.finding.described) from None
+    right = Tensor(output.name, output.datatype, output.shape, output.array)
+    if found := find_difference(right, as_json, reply.body):
+        raise must.unmet(f"data as the binary data are: {found.expected}", found.actual)
+
+
+@check("sizes.json-output-has-data-and-no-size", answers="BIN-DATA-WITHOUT-SIZE")
+@rows(
+    *[
+        Row(f"{row.id}-{how}", (want,), role=row.role)
+        for row in FORMS
+        for how, want in (("by-default", ABSENT), ("asked-for", False))
+    ],
+    Row("every-other-output", (ABSENT,), fit=ANY),
+)
+def json_output_has_data_and_no_size(target: Target, model: Model, want: object) -> None:
+    """An output asked for as JSON has `data` and no binary_data_size, also beside binary outputs."""
+    as_json = require_json_outputs(model)[::2]
+    names = [spec.name for spec in model.role.outputs]
+    outputs = [Wanted(name, want if name in as_json else True) for name in names]
+    reply = target.infer(model.request(send=model.sends, outputs=outputs))
+    for name in as_json:
+        _expect_free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
+
+
+@check("sizes.json-output-without-elements-has-data", answers="BIN-DATA-WITHOUT-SIZE", role="emit")
+@rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]))
+def json_output_without_elements_has_data(target: Target, emit: Model, counts: list[int]) -> None:
+    """An output asked for as JSON has `data`, an empty array, when it has no elements."""
+    reply = target.infer(emit.request([emit.tensor(counts)], send="json"))
+    for spec in emit.role.outputs:
+        _expect_free(expect(reply), expect(reply).output(spec.name), "data-and-size", "data-missing")

@@ -1,0 +1,127 @@
+"""Clients that wait: for the go-ahead, or before they read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conformance.checks.state.request_forms import (
+    FORMS,
+    LENGTH_REQUIRED,
+    NEEDS,
+    AnyForm,
+    expect_new_http,
+    make_form_row,
+    send_answered_request,
+)
+from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
+from conformance.roles.model import Model
+from conformance.spec.check import Row, check, rows
+from conformance.spec.text import escape_text
+from conformance.transport.chunk_format import PLAIN, ChunkFormat
+from conformance.transport.exchange import GoAhead
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+# --- expectations -----------------------------------------------------------------------------------------------------
+
+# Says of an expectation that somebody on the way cannot meet it; the client then sends the request without.
+EXPECTATION_FAILED = 417
+
+USUAL, OTHER_CASE = "100-continue", "100-Continue"
+
+
+@check("state.expect-100-continue-is-answered", answers="HTTP-EXPECT")
+@rows(
+    *[make_form_row(form, form, 3, USUAL, fits=True) for form in FORMS],
+    *[make_form_row(f"long-{form}", form, 1000, USUAL) for form in FORMS],
+    *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE, fits=form == "json") for form in FORMS],
+    make_form_row("binary-512KiB", "binary", 128 * 1024, USUAL, thorough=True),
+)
+def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm, length: int, value: str) -> str:
+    """A request with `Expect: 100-continue` is answered as it is without."""
+    message, expected = send_answered_request(target, model, form, length)
+    reply = target.send(message.with_header("Expect", value))
+    if reply.status == EXPECTATION_FAILED:
+        return "expectations are not supported"
+    with attribute_to("HTTP-EXPECT"):
+        expect(reply).tensors(expected)
+    return "answered"
+
+
+@check("state.go-ahead-comes-without-the-body", answers=("HTTP-GO-AHEAD", "HTTP-EXPECT"))
+@rows(
+    *[make_form_row(form, form, 3, USUAL, None, fits=True) for form in FORMS],
+    *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE, None) for form in FORMS],
+    make_form_row("json-in-chunks", "json", 3, USUAL, PLAIN),
+)
+def go_ahead_comes_without_the_body(
+    target: Target, model: Model, form: AnyForm, length: int, value: str, chunks: ChunkFormat | None
+) -> str:
+    """A client that holds the body back is given 100 Continue or a final answer; what it then sends is read."""
+    message, expected = send_answered_request(target, model, form, length)
+    reply = target.send_after_go_ahead(message.with_header("Expect", value), chunks=chunks)
+    given = reply.exchange.go_ahead
+    if given is GoAhead.WITHHELD or reply.status is None:
+        expect_new_http(target, reply)
+        actual = "neither before the body was sent" if given is GoAhead.WITHHELD else escape_text(reply.outcome())
+        raise UnmetError("100 Continue, or a final status", actual, reply, requirement="HTTP-GO-AHEAD")
+    if reply.status == EXPECTATION_FAILED:
+        return "expectations are not supported"
+    if chunks and reply.status == LENGTH_REQUIRED:
+        return "chunks are declined"
+
+    if chunks and not reply.succeeded:
+        expect_new_http(target, reply)
+
+    def is_wrong_without() -> bool:
+        return chunks is not None and not is_met(
+            lambda: expect(target.send_in_pieces(message, (), chunks=chunks)).tensors(expected)
+        )
+
+    with (
+        block_if(is_wrong_without, "the request is answered wrongly in chunks without Expect, too"),
+        attribute_to("HTTP-EXPECT"),
+    ):
+        expect(reply).tensors(expected)
+    return str(given)
+
+
+# --- slow readers -----------------------------------------------------------------------------------------------------
+
+# More than the sockets on both sides take in together before anybody reads; Linux lets the sender's grow to 4 MiB.
+ANSWER_BYTES = 5_000_000
+TEXT_COUNT = 50
+
+
+def _tensor(model: Model) -> Tensor:
+    """Return a tensor of that size; of few texts where it can be, since each element costs a server time."""
+    if model.role.inputs[0].datatype == "BYTES":
+        return model.tensor([f"{k:09d} " * (ANSWER_BYTES // TEXT_COUNT // 10) for k in range(TEXT_COUNT)])
+    return model.tensor(np.arange(ANSWER_BYTES) % 251)
+
+
+def _row(form: AnyForm, role: str) -> Row:
+    return Row(form, (form,), role=role, needs=NEEDS[form], thorough=True)
+
+
+@check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")
+@rows(_row("json", "identity_bytes"), _row("binary", "identity_bytes"), _row("raw", "identity_uint8"))
+def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyForm) -> None:
+    """A large answer comes whole to a client that leaves it unread for a moment."""
+    tensor = _tensor(model)
+    if form == "raw":
+        message = model.raw(bytes(tensor.to_bytes()))
+    else:
+        message = model.request([tensor], send=form, want=form).message()
+    expected = model.expected([tensor])
+
+    def is_wrong_at_once() -> bool:
+        return not is_met(lambda: expect(target.send(message)).tensors(expected))
+
+    reply = target.send_and_read_late(message)  # each exchange of these is large in a recording: no other comes first
+    if reply.is_refusal and reply.status not in DECLINED_STATUSES:
+        raise NotApplicableError(f"a request of {len(message.body)} bytes is refused: {escape_text(reply.outcome())}")
+    with block_if(is_wrong_at_once, "the same answer, read at once, is wrong, too"), attribute_to("HTTP-SLOW-READER"):
+        expect(reply).tensors(expected)

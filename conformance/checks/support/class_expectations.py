@@ -1,0 +1,179 @@
+"""What the texts of classes have to be: right as BYTES in either form, and with the label of their index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from conformance.checks.support.binary_sides import is_right, is_right_alone
+from conformance.checks.support.classes import ClassifiedAnswer, apply_to_items, read_texts
+from conformance.expect import class_texts
+from conformance.expect.class_texts import ClassText, Scores
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
+from conformance.roles.model import Model
+from conformance.spec.text import format_element
+from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
+from conformance.transport.target import Target
+from conformance.wire import strings
+from conformance.wire.finding import format_value as quoted
+from conformance.wire.outputs import Output
+from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
+
+# --- classes as binary data -------------------------------------------------------------------------------------------
+
+UNWRITTEN = "the same texts are wrong as binary data, too, where they are no classes"
+
+
+def are_written(target: Target, right: Sequence[str], found: Output | None) -> bool:
+    """Say whether a model that returns BYTES writes these texts right in one dimension, and in the shape of the classes."""
+    octets = [text.encode("utf-8", "surrogateescape") for text in right]
+    matrices = target.model("rank2_bytes")
+    shape = found.shape if found else None
+    if matrices is not None and shape is not None and len(shape) == 2 and prod(shape) == len(octets):
+        square = matrices.tensor(octets, shape)
+        if not is_right(target, matrices, [square], "written"):
+            return False
+    return is_right_alone(target, Tensor.of("INPUT", "BYTES", octets), "written")
+
+
+def expect_texts(
+    reply: Reply, name: str, right: Sequence[str], requirement: str | None = None, *, is_near: bool = False
+) -> None:
+    """Expect an answer of one output to hold these texts, as binary data or as JSON.
+
+    `is_near`: their values may differ by as much as a model's own answers do from one request to the next.
+    """
+    if is_near and _are_near(found := read_texts(reply, name), right):
+        right = found
+    expected = f"{_listed(right)}, as without binary_data"
+    if expect(reply).output(name).binary:
+        tail = reply.body[reply.answer.json_end :]
+        if tail != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
+            actual = f"{len(tail)} bytes that are not these as BYTES elements: {format_element(tail, 24)}"
+            raise UnmetError(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
+    elif read_texts(reply, name) != list(right):
+        raise UnmetError(expected, _listed(read_texts(reply, name)), reply, requirement=requirement)
+
+
+def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
+    """Say whether texts are the same classes, but for what is left open of a value."""
+    pairs = [
+        (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
+        for one, other in zip(found, right, strict=False)
+    ]
+    return len(found) == len(right) and all(one and other and class_texts.is_same(one, other) for one, other in pairs)
+
+
+def _listed(found: Sequence[str]) -> str:
+    texts = [format_element(text.encode("utf-8", "surrogateescape")) for text in found[:8]]
+    return ", ".join(texts) + (", ..." if len(found) > 8 else "")
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+# What labels a deployed model has, nobody says. But a label is that of its index: whichever request, item and place in
+# the ranking an index stands in, the same label follows it, or none.
+
+MAX_OUTPUTS = 4  # of a deployed model that are asked for labels
+
+# --- of a role ------------------------------------------------------------------------------------------------------
+
+
+def expect_labels(case: ClassifiedAnswer) -> None:
+    """Expect the label of its index behind each class that has one."""
+    labels = case.labels or ()
+
+    def is_labelled(entry: ClassText, scores: Scores) -> bool:
+        # Index or value may be wrong, which is for other checks: the label of either will do.
+        right = {_label(labels, entry.index), _label(labels, class_texts.find_nearest(entry, scores))}
+        return None in right or entry.label in right
+
+    case.expect_rule(
+        apply_to_items(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _shown(labels)
+    )
+
+
+def expect_no_labels(case: ClassifiedAnswer) -> None:
+    """Expect nothing behind the index of each class that has no label."""
+    labels = case.labels or ()
+
+    def is_bare(entry: ClassText, scores: Scores) -> bool:
+        places = (entry.index, class_texts.find_nearest(entry, scores))
+        return entry.label is None or any(_label(labels, place) is not None for place in places)
+
+    case.expect_rule(
+        apply_to_items(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _shown(labels)
+    )
+
+
+def _label(labels: Sequence[str], index: int) -> str | None:
+    return labels[index] if index < len(labels) else None
+
+
+def _shown(labels: Sequence[str]) -> str:
+    named = ", ".join(f"{index}:{label}" for index, label in enumerate(labels))
+    return f"classes with the labels {named}, and none for other indices" if named else "classes without labels"
+
+
+# --- of a deployed model --------------------------------------------------------------------------------------------
+
+
+def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:
+    """Expect each index to have one label, in every answer and at every place of a ranking.
+
+    Raises:
+        NotApplicable: no class has a label, or no index stands at two places.
+    """
+    for name in model.find_rankable()[:MAX_OUTPUTS]:
+        if any(_labels_shown(target, model, name, send, at_places=2).values()):
+            return
+    raise NotApplicableError(f"no class of {model.name} has a label, as far as several places of its index show")
+
+
+def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
+    """Expect classes without labels to end with their index: not all of them with a colon, and no index now and then.
+
+    Raises:
+        NotApplicable: every class has a label.
+    """
+    found = [_labels_shown(target, model, name, send) for name in model.find_rankable()[:MAX_OUTPUTS]]
+    bare = [labels for labels in found if not all(labels.values())]
+    if not bare:
+        raise NotApplicableError(f"every class of {model.name} has a label")
+    for labels in bare:
+        if set(labels.values()) == {""}:  # one of several labels may be the empty text
+            raise UnmetError("classes without labels, which end with their index", "a colon behind each index")
+
+
+def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_places: int = 1) -> dict[int, str | None]:
+    """Return index -> label for the indices that stand at so many different places of rankings.
+
+    Raises:
+        Unmet: an index has two labels, or one here and none there (CLS-LABEL).
+        Blocked: indices and values do not fit, so that nobody knows whose label it is.
+    """
+    labels: dict[int, str | None] = {}
+    places: dict[int, set[int]] = {}
+    for case in _cases(target, model, name, send):
+        for listed, scores in case.items():
+            if not class_texts.has_matching_indices(listed, scores) or len({entry.index for entry in listed}) < len(
+                listed
+            ):
+                raise BlockedError(f"classes of {name} have wrong indices or values")
+            for place, entry in enumerate(listed):
+                known = labels.setdefault(entry.index, entry.label)
+                places.setdefault(entry.index, set()).add(place)
+                if known != entry.label:
+                    wanted, found = (quoted(label) if label else "none" for label in (known, entry.label))
+                    expected, actual = f"label {wanted} of index {entry.index}, as elsewhere", f"label {found}"
+                    raise UnmetError(expected, actual, case.reply, requirement="CLS-LABEL")
+    return {index: label for index, label in labels.items() if len(places[index]) >= at_places}
+
+
+def _cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
+    """Yield answers for several inputs, with all classes and then with one."""
+    for tensors in model.draw_several():
+        for count in (None, 1):
+            yield ClassifiedAnswer.ask(target, model, None, count, send=send, name=name, tensors=tensors)
