@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.certification import validity
-from conformance.registry import checking, comment, static_site
+from conformance.registry import checking, static_site
 from conformance.registry.entries import Status
 from conformance.registry.policy import NOTICES, POLICY, RegistryError
 
@@ -59,7 +59,7 @@ def _check(options: argparse.Namespace) -> tuple[str, int]:
         if not folder.is_dir():
             raise RegistryError(f"{folder}: no such folder")
     found = checking.check(options.folders, options.root, validity.get_today())
-    return comment.render(found), 0 if all(each.is_taken for each in found) else 1
+    return checking.render_comment(found), 0 if all(each.is_taken for each in found) else 1
 
 
 def _build(options: argparse.Namespace) -> tuple[str, int]:
