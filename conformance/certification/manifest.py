@@ -1,14 +1,18 @@
 """`manifest.json` of a certification folder: who certifies what, and the digest of every other file.
 
-`schemas/manifest.schema.json` says what each member means.
+`schemas/manifest.schema.json` says what each member means. The label, `product` and `product_version`, is held against
+what the server says of itself in the recording. Spelling does not matter: letters in either case, and in a name what is
+neither letter nor digit. Where more than that differs, `alias_of` has to say what the server reports, and why.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,13 @@ NAME, SCHEMA = "manifest.json", 3
 REPORT, RECORDING, NOTE = "report.json.xz", "run.har.xz", "REPRODUCE.md"
 # Made of the report alone, so that they can be made again to see whether they are what it says.
 PAGES = ("report.html", "report.md", "badge.svg")
+MAX_VALIDITY = timedelta(days=365)  # after the run
+BUNDLED = "oip-reference-server"
+_NO_PRODUCT = (
+    f"the server is the suite's own, {BUNDLED}, which is no product: --self-test tries certification out on it"
+)
+_NO_SELF_TEST = "a self-test is of the suite's own server, and this is another one"
+_NO_WORD = re.compile(r"[\W_]+")
 
 
 class CertificationError(UserError):
@@ -167,3 +178,85 @@ def _schema() -> dict[str, Any]:
 @cache
 def _validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(_schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
+
+
+# --- the label --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedServer:
+    """What a server calls itself in its metadata; empty where it does not say."""
+
+    name: str
+    version: str
+
+    @property
+    def text(self) -> str:
+        """Both, for people."""
+        return f"{self.name or '(no name)'} {self.version or '(no version)'}"
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether it is the suite's own server."""
+        return _word(self.name) == _word(BUNDLED)
+
+
+def read_reported_server(report: Mapping[str, Any]) -> ReportedServer:
+    """Return what the server of a report calls itself."""
+    target = report["target"]
+    return ReportedServer(target["name"] or "", target["version"] or "")
+
+
+def find_label_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
+    """Yield why the label of a manifest is not one of a server that calls itself so."""
+    if made.self_test != found.is_bundled:
+        yield _NO_SELF_TEST if made.self_test else _NO_PRODUCT
+    elif not made.self_test:
+        yield from _of_a_product(made, found)
+
+
+def _of_a_product(made: Manifest, found: ReportedServer) -> Iterator[str]:
+    alias = made.alias_of
+    if alias and (alias["name"], alias["version"]) != (found.name, found.version):
+        given = ReportedServer(alias["name"], alias["version"])
+        yield (
+            f"the certification is an alias of {escape_text(given.text)},"
+            f" and the server reports {escape_text(found.text)}"
+        )
+    elif not alias and not _is_same(made, found):
+        yield (
+            f"the label is {escape_text(made.label)}, and the server reports {escape_text(found.text)}:"
+            " where both are right, give --alias-of NAME VERSION as it reports them, and --alias-reason"
+        )
+
+
+def _is_same(made: Manifest, found: ReportedServer) -> bool:
+    """Say whether a label is what a server reports, but for spelling."""
+    is_version = _version(made.product_version) == _version(found.version)
+    return _word(made.product) == _word(found.name) and is_version
+
+
+def _word(name: str) -> str:
+    return _NO_WORD.sub("", name.casefold())
+
+
+def _version(version: str) -> str:
+    return version.strip().casefold().removeprefix("v")
+
+
+# --- how long it is valid ---------------------------------------------------------------------------------------------
+
+
+def find_last_valid_day(finished: str) -> date:
+    """Return the last day on which a certification by a run that ended then can be valid."""
+    return datetime.fromisoformat(finished).date() + MAX_VALIDITY
+
+
+def get_today() -> date:
+    """Return the day, in UTC."""
+    return datetime.now(UTC).date()
+
+
+def is_expired(expires: str, day: date | None = None) -> bool:
+    """Say whether a certification that expires on a day is no longer valid on another; None: today."""
+    return (day or get_today()) > date.fromisoformat(expires)

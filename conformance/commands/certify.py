@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance import __version__
-from conformance.certification import label, manifest, profiles, sealing, signature, validity
-from conformance.certification.label import BUNDLED, ReportedServer
-from conformance.certification.manifest import CertificationError, Manifest
+from conformance.certification import manifest, profiles, sealing
+from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedServer
 from conformance.commands import certify_options, certify_run
 from conformance.judging.session import Session
 from conformance.report import json_report
@@ -65,8 +64,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     folder: Path = options.output
     _expect_usable(options)
     file = _target_file(options)
-    key = signature.read_private_key(options.sign) if options.sign else signature.make_throwaway_key()
-    third_key = signature.read_private_key(options.countersign, "--countersign") if options.countersign else None
+    key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
+    third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
     made = _draft(options, file, key, third_key)
     _expect_label(made, options, file)
     _prepare(folder)
@@ -108,8 +107,8 @@ def _expect_day(text: str) -> None:
         day = date.fromisoformat(text)
     except ValueError:
         raise CertificationError(f"--expires {text}: give a day as YYYY-MM-DD") from None
-    latest = validity.get_today() + validity.MAX_VALIDITY
-    if not validity.get_today() <= day <= latest:
+    latest = manifest.get_today() + manifest.MAX_VALIDITY
+    if not manifest.get_today() <= day <= latest:
         raise CertificationError(f"--expires {text}: give a day from today to {latest}")
 
 
@@ -145,7 +144,7 @@ def _draft(
     alias = options.alias_of and dict(zip(("name", "version"), options.alias_of, strict=True))
     third = None
     if third_key is not None:
-        described = signature.describe_key(third_key, lasting=True)
+        described = sealing.describe_key(third_key, lasting=True)
         third = {"name": options.third_party, "contact": options.third_party_contact, "key": described}
     roles = file.roles
     made = Manifest(
@@ -160,7 +159,7 @@ def _draft(
             "ledger": ledger.compute_version(),
         },
         started=PLACEHOLDER_TIME, finished=PLACEHOLDER_TIME, expires=PLACEHOLDER_TIME[:10],
-        key=signature.describe_key(key, lasting=options.sign is not None),
+        key=sealing.describe_key(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
         models=_models(options, file),
@@ -189,7 +188,7 @@ def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] |
 
 def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
     started, finished = report["started"], report["finished"]
-    expires = options.expires or str(validity.find_last_valid_day(finished))
+    expires = options.expires or str(manifest.find_last_valid_day(finished))
     standing = profiles.find_standing(made.profile, report, options.conformance_gate)
     return replace(
         made,
@@ -208,7 +207,7 @@ def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfi
         CertificationError: the label is not the server's.
     """
     found = _asked(options, file)
-    for problem in label.find_label_faults(made, found) if found else ():
+    for problem in manifest.find_label_faults(made, found) if found else ():
         raise CertificationError(problem)
 
 
@@ -232,14 +231,14 @@ def _asked(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | 
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         return None
     target = {name: json_report.format_name(document.get(name)) for name in ("name", "version")}
-    return label.read_reported_server({"target": target})
+    return manifest.read_reported_server({"target": target})
 
 
 def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
     is_shown = profiles.is_certifiable(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.list_unmet_musts(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
-    return [*found, *(label.find_label_faults(made, label.read_reported_server(report)) if named else [])]
+    return [*found, *(manifest.find_label_faults(made, manifest.read_reported_server(report)) if named else [])]
 
 
 def _status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:

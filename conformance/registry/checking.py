@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from conformance.certification import label, manifest, validity, verifying
+from conformance.certification import manifest, verifying
 from conformance.certification.manifest import RECORDING, CertificationError, Manifest
 from conformance.registry import entries, policy
 from conformance.registry.entries import Entry
@@ -128,7 +128,7 @@ def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> 
 
 def _product(made: Manifest, demanded: Policy) -> Iterator[str]:
     if made.self_test and not demanded.self_tests:
-        yield f"it is a self-test, of the suite's own server {label.BUNDLED}, which is no product"
+        yield f"it is a self-test, of the suite's own server {manifest.BUNDLED}, which is no product"
 
 
 def _demanded(made: Manifest, demanded: Policy) -> Iterator[str]:
@@ -176,7 +176,7 @@ def _size(folder: Path, demanded: Policy) -> Iterator[str]:
 
 
 def _expiry(entry: Entry, day: date) -> Iterator[str]:
-    if validity.is_expired(entry.made.expires, day):
+    if manifest.is_expired(entry.made.expires, day):
         yield f"it expired on {entry.made.expires}"
     if entry.notice:
         yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"

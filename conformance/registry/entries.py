@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance import __version__
-from conformance.certification import label, manifest, other_suite, validity, verifying
-from conformance.certification.label import ReportedServer
-from conformance.certification.manifest import CertificationError, Manifest
+from conformance.certification import manifest, other_suite, verifying
+from conformance.certification.manifest import CertificationError, Manifest, ReportedServer
 from conformance.certification.profiles import OVER_GRPC
 from conformance.certification.verifying import Folder, RequiredSigners
 from conformance.registry.policy import Notice, Notices, Policy
@@ -90,7 +89,7 @@ class Entry:
     @property
     def reported(self) -> ReportedServer:
         """What the server calls itself."""
-        return label.read_reported_server(self.folder.report)
+        return manifest.read_reported_server(self.folder.report)
 
     @property
     def is_over_grpc(self) -> bool:
@@ -195,7 +194,7 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
         return Entry(folder, place, refusals, None, Status.REFUSED)
     found = manifest.digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
-    is_over = validity.is_expired(folder.made.expires, day)
+    is_over = manifest.is_expired(folder.made.expires, day)
     return Entry(folder, place, (), revoked or disputed, _status(revoked, disputed, is_over=is_over))
 
 

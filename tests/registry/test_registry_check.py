@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.certification import manifest, sealing, signature
+from conformance.certification import manifest, sealing
 from conformance.commands.main import main
 from conformance.registry import checking, policy
 from conformance.registry.policy import RegistryError
@@ -28,7 +28,7 @@ def problems(root: Path, *given: Path) -> list[tuple[str, ...]]:
 
 PARTIAL = {"standing": "partial", "coverage": {"met": 1, "of": 2}}
 SELF_TEST = {"self_test": True, "alias_of": None, "third_party": None}
-THROWAWAY = signature.describe_key(VENDOR_KEY, lasting=False)
+THROWAWAY = sealing.describe_key(VENDOR_KEY, lasting=False)
 ANOTHER = "is not in the policy: its keepers add it, with the key "
 
 RULES: dict[str, tuple[str, dict[str, Any], str]] = {
