@@ -23,7 +23,7 @@ from conformance.spec import files, ledger, verdict
 from conformance.spec.extras import MissingExtraError
 from conformance.spec.outcome import INTEROPERABLE, Outcome
 from conformance.spec.result import CheckResult
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, join_some
 from conformance.transport import recording as recordings
 from conformance.transport.har import HarError
 from conformance.transport.replay import NotRecordedError
@@ -113,11 +113,15 @@ def _said(folder: Folder) -> Iterator[str]:
         bearing = [entry for entry in unmet if entry["concern"] in verdict.INTEROPERABILITY_CONCERNS]
         yield f"of those about exchanges and the transport, {_each_or(bearing)}"
     if waiting := _unseen(results, seen):
-        yield f"these need a new run: {_some(waiting)}"
+        yield f"these need a new run: {join_some(waiting, MAX_SHOWN_REQUIREMENTS)}"
 
 
 def _each_or(unmet: list[dict[str, Any]]) -> str:
-    return f"these are not met: {_some([entry['id'] for entry in unmet])}" if unmet else "each is met"
+    return (
+        f"these are not met: {join_some([entry['id'] for entry in unmet], MAX_SHOWN_REQUIREMENTS)}"
+        if unmet
+        else "each is met"
+    )
 
 
 def _is_unmet_must(entry: dict[str, Any]) -> bool:
@@ -128,8 +132,3 @@ def _unseen(results: list[CheckResult], seen: list[CheckResult]) -> list[str]:
     """Return the requirements that no row can be judged for, though there are rows for them."""
     known = {name for result in seen for name in result.requirements}
     return list(dict.fromkeys(name for result in results for name in result.requirements if name not in known))
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - MAX_SHOWN_REQUIREMENTS} more" if len(names) > MAX_SHOWN_REQUIREMENTS else ""
-    return f"{', '.join(names[:MAX_SHOWN_REQUIREMENTS])}{more}"

@@ -21,8 +21,10 @@ from conformance.certification.manifest import BUNDLED, CertificationError, Mani
 from conformance.commands import certify_options, certify_run
 from conformance.judging.session import Session
 from conformance.report import json_report
+from conformance.report.output_files import make_empty_folder
 from conformance.spec import ledger
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
+from conformance.spec.text import join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
@@ -68,7 +70,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
     made = _draft(options, file, key, third_key)
     _expect_label(made, options, file)
-    _prepare(folder)
+    make_empty_folder(folder, CertificationError)
     with tempfile.TemporaryDirectory() as empty:
         report = certify_run.judge(options, Path(empty))
         made = _dated(made, options, report)
@@ -110,15 +112,6 @@ def _expect_day(text: str) -> None:
     latest = manifest.get_today() + manifest.MAX_VALIDITY
     if not manifest.get_today() <= day <= latest:
         raise CertificationError(f"--expires {text}: give a day from today to {latest}")
-
-
-def _prepare(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise CertificationError(f"{folder} is not empty: give a new folder")
-    except OSError as error:
-        raise CertificationError(f"cannot write {folder}: {error.strerror}") from error
 
 
 def _target_file(options: argparse.Namespace) -> TargetConfig:
@@ -252,8 +245,7 @@ def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], fol
     profile = f"{'' if made.standing == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
-    more = f" and {len(problems) - MAX_SHOWN_PROBLEMS} more" if len(problems) > MAX_SHOWN_PROBLEMS else ""
-    why = "; ".join(problems[:MAX_SHOWN_PROBLEMS]) + more
+    why = join_some(problems, MAX_SHOWN_PROBLEMS, "; ")
     return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_hint(made, report)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +23,13 @@ from conformance.report.simple_page import (
     Table,
     cell,
     code,
+    compute_parts,
     render_html,
     render_markdown,
 )
 from conformance.spec.extensions import EXTENSIONS, PROTOCOL
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, PARTIAL
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, format_count, join_some
 from conformance.spec.verdict import EXIT_STATUS, describe_verdict
 
 Entry = Mapping[str, Any]
@@ -62,11 +63,10 @@ def write(folder: Path, index: Entry) -> None:
 def build_page(index: Entry) -> SimplePage:
     """Return an index as a page."""
     head = f"{_count_targets(index)} on {index['started'][:10]}: {_describe_counts(index)}.{_describe_stop(index)}"
-    shares = [(verdict, 100 * count / len(index["targets"])) for verdict, count in index["counts"].items()]
     blocks: list[Block] = [
         Paragraph([Span(WRITTEN_BY, "own")], is_dim=True),
         Paragraph([head]),
-        Paragraph([Bar(_draw_parts(shares), is_wide=True)]),
+        Paragraph([Bar(compute_parts(list(index["counts"].items())), is_wide=True)]),
         Heading(2, "What needs a look"),
         _list_unwell(index),
         Heading(2, "What changed since the last run"),
@@ -80,16 +80,6 @@ def build_page(index: Entry) -> SimplePage:
         _list_runs(index),
     ]
     return SimplePage("A fleet of servers", blocks)
-
-
-def _draw_parts(widths: Sequence[tuple[str, float]]) -> list[tuple[str, float, float]]:
-    """Return the parts of a bar, one beside the other; none that is empty."""
-    begins, found = 0.0, []
-    for kind, width in widths:
-        if width:
-            found.append((kind, round(begins, 3), round(width, 3)))
-        begins += width
-    return found
 
 
 def _link(target: Entry) -> Span:
@@ -142,7 +132,7 @@ def _list_changes(changes: Entry | None) -> Block:
     ]
     for kind in ("broke", "fixed"):
         for each in changes[kind]:
-            rows = f"{each['rows']} row{'' if each['rows'] == 1 else 's'}"
+            rows = format_count(each["rows"], "row")
             items.append([Span(kind, kind=kind), f": {each['target']} ", code(each["id"]), f" {each['level']}, {rows}"])
     items += [[f"{kind}: ", Span(", ".join(changes[kind]), limit=2000)] for kind in ("new", "gone") if changes[kind]]
     return BulletList(items) if items else Paragraph(["Nothing that is not met changed, and no verdict."])
@@ -178,7 +168,7 @@ def _draw_past(index: Entry, target: Entry) -> Bar:
     past = [run["verdicts"].get(target["name"], "") for run in index["history"][-MAX_PAST_RUNS:]]
     label = "last runs: " + ", ".join(WORDS.get(verdict, "-") for verdict in past)
     width = 100 / MAX_PAST_RUNS
-    return Bar([(verdict or "none", n * width, 0.9 * width) for n, verdict in enumerate(past)], label)
+    return Bar([(verdict or "none", 1, n * width, 0.9 * width) for n, verdict in enumerate(past)], label)
 
 
 def _show_area(counts: Mapping[str, int] | None) -> Cell:
@@ -197,7 +187,12 @@ def _list_unmet(index: Entry) -> Block:
             found.setdefault((entry["level"], entry["id"]), []).append(target["name"])
     ordered = sorted(found.items(), key=lambda item: (item[0][0] != "MUST", -len(item[1]), item[0][1]))
     rows = [
-        [cell(code(id_)), cell(level), cell(str(len(names))), cell(Span(_name_some(names), limit=800))]
+        [
+            cell(code(id_)),
+            cell(level),
+            cell(str(len(names))),
+            cell(Span(join_some(names, MAX_NAMED_TARGETS), limit=800)),
+        ]
         for (level, id_), names in ordered
     ]
     return (
@@ -205,11 +200,6 @@ def _list_unmet(index: Entry) -> Block:
         if rows
         else Paragraph(["Nothing."])
     )
-
-
-def _name_some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_NAMED_TARGETS} more" if len(names) > MAX_NAMED_TARGETS else ""
-    return ", ".join(names[:MAX_NAMED_TARGETS]) + more
 
 
 def _list_runs(index: Entry) -> Table:
@@ -238,8 +228,7 @@ def format_summary(folder: Path, index: Entry) -> list[str]:
 
 
 def _count_targets(index: Entry) -> str:
-    count = len(index["targets"])
-    return f"{count} target{'' if count == 1 else 's'}"
+    return format_count(len(index["targets"]), "target")
 
 
 def _describe_counts(index: Entry) -> str:

@@ -22,7 +22,7 @@ from conformance.registry import checking, entries, policy
 from conformance.registry.entries import SHORT_ID, Entry, Status
 from conformance.registry.policy import Policy, RegistryError
 from conformance.report import badge, formats
-from conformance.report.output_files import write_atomically
+from conformance.report.output_files import make_empty_folder, write_atomically
 from conformance.report.simple_page import build_environment
 from conformance.spec.outcome import GATES
 from conformance.spec.text import escape_text
@@ -44,7 +44,7 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
         RegistryError: the registry's own files cannot be read, or the site not be written.
     """
     demanded, notices = policy.read(root), policy.read_notices(root)
-    _claim(site)
+    make_empty_folder(site, RegistryError)
     found = [
         _standing(entries.read(path, root, demanded, notices, day), demanded) for path in entries.find_folders(root)
     ]
@@ -62,15 +62,6 @@ def _standing(entry: Entry, demanded: Policy) -> Entry:
     """Return a certification, refused where nobody signed it whom the policy knows."""
     problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.made, demanded))
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
-
-
-def _claim(site: Path) -> None:
-    try:
-        site.mkdir(parents=True, exist_ok=True)
-        if any(site.iterdir()):
-            raise RegistryError(f"{site} is not empty: give a new folder")
-    except OSError as error:
-        raise RegistryError(f"cannot write {site}: {error.strerror}") from error
 
 
 def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tuple[str, str]]:

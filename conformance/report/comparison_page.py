@@ -20,7 +20,7 @@ from conformance.report.simple_page import (
     cell,
     code,
 )
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, join_some
 
 WRITTEN_BY = "Written by `oip-conformance compare`, from the reports that `--conformance-report` leaves; not by hand."
 STEPS_TEXT = "What one version of a {} does not meet where another differs, and in how many rows of the checks."
@@ -131,13 +131,7 @@ def _section(heading: str, titles: list[str], columns: Sequence[Sequence[Line]])
 def _line(line: Line) -> Iterator[Piece]:
     yield from (code(line.requirement), " ", code(line.check))
     if any(line.rows):
-        yield from (" (", _shorten_rows(line.rows), ")")
+        yield from (" (", join_some([row or "-" for row in line.rows], MAX_ROWS), ")")
     if line.outcome not in ("fail", "advisory"):
         yield f" ({LEGEND[line.outcome][0]})"
     yield from (": ", line.message)
-
-
-def _shorten_rows(rows: Sequence[str]) -> str:
-    """Return the first rows by name, and how many there are beside."""
-    named = ", ".join(row or "-" for row in rows[:MAX_ROWS])
-    return named if len(rows) <= MAX_ROWS else f"{named} and {len(rows) - MAX_ROWS} more"

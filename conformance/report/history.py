@@ -11,7 +11,6 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
 
-from conformance.report.bar import compute_parts
 from conformance.report.comparison import LEGEND
 from conformance.report.requirement_changes import (
     RequirementChange,
@@ -35,6 +34,7 @@ from conformance.report.simple_page import (
     Table,
     cell,
     code,
+    compute_parts,
 )
 from conformance.spec.outcome import Outcome
 from conformance.spec.tally import MEANINGS, NOT_MET, Tally, tally_report
@@ -204,7 +204,7 @@ def _show_run(run: Run) -> list[Cell]:
         cell(run.day, Span(run.file, is_small=True, is_extra=True, limit=80)),
         cell(run.version),
         cell(run.verdict, kind=run.verdict),
-        cell(run.musts.brief, Bar([(kind, begins, width) for kind, _, begins, width in compute_parts(run.musts)])),
+        cell(run.musts.brief, Bar(compute_parts(run.musts.counts))),
         *(cell(str(count)) for count in (run.failed, len(run.fixed), len(run.broke))),
         cell(run.suite),
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.spec import ledger
 from conformance.spec.tally import MET, NOT_MET
+from conformance.spec.text import format_count
 
 Report = Mapping[str, Any]
 
@@ -117,4 +118,4 @@ def find_statement(name: str) -> str:
 
 def format_change(word: str, rows: int) -> str:
     """Return what a report does about a requirement: a word, and how many rows do not meet it."""
-    return f"{word}, {rows} row{'' if rows == 1 else 's'}" if rows else word
+    return f"{word}, {format_count(rows, 'row')}" if rows else word

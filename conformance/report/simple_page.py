@@ -45,13 +45,24 @@ class Bar:
     """A bar of coloured parts, which HTML draws and Markdown leaves out.
 
     Attributes:
-        parts: of each the kind that colours it, where it begins and how wide it is, of 100.
+        parts: of each the kind that colours it, its count, where it begins and how wide it is, of 100.
         label: what it says, for who does not see it; empty: the text beside it says the same.
     """
 
-    parts: Sequence[tuple[str, float, float]]
+    parts: Sequence[tuple[str, int, float, float]]
     label: str = ""
     is_wide: bool = False
+
+
+def compute_parts(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float]]:
+    """Return the parts of a bar, one beside the other, for counts of kinds; none that is empty."""
+    total = sum(count for _, count in counts) or 1
+    begins, found = 0.0, []
+    for kind, count in counts:
+        width = 100 * count / total
+        found.append((kind, count, round(begins, 3), round(width, 3)))
+        begins += width
+    return [part for part in found if part[1]]
 
 
 Piece = str | Span | Bar
