@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from conformance import __version__
 from conformance.certification import manifest, profiles, sealing
 from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedServer
-from conformance.commands import certify_options, certify_run
+from conformance.commands import certify_options
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.report.output_files import make_empty_folder
+from conformance.report.report_file import ReportError, read
 from conformance.spec import ledger
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.spec.text import join_some
@@ -38,6 +43,9 @@ from conformance.wire.json_text import parse_json
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+# Variables of the environment by which a user's own runs are shaped; others may hold what a header is made of.
+USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
+REPORT, EVIDENCE = "report.json", "evidence"
 REFERENCE = "reference"  # of --target-url: the bundled server
 MAX_SHOWN_PROBLEMS = 12  # reasons
 MAX_INPUTS_BYTES = 1 << 20  # of the inputs that are given for models, as a manifest writes them
@@ -72,9 +80,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     _expect_label(made, options, file)
     make_empty_folder(folder, CertificationError)
     with tempfile.TemporaryDirectory() as empty:
-        report = certify_run.judge(options, Path(empty))
+        report = _judge(options, Path(empty))
         made = _dated(made, options, report)
-        recording = Path(empty, certify_run.EVIDENCE, har.NAME)
+        recording = Path(empty, EVIDENCE, har.NAME)
         if not recording.is_file():
             raise CertificationError("the run left no recording")
         try:
@@ -256,3 +264,56 @@ def _hint(made: Manifest, report: dict[str, Any]) -> str:
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
         return f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
     return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""
+
+
+# --- the run: a pytest of its own, without the user's settings, plugins and selections --------------------------------
+
+
+def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
+    """Run the suite in a process of its own that reads nothing of the user's; return the report.
+
+    Args:
+        options: of `certify`.
+        empty: a folder, in which report and evidence are left.
+
+    Raises:
+        CertificationError: the run left no report.
+    """
+    ini = empty / "pytest.ini"
+    ini.write_text("[pytest]\n", encoding="utf-8")
+    isolated = ["-c", str(ini), "--rootdir", str(empty), "-p", "no:cacheprovider", "-p", "conformance.plugin"]
+    left = [f"--conformance-report={empty / REPORT}", f"--conformance-evidence={empty / EVIDENCE}"]
+    secrets = [f"--target-header={header}" for header in options.target_header]
+    workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
+    # Drawn for this run, so that nobody knows beforehand which row names which client.
+    seed = f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"
+    arguments = [*isolated, *workers, "--conformance-profile=certify", seed, *list_arguments(options), *left, *secrets]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *arguments],
+        env={**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        return read(empty / REPORT)
+    except ReportError:
+        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()
+        errors = [line.removeprefix("ERROR: ") for line in said if "error" in line.lower()] or said
+        raise CertificationError(f"the run left no report: {errors[-1]}") from None
+
+
+def list_arguments(options: argparse.Namespace) -> list[str]:
+    """Return pytest's options for the target and for what to judge, but for secrets."""
+    given = {
+        "--target-url": options.target_url,
+        "--target-config": options.target_config,
+        "--target-grpc": options.target_grpc,
+        "--target-ca": options.target_ca,
+        "--target-timeout": options.target_timeout,
+    }
+    arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
+    judged = profiles.list_extensions(options.profile, grpc=bool(options.target_grpc))
+    models = [f"--target-model={name}" for name in options.target_model]
+    return [*arguments, *models, *[f"--target-extension={name}" for name in judged]]
