@@ -13,13 +13,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
-from conformance.spec import data_files, files
+from conformance.spec import files, schemas
 from conformance.spec.outcome import CONFORMANT
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
@@ -121,16 +118,10 @@ def read(folder: Path) -> Manifest:
             f"{path} has schema {schema}, and this suite reads {SCHEMA}: verify it with the suite that made it"
             " (--with-suite)"
         )
-    if problem := find_schema_fault(document):
-        raise CertificationError(f"{path} is no manifest: {problem}")
+    if fault := schemas.find_fault(document, schemas.load_schema("manifest"), checks_formats=True):
+        raise CertificationError(f"{path} is no manifest: {schemas.describe_fault(fault)}")
     del document["schema"]
     return Manifest(**document)
-
-
-def find_schema_fault(document: Any) -> str | None:
-    """Return where and how a document does not fit the schema, as one line; None where it does."""
-    found = jsonschema.exceptions.best_match(_validator().iter_errors(document))
-    return None if found is None else f"{escape_text(found.json_path)}: {escape_text(found.message)}"
 
 
 def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
@@ -140,10 +131,12 @@ def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
         made: without digests of files, which are not looked at.
     """
     whole = replace(made, files=dict.fromkeys((REPORT, RECORDING, *PAGES, NOTE), "0" * 64))
-    for found in _validator().iter_errors(json.loads(whole.text())):
-        member = str(found.absolute_path[0])
-        return member, _schema()["properties"][member]["description"]
-    return None
+    schema = schemas.load_schema("manifest")
+    fault = schemas.find_fault(json.loads(whole.text()), schema, checks_formats=True)
+    if fault is None:
+        return None
+    member = str(fault.absolute_path[0])
+    return member, schema["properties"][member]["description"]
 
 
 def read_suite_version(folder: Path) -> str | None:
@@ -155,8 +148,8 @@ def read_suite_version(folder: Path) -> str | None:
     document = _document(folder / NAME)
     suite = document.get("suite") if isinstance(document, dict) else None
     found = suite.get("version") if isinstance(suite, dict) else None
-    form = _schema()["$defs"]["version"]
-    return found if jsonschema.Draft202012Validator(form).is_valid(found) else None
+    form = schemas.load_schema("manifest")["$defs"]["version"]
+    return found if schemas.find_fault(found, form) is None else None
 
 
 def _document(path: Path) -> Any:
@@ -166,18 +159,6 @@ def _document(path: Path) -> Any:
         raise CertificationError(f"{path}: {error}") from error
     except files.UnreadableError as error:
         raise CertificationError(f"{path} is no manifest: {error}") from error
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    path = data_files.find_folder("schemas") / "manifest.schema.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
-
-
-@cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(_schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
 
 
 # --- the label --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -11,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.spec import data_files, files
+from conformance.spec import files, schemas
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 from conformance.transport import config
@@ -114,16 +113,9 @@ def load(path: Path) -> Fleet:
 
 
 def _expect_form(path: Path, entries: Entries) -> None:
-    from jsonschema import Draft202012Validator  # slow to import, and needed for a file alone
-    from jsonschema.exceptions import best_match
-    from referencing import Registry, Resource
-
-    fleet, target = (
-        json.loads((data_files.find_folder("schemas") / f"{name}.schema.json").read_text(encoding="utf-8"))
-        for name in ("fleet", "target")
-    )
-    registry: Registry[Any] = Registry().with_resource(target["$id"], Resource.from_contents(target))
-    error = best_match(Draft202012Validator(fleet, registry=registry).iter_errors(entries))
+    fleet, target = schemas.load_schema("fleet"), schemas.load_schema("target")
+    schema = {**fleet, "$defs": {**fleet["$defs"], "target-file": target}}  # which it refers to
+    error = schemas.find_fault(entries, schema)
     if error is None:
         return
     place = ".".join(str(part) for part in error.absolute_path)
