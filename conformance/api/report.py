@@ -14,7 +14,7 @@ from conformance.report import formats
 from conformance.spec import ledger
 from conformance.spec.check import format_label
 from conformance.spec.outcome import Outcome
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, join_some
 from conformance.spec.verdict import EXIT_STATUS, format_sentence
 
 # How much a text of a report shows.
@@ -147,8 +147,7 @@ class Report:
     def __repr__(self) -> str:
         """Return the verdict and the ids of what is not met, on one line: pytest shows no more of what is compared."""
         names = [failure.requirement for failure in self.failures]
-        more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-        unmet = f"; not met: {', '.join(names[:SHOWN_NAMES])}{more}" if names else ""
+        unmet = f"; not met: {join_some(names, SHOWN_NAMES)}" if names else ""
         return f"<Report {self._headline()}{unmet}>"
 
     def _headline(self) -> str:

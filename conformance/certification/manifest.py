@@ -1,21 +1,22 @@
 """`manifest.json` of a certification folder: who certifies what, and the digest of every other file.
 
-`schemas/manifest.schema.json` says what each member means.
+`schemas/manifest.schema.json` says what each member means. The label, `product` and `product_version`, is held against
+what the server says of itself in the recording. Spelling does not matter: letters in either case, and in a name what is
+neither letter nor digit. Where more than that differs, `alias_of` has to say what the server reports, and why.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
-from conformance.spec import data_files, files
+from conformance.spec import files, schemas
 from conformance.spec.outcome import CONFORMANT
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
@@ -24,6 +25,13 @@ NAME, SCHEMA = "manifest.json", 3
 REPORT, RECORDING, NOTE = "report.json.xz", "run.har.xz", "REPRODUCE.md"
 # Made of the report alone, so that they can be made again to see whether they are what it says.
 PAGES = ("report.html", "report.md", "badge.svg")
+MAX_VALIDITY = timedelta(days=365)  # after the run
+BUNDLED = "oip-reference-server"
+_NO_PRODUCT = (
+    f"the server is the suite's own, {BUNDLED}, which is no product: --self-test tries certification out on it"
+)
+_NO_SELF_TEST = "a self-test is of the suite's own server, and this is another one"
+_NO_WORD = re.compile(r"[\W_]+")
 
 
 class CertificationError(UserError):
@@ -110,16 +118,10 @@ def read(folder: Path) -> Manifest:
             f"{path} has schema {schema}, and this suite reads {SCHEMA}: verify it with the suite that made it"
             " (--with-suite)"
         )
-    if problem := find_schema_fault(document):
-        raise CertificationError(f"{path} is no manifest: {problem}")
+    if fault := schemas.find_fault(document, schemas.load_schema("manifest"), checks_formats=True):
+        raise CertificationError(f"{path} is no manifest: {schemas.describe_fault(fault)}")
     del document["schema"]
     return Manifest(**document)
-
-
-def find_schema_fault(document: Any) -> str | None:
-    """Return where and how a document does not fit the schema, as one line; None where it does."""
-    found = jsonschema.exceptions.best_match(_validator().iter_errors(document))
-    return None if found is None else f"{escape_text(found.json_path)}: {escape_text(found.message)}"
 
 
 def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
@@ -129,10 +131,12 @@ def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
         made: without digests of files, which are not looked at.
     """
     whole = replace(made, files=dict.fromkeys((REPORT, RECORDING, *PAGES, NOTE), "0" * 64))
-    for found in _validator().iter_errors(json.loads(whole.text())):
-        member = str(found.absolute_path[0])
-        return member, _schema()["properties"][member]["description"]
-    return None
+    schema = schemas.load_schema("manifest")
+    fault = schemas.find_fault(json.loads(whole.text()), schema, checks_formats=True)
+    if fault is None:
+        return None
+    member = str(fault.absolute_path[0])
+    return member, schema["properties"][member]["description"]
 
 
 def read_suite_version(folder: Path) -> str | None:
@@ -144,8 +148,8 @@ def read_suite_version(folder: Path) -> str | None:
     document = _document(folder / NAME)
     suite = document.get("suite") if isinstance(document, dict) else None
     found = suite.get("version") if isinstance(suite, dict) else None
-    form = _schema()["$defs"]["version"]
-    return found if jsonschema.Draft202012Validator(form).is_valid(found) else None
+    form = schemas.load_schema("manifest")["$defs"]["version"]
+    return found if schemas.find_fault(found, form) is None else None
 
 
 def _document(path: Path) -> Any:
@@ -157,13 +161,83 @@ def _document(path: Path) -> Any:
         raise CertificationError(f"{path} is no manifest: {error}") from error
 
 
-@cache
-def _schema() -> dict[str, Any]:
-    path = data_files.find_folder("schemas") / "manifest.schema.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+# --- the label --------------------------------------------------------------------------------------------------------
 
 
-@cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(_schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
+@dataclass(frozen=True, slots=True)
+class ReportedServer:
+    """What a server calls itself in its metadata; empty where it does not say."""
+
+    name: str
+    version: str
+
+    @property
+    def text(self) -> str:
+        """Both, for people."""
+        return f"{self.name or '(no name)'} {self.version or '(no version)'}"
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether it is the suite's own server."""
+        return _word(self.name) == _word(BUNDLED)
+
+
+def read_reported_server(report: Mapping[str, Any]) -> ReportedServer:
+    """Return what the server of a report calls itself."""
+    target = report["target"]
+    return ReportedServer(target["name"] or "", target["version"] or "")
+
+
+def find_label_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
+    """Yield why the label of a manifest is not one of a server that calls itself so."""
+    if made.self_test != found.is_bundled:
+        yield _NO_SELF_TEST if made.self_test else _NO_PRODUCT
+    elif not made.self_test:
+        yield from _of_a_product(made, found)
+
+
+def _of_a_product(made: Manifest, found: ReportedServer) -> Iterator[str]:
+    alias = made.alias_of
+    if alias and (alias["name"], alias["version"]) != (found.name, found.version):
+        given = ReportedServer(alias["name"], alias["version"])
+        yield (
+            f"the certification is an alias of {escape_text(given.text)},"
+            f" and the server reports {escape_text(found.text)}"
+        )
+    elif not alias and not _is_same(made, found):
+        yield (
+            f"the label is {escape_text(made.label)}, and the server reports {escape_text(found.text)}:"
+            " where both are right, give --alias-of NAME VERSION as it reports them, and --alias-reason"
+        )
+
+
+def _is_same(made: Manifest, found: ReportedServer) -> bool:
+    """Say whether a label is what a server reports, but for spelling."""
+    is_version = _version(made.product_version) == _version(found.version)
+    return _word(made.product) == _word(found.name) and is_version
+
+
+def _word(name: str) -> str:
+    return _NO_WORD.sub("", name.casefold())
+
+
+def _version(version: str) -> str:
+    return version.strip().casefold().removeprefix("v")
+
+
+# --- how long it is valid ---------------------------------------------------------------------------------------------
+
+
+def find_last_valid_day(finished: str) -> date:
+    """Return the last day on which a certification by a run that ended then can be valid."""
+    return datetime.fromisoformat(finished).date() + MAX_VALIDITY
+
+
+def get_today() -> date:
+    """Return the day, in UTC."""
+    return datetime.now(UTC).date()
+
+
+def is_expired(expires: str, day: date | None = None) -> bool:
+    """Say whether a certification that expires on a day is no longer valid on another; None: today."""
+    return (day or get_today()) > date.fromisoformat(expires)

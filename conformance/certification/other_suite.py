@@ -1,4 +1,6 @@
-"""The suite that made a folder, of the version that its manifest names: from the package index, by `uvx` or `pipx run`.
+"""A folder that another suite made: what that suite says of it, and what this one would.
+
+The suite of the version that its manifest names is run from the package index, by `uvx` or `pipx run`.
 
 Only the version is taken from the folder, and only where it has the form of one: what is run is this project's package.
 """
@@ -7,15 +9,30 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from conformance.certification.manifest import CertificationError
-from conformance.spec.text import escape_text
+from conformance import __version__
+from conformance.certification import rejudge
+from conformance.certification.manifest import RECORDING, CertificationError
+from conformance.certification.verifying import Folder
+from conformance.report.report_file import ReportError
+from conformance.spec import files, ledger, verdict
+from conformance.spec.extras import MissingExtraError
+from conformance.spec.outcome import INTEROPERABLE, Outcome
+from conformance.spec.result import CheckResult
+from conformance.spec.text import escape_text, join_some
+from conformance.transport import recording as recordings
+from conformance.transport.har import HarError
+from conformance.transport.replay import NotRecordedError
+from conformance.transport.settings import SettingsError
+from conformance.transport.unreachable import TargetLostError
 
 PACKAGE = "oip-conformance"
 MAX_RUN_S = 1800.0  # seconds, of which the installation takes a part
+MAX_SHOWN_REQUIREMENTS = 12  # in a line
 MAX_OUTPUT_CHARS = 20_000  # characters of what it says
 
 
@@ -65,3 +82,53 @@ def verify(folder: Path, version: str, arguments: Sequence[str] = ()) -> Verific
         return VerificationOutput(lines, done.returncode == 0)
     said = (done.stderr.strip() or "nothing").splitlines()[-1]
     raise CertificationError(f"suite {version} ended with status {done.returncode}: {escape_text(said)}")
+
+
+# --- what this suite would say, as far as the recording has what it would send ----------------------------------------
+
+
+def describe_outcome(folder: Folder) -> list[str]:
+    """Return what this suite says, for people. No certification stands or falls by it."""
+    head = f"today's suite {__version__}"
+    try:
+        return files.convert_errors(lambda: [f"{head}: {line}" for line in _said(folder)])
+    except (CertificationError, ReportError, HarError, MissingExtraError, files.UnreadableError) as error:
+        return [f"{head} cannot read the folder: {escape_text(str(error), 400)}"]
+    except (NotRecordedError, TargetLostError, SettingsError) as error:
+        return [f"{head} would need a new run to say anything: {escape_text(str(error), 400)}"]
+
+
+def _said(folder: Folder) -> Iterator[str]:
+    made = folder.made
+    recording = recordings.load(folder.path / RECORDING)
+    is_same = made.suite["ledger"] == ledger.compute_version()
+    yield "its requirements are the same" if is_same else "its requirements are not all the same"
+    _, _, results = rejudge.judge_recording(rejudge.make_replay_target(recording), folder.report, made)
+    # What was not recorded ends a row in error, as in any replay.
+    seen = [result for result in results if result.outcome is not Outcome.ERROR]
+    yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"
+    unmet = [entry for entry in verdict.conclude_requirements(seen) if _is_unmet_must(entry)]
+    yield f"of the MUSTs that they judge, {_each_or(unmet)}"
+    if made.standing == INTEROPERABLE and unmet:
+        bearing = [entry for entry in unmet if entry["concern"] in verdict.INTEROPERABILITY_CONCERNS]
+        yield f"of those about exchanges and the transport, {_each_or(bearing)}"
+    if waiting := _unseen(results, seen):
+        yield f"these need a new run: {join_some(waiting, MAX_SHOWN_REQUIREMENTS)}"
+
+
+def _each_or(unmet: list[dict[str, Any]]) -> str:
+    return (
+        f"these are not met: {join_some([entry['id'] for entry in unmet], MAX_SHOWN_REQUIREMENTS)}"
+        if unmet
+        else "each is met"
+    )
+
+
+def _is_unmet_must(entry: dict[str, Any]) -> bool:
+    return entry["level"] == "MUST" and entry["verdict"] in (Outcome.FAIL, Outcome.BLOCKED)
+
+
+def _unseen(results: list[CheckResult], seen: list[CheckResult]) -> list[str]:
+    """Return the requirements that no row can be judged for, though there are rows for them."""
+    known = {name for result in seen for name in result.requirements}
+    return list(dict.fromkeys(name for result in results for name in result.requirements if name not in known))

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, Outcome, ReasonKind
 from conformance.spec.tally import tally_report
+from conformance.spec.text import format_count, join_some
 from conformance.spec.verdict import INTEROPERABILITY_CONCERNS
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
@@ -91,18 +92,9 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
         ):
             found.setdefault(_UNMET.get(entry["verdict"], str(entry["verdict"])), []).append(entry["id"])
     return [
-        f"{_counted(names, 'MUST')} {'is' if len(names) == 1 else 'are'} {word}: {_some(names)}"
+        f"{format_count(len(names), 'MUST')} {'is' if len(names) == 1 else 'are'} {word}: {join_some(names, MAX_SHOWN)}"
         for word, names in found.items()
     ]
-
-
-def _counted(names: Sequence[str], noun: str) -> str:
-    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
-    return f"{', '.join(names[:MAX_SHOWN])}{more}"
 
 
 def _need_more(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:

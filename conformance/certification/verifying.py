@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.certification import label, manifest, note, profiles, rejudge, signature, validity
-from conformance.certification.label import ReportedServer
-from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
+from conformance.certification import manifest, note, profiles, rejudge, sealing
+from conformance.certification.manifest import (
+    NOTE,
+    PAGES,
+    RECORDING,
+    REPORT,
+    CertificationError,
+    Manifest,
+    ReportedServer,
+)
 from conformance.judging.nothing_to_judge import ALL_MODELS
 from conformance.report import formats, json_report
 from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
@@ -44,7 +51,7 @@ class Folder:
     def reported(self) -> ReportedServer | None:
         """What the server calls itself by the report; None where there is none that can be read."""
         try:
-            return label.read_reported_server(self.report)
+            return manifest.read_reported_server(self.report)
         except (ReportError, LookupError, TypeError):
             return None
 
@@ -88,12 +95,12 @@ def _said(step: Callable[[], Iterator[str]]) -> list[str]:
 
 
 def _signatures(folder: Path, made: Manifest, keys: RequiredSigners) -> Iterator[str]:
-    if problem := signature.find_signature_fault(folder, made.key):
+    if problem := sealing.find_signature_fault(folder, made.key):
         yield problem
     if keys.vendor and keys.vendor != made.key["id"]:
         yield f"it is signed with the key {made.key['id'][:16]}, not with {keys.vendor[:16]}"
     third = made.third_party
-    if third and (problem := signature.find_signature_fault(folder, third["key"], signature.COUNTERSIGNATURE)):
+    if third and (problem := sealing.find_signature_fault(folder, third["key"], sealing.COUNTERSIGNATURE)):
         yield problem
     if third and third["key"]["id"] == made.key["id"]:
         yield "signature and countersignature are of the same key"
@@ -102,8 +109,8 @@ def _signatures(folder: Path, made: Manifest, keys: RequiredSigners) -> Iterator
 
 
 def _files(folder: Path, made: Manifest) -> Iterator[str]:
-    expected = {*made.files, manifest.NAME, signature.SIGNATURE}
-    expected |= {signature.COUNTERSIGNATURE} if made.third_party else set()
+    expected = {*made.files, manifest.NAME, sealing.SIGNATURE}
+    expected |= {sealing.COUNTERSIGNATURE} if made.third_party else set()
     yield from (f"{path.name} does not belong here" for path in sorted(folder.iterdir()) if path.name not in expected)
     for name, digest in made.files.items():
         if (folder / name).is_symlink() or not (folder / name).is_file():
@@ -158,14 +165,14 @@ def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 def _manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Hold what the manifest says of the run against the report."""
-    yield from label.find_label_faults(made, label.read_reported_server(report))
+    yield from manifest.find_label_faults(made, manifest.read_reported_server(report))
     theirs = {name: made.suite[name] for name in ("version", "digest")}
     if theirs != {name: report["suite"][name] for name in theirs} or made.suite["ledger"] != ledger.compute_version():
         yield "the manifest names another suite than the report"
     for name, said in (("started", made.started), ("finished", made.finished)):
         if said != report[name]:
             yield f"the manifest says that the run {name} at {said}, the report {report[name]}"
-    last = validity.find_last_valid_day(report["finished"])
+    last = manifest.find_last_valid_day(report["finished"])
     if not date.fromisoformat(report["finished"][:10]) <= date.fromisoformat(made.expires) <= last:
         yield f"it expires on {made.expires}: that has to be after the run, and at the latest on {last}"
 

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from conformance import __version__
-from conformance.certification import label, manifest, profiles, sealing, signature, validity
-from conformance.certification.label import BUNDLED, ReportedServer
-from conformance.certification.manifest import CertificationError, Manifest
-from conformance.commands import certify_options, certify_run
+from conformance.certification import manifest, profiles, sealing
+from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedServer
+from conformance.commands import certify_options
 from conformance.judging.session import Session
 from conformance.report import json_report
+from conformance.report.output_files import make_empty_folder
+from conformance.report.report_file import ReportError, read
 from conformance.spec import ledger
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
+from conformance.spec.text import join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
@@ -37,6 +43,9 @@ from conformance.wire.json_text import parse_json
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+# Variables of the environment by which a user's own runs are shaped; others may hold what a header is made of.
+USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
+REPORT, EVIDENCE = "report.json", "evidence"
 REFERENCE = "reference"  # of --target-url: the bundled server
 MAX_SHOWN_PROBLEMS = 12  # reasons
 MAX_INPUTS_BYTES = 1 << 20  # of the inputs that are given for models, as a manifest writes them
@@ -65,15 +74,15 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     folder: Path = options.output
     _expect_usable(options)
     file = _target_file(options)
-    key = signature.read_private_key(options.sign) if options.sign else signature.make_throwaway_key()
-    third_key = signature.read_private_key(options.countersign, "--countersign") if options.countersign else None
+    key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
+    third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
     made = _draft(options, file, key, third_key)
     _expect_label(made, options, file)
-    _prepare(folder)
+    make_empty_folder(folder, CertificationError)
     with tempfile.TemporaryDirectory() as empty:
-        report = certify_run.judge(options, Path(empty))
+        report = _judge(options, Path(empty))
         made = _dated(made, options, report)
-        recording = Path(empty, certify_run.EVIDENCE, har.NAME)
+        recording = Path(empty, EVIDENCE, har.NAME)
         if not recording.is_file():
             raise CertificationError("the run left no recording")
         try:
@@ -108,18 +117,9 @@ def _expect_day(text: str) -> None:
         day = date.fromisoformat(text)
     except ValueError:
         raise CertificationError(f"--expires {text}: give a day as YYYY-MM-DD") from None
-    latest = validity.get_today() + validity.MAX_VALIDITY
-    if not validity.get_today() <= day <= latest:
+    latest = manifest.get_today() + manifest.MAX_VALIDITY
+    if not manifest.get_today() <= day <= latest:
         raise CertificationError(f"--expires {text}: give a day from today to {latest}")
-
-
-def _prepare(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise CertificationError(f"{folder} is not empty: give a new folder")
-    except OSError as error:
-        raise CertificationError(f"cannot write {folder}: {error.strerror}") from error
 
 
 def _target_file(options: argparse.Namespace) -> TargetConfig:
@@ -145,7 +145,7 @@ def _draft(
     alias = options.alias_of and dict(zip(("name", "version"), options.alias_of, strict=True))
     third = None
     if third_key is not None:
-        described = signature.describe_key(third_key, lasting=True)
+        described = sealing.describe_key(third_key, lasting=True)
         third = {"name": options.third_party, "contact": options.third_party_contact, "key": described}
     roles = file.roles
     made = Manifest(
@@ -160,7 +160,7 @@ def _draft(
             "ledger": ledger.compute_version(),
         },
         started=PLACEHOLDER_TIME, finished=PLACEHOLDER_TIME, expires=PLACEHOLDER_TIME[:10],
-        key=signature.describe_key(key, lasting=options.sign is not None),
+        key=sealing.describe_key(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
         models=_models(options, file),
@@ -189,7 +189,7 @@ def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] |
 
 def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
     started, finished = report["started"], report["finished"]
-    expires = options.expires or str(validity.find_last_valid_day(finished))
+    expires = options.expires or str(manifest.find_last_valid_day(finished))
     standing = profiles.find_standing(made.profile, report, options.conformance_gate)
     return replace(
         made,
@@ -208,7 +208,7 @@ def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfi
         CertificationError: the label is not the server's.
     """
     found = _asked(options, file)
-    for problem in label.find_label_faults(made, found) if found else ():
+    for problem in manifest.find_label_faults(made, found) if found else ():
         raise CertificationError(problem)
 
 
@@ -232,14 +232,14 @@ def _asked(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | 
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         return None
     target = {name: json_report.format_name(document.get(name)) for name in ("name", "version")}
-    return label.read_reported_server({"target": target})
+    return manifest.read_reported_server({"target": target})
 
 
 def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
     is_shown = profiles.is_certifiable(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.list_unmet_musts(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
-    return [*found, *(label.find_label_faults(made, label.read_reported_server(report)) if named else [])]
+    return [*found, *(manifest.find_label_faults(made, manifest.read_reported_server(report)) if named else [])]
 
 
 def _status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:
@@ -253,8 +253,7 @@ def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], fol
     profile = f"{'' if made.standing == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
-    more = f" and {len(problems) - MAX_SHOWN_PROBLEMS} more" if len(problems) > MAX_SHOWN_PROBLEMS else ""
-    why = "; ".join(problems[:MAX_SHOWN_PROBLEMS]) + more
+    why = join_some(problems, MAX_SHOWN_PROBLEMS, "; ")
     return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_hint(made, report)}"
 
 
@@ -265,3 +264,56 @@ def _hint(made: Manifest, report: dict[str, Any]) -> str:
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
         return f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
     return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""
+
+
+# --- the run: a pytest of its own, without the user's settings, plugins and selections --------------------------------
+
+
+def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
+    """Run the suite in a process of its own that reads nothing of the user's; return the report.
+
+    Args:
+        options: of `certify`.
+        empty: a folder, in which report and evidence are left.
+
+    Raises:
+        CertificationError: the run left no report.
+    """
+    ini = empty / "pytest.ini"
+    ini.write_text("[pytest]\n", encoding="utf-8")
+    isolated = ["-c", str(ini), "--rootdir", str(empty), "-p", "no:cacheprovider", "-p", "conformance.plugin"]
+    left = [f"--conformance-report={empty / REPORT}", f"--conformance-evidence={empty / EVIDENCE}"]
+    secrets = [f"--target-header={header}" for header in options.target_header]
+    workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
+    # Drawn for this run, so that nobody knows beforehand which row names which client.
+    seed = f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"
+    arguments = [*isolated, *workers, "--conformance-profile=certify", seed, *list_arguments(options), *left, *secrets]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *arguments],
+        env={**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        return read(empty / REPORT)
+    except ReportError:
+        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()
+        errors = [line.removeprefix("ERROR: ") for line in said if "error" in line.lower()] or said
+        raise CertificationError(f"the run left no report: {errors[-1]}") from None
+
+
+def list_arguments(options: argparse.Namespace) -> list[str]:
+    """Return pytest's options for the target and for what to judge, but for secrets."""
+    given = {
+        "--target-url": options.target_url,
+        "--target-config": options.target_config,
+        "--target-grpc": options.target_grpc,
+        "--target-ca": options.target_ca,
+        "--target-timeout": options.target_timeout,
+    }
+    arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
+    judged = profiles.list_extensions(options.profile, grpc=bool(options.target_grpc))
+    models = [f"--target-model={name}" for name in options.target_model]
+    return [*arguments, *models, *[f"--target-extension={name}" for name in judged]]

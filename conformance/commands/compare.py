@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.page_files import find_suffix, write
-from conformance.report import comparison_markdown, regression
-from conformance.report.comparison import Comparison, compare
-from conformance.report.comparison_differences import keep_differences
+from conformance.commands.page_files import deliver, expect_known_suffix
+from conformance.report import comparison_page, regression
+from conformance.report.comparison import compare, keep_differences
 from conformance.report.report_file import ReportError, read
-
-
-def _html(comparison: Comparison) -> str:
-    from conformance.report import comparison_html  # Jinja2 takes its time, and is needed for this alone
-
-    return comparison_html.render(comparison)
-
-
-FORMATS: Mapping[str, Callable[[Comparison], str]] = {".md": comparison_markdown.render, ".html": _html}
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
@@ -56,10 +45,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _page(options: argparse.Namespace) -> str:
-    output: Path | None = options.output
-    render = FORMATS[find_suffix(output, FORMATS)] if output else comparison_markdown.render
+    expect_known_suffix(options.output)
     if options.only_differences and len(options.reports) < 2:
         raise ReportError("--only-differences takes two reports or more")
     comparison = compare([(path.stem, read(path, is_whole=False)) for path in options.reports])
-    page = render(keep_differences(comparison) if options.only_differences else comparison)
-    return write(output, page) if output else page.removesuffix("\n")
+    shown = keep_differences(comparison) if options.only_differences else comparison
+    return deliver(comparison_page.build_page(shown), options.output)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import jsonschema
-
 from conformance.discovery import deployed_model
-from conformance.spec import data_files, files
+from conformance.spec import files, schemas
 from conformance.spec.ledger import Party
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
@@ -28,12 +25,8 @@ def read(file: Path) -> dict[str, Any]:
         UserError: the file cannot be read, or is no such evidence.
     """
     about = _parsed(file)
-    schema = json.loads((data_files.find_folder("schemas") / "evidence.schema.json").read_text(encoding="utf-8"))
-    fault = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(about))
-    if fault is not None:
-        raise UserError(
-            f"{file} is no evidence of this suite: {escape_text(fault.json_path)}: {escape_text(fault.message)}"
-        )
+    if fault := schemas.find_fault(about, schemas.load_schema("evidence")):
+        raise UserError(f"{file} is no evidence of this suite: {schemas.describe_fault(fault)}")
     try:
         files.convert_errors(lambda: _expect_read(about["survey"]))
     except (files.UnreadableError, DecodeError) as error:

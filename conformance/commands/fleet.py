@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.fleet import fleet_file, running
-from conformance.fleet.fleet_error import USAGE, FleetError
+from conformance.fleet.fleet_file import USAGE, FleetError
 from conformance.fleet.running import RunOptions
 
 DESCRIPTION: Final = """\

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from conformance.certification import manifest
-from conformance.commands.page_files import find_suffix, write
-from conformance.report import history_markdown
-from conformance.report.history import Product, build_history
+from conformance.commands.page_files import deliver, expect_known_suffix
+from conformance.report.history import build_history, build_page
 from conformance.report.report_file import ReportError, read
 
-
-def _html(products: Sequence[Product]) -> str:
-    from conformance.report import history_html  # Jinja2 takes its time, and is needed for this alone
-
-    return history_html.render(products)
-
-
 REPORTS = ("*.json", "*.json.xz")
-FORMATS: Mapping[str, Callable[[Sequence[Product]], str]] = {".html": _html, ".md": history_markdown.render}
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
@@ -37,10 +28,8 @@ def run(options: argparse.Namespace) -> str:
     Raises:
         ReportError: the folder holds no report, or what is none; or the page cannot be written.
     """
-    output: Path | None = options.output
-    render = FORMATS[find_suffix(output, FORMATS)] if output else history_markdown.render
-    page = render(build_history(_read(options.folder)))
-    return write(output, page) if output else page.removesuffix("\n")
+    expect_known_suffix(options.output)
+    return deliver(build_page(build_history(_read(options.folder))), options.output)
 
 
 def _read(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import NoReturn
 
 from conformance import __version__
-from conformance.commands.parser import Parser
 from conformance.spec.user_error import UserError
 
 PROGRAM = "oip-conformance"
@@ -57,6 +57,21 @@ PASSTHROUGH_COMMANDS: Mapping[tuple[str, ...], str] = {
     ("serve",): "serve",
     ("client", "run"): "client_run",
 }
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser as argparse has it, whose usage errors end with the status of the subcommand.
+
+    Attributes:
+        usage_status: that one; another than argparse's where 2 means something else.
+    """
+
+    usage_status = 2
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line, and end."""
+        self.print_usage(sys.stderr)
+        self.exit(self.usage_status, f"{self.prog}: error: {message}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from conformance.export import FORMATS, export
+from conformance.export import export
+from conformance.export.server_formats import FORMATS
 from conformance.wire.datatypes import DATATYPES
 
 

@@ -1,35 +1,37 @@
-"""Pages that a subcommand writes into a file whose suffix says which form it has."""
+"""Pages that a subcommand prints as Markdown, or writes into a file whose suffix says which form it has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from conformance.report.output_files import write_atomically
 from conformance.report.report_file import ReportError
+from conformance.report.simple_page import SimplePage, render_html, render_markdown
+
+FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".html": render_html}
 
 
-def find_suffix(path: Path, known: Iterable[str]) -> str:
-    """Return the suffix of a file.
+def expect_known_suffix(path: Path | None) -> None:
+    """See that a page can be written into a file; None: it is printed.
 
     Raises:
-        ReportError: none of those that are known.
+        ReportError: its suffix says no form.
     """
-    names = list(known)
-    if path.suffix not in names:
-        raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(names)}")
-    return path.suffix
+    if path and path.suffix not in FORMATS:
+        raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(FORMATS)}")
 
 
-def write(path: Path, page: str) -> str:
-    """Write a page, whole or not at all, and return a line that says so.
+def deliver(page: SimplePage, path: Path | None) -> str:
+    """Write a page, whole or not at all, and return a line that says so; without a path, return it to be printed.
 
     Raises:
         ReportError: it cannot be written there.
     """
-    partial = path.with_name(path.name + ".partial")
+    if path is None:
+        return render_markdown(page).removesuffix("\n")
     try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
+        write_atomically(path, FORMATS[path.suffix](page))
     except OSError as error:
         raise ReportError(f"cannot write {path}: {error.strerror}") from error
     return f"wrote {path}"

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from conformance.certification import validity
-from conformance.registry import checking, comment, static_site
+from conformance.certification import manifest
+from conformance.registry import checking, static_site
 from conformance.registry.entries import Status
 from conformance.registry.policy import NOTICES, POLICY, RegistryError
 
@@ -58,12 +58,12 @@ def _check(options: argparse.Namespace) -> tuple[str, int]:
     for folder in options.folders:
         if not folder.is_dir():
             raise RegistryError(f"{folder}: no such folder")
-    found = checking.check(options.folders, options.root, validity.get_today())
-    return comment.render(found), 0 if all(each.is_taken for each in found) else 1
+    found = checking.check(options.folders, options.root, manifest.get_today())
+    return checking.render_comment(found), 0 if all(each.is_taken for each in found) else 1
 
 
 def _build(options: argparse.Namespace) -> tuple[str, int]:
-    found = static_site.build(options.root, options.output, validity.get_today())
+    found = static_site.build(options.root, options.output, manifest.get_today())
     counts = {status: sum(entry.status is status for entry in found) for status in Status}
     said = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no certifications"
     refusals = [f"{entry.place}: {entry.refusals[0]}" for entry in found if entry.refusals]

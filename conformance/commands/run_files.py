@@ -12,7 +12,7 @@ from typing import Any
 from conformance.judging import baseline_file
 from conformance.judging.baseline import Baseline, revert_baseline
 from conformance.judging.baseline_file import BaselineError
-from conformance.report import baseline_update, formats
+from conformance.report import formats, output_files
 from conformance.report.output_files import OutputWriter, claim_folder
 from conformance.spec.result import CheckResult
 from conformance.spec.user_error import UserError
@@ -97,7 +97,7 @@ def apply_baseline(
         return None, results
     if files.updates_baseline:
         found = [baseline.applied(result) for result in results]
-        baseline = baseline_update.update_baseline(path, baseline, found, files.left, is_whole=is_whole)
+        baseline = output_files.update_baseline(path, baseline, found, files.left, is_whole=is_whole)
     return baseline, [baseline.applied(revert_baseline(result)) for result in results]
 
 

@@ -6,9 +6,9 @@ hand: `oip-conformance sources page > docs/sentences.md` writes it, and a test c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from conformance.commands.markdown_cells import format_link, format_row
 from conformance.spec.documents import Document, Sentence
 from conformance.spec.ledger import Requirement
 
@@ -55,13 +55,13 @@ def render(sentences: Iterable[Sentence], cited: Mapping[str, Sequence[str]]) ->
 def _summary(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
     judged = sum(sentence.key in cited for sentence in found)
     reasons, gaps = (sum(bool(getattr(sentence, name)) for sentence in found) for name in ("unjudged", "gap"))
-    cells = (format_link(document.title, document.url), document.revision[:12], document.date)
-    return format_row((*cells, *map(str, (len(found), judged, reasons, gaps))))
+    cells = (_format_link(document.title, document.url), document.revision[:12], document.date)
+    return _format_row((*cells, *map(str, (len(found), judged, reasons, gaps))))
 
 
 def _gaps(documents: Iterable[Sequence[Sentence]]) -> str:
     gaps = [sentence for found in documents for sentence in found if sentence.gap]
-    lines = [f"- {format_link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
+    lines = [f"- {_format_link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
     return "## Gaps\n\nWhat should be judged and is not.\n\n" + "".join(lines) if lines else ""
 
 
@@ -73,6 +73,17 @@ def _document(document: Document, found: Sequence[Sentence], cited: Mapping[str,
 def _line(sentence: Sentence, ids: Sequence[str]) -> str:
     reasons = {"none": sentence.unjudged, "gap": sentence.gap}
     judged = [", ".join(ids), *(f"{kind}: {why}" if why else "" for kind, why in reasons.items())]
-    shown = format_link(sentence.gist or sentence.section, sentence.url)
+    shown = _format_link(sentence.gist or sentence.section, sentence.url)
     name = sentence.key.removeprefix(f"{sentence.document.key}.")
-    return format_row((sentence.section, shown, f"`{name}`", "<br>".join(filter(None, judged))))
+    return _format_row((sentence.section, shown, f"`{name}`", "<br>".join(filter(None, judged))))
+
+
+def _format_row(cells: Iterable[str]) -> str:
+    """Return one line of a table, ending in a newline."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _format_link(text: str, url: str) -> str:
+    """Return a link; brackets in its text are escaped."""
+    shown = re.sub(r"([][])", r"\\\1", text)
+    return f"[{shown}]({url})"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.certification import current_outcome, manifest, other_suite, profiles, signature, validity
+from conformance.certification import manifest, other_suite, profiles, sealing
 from conformance.certification.manifest import NOTE, CertificationError, Manifest
 from conformance.certification.verifying import Folder, RequiredSigners, describe_label, reasons
 from conformance.spec import files
@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     if not options.folder.is_dir():
         raise CertificationError(f"{options.folder}: no such folder")
     keys = RequiredSigners(
-        signature.read_key_id(options.key) if options.key else None,
-        signature.read_key_id(options.third_party_key, "--third-party-key") if options.third_party_key else None,
+        sealing.read_key_id(options.key) if options.key else None,
+        sealing.read_key_id(options.third_party_key, "--third-party-key") if options.third_party_key else None,
     )
     folder = Folder(options.folder)
     if options.with_suite and (version := _other_suite(options.folder)):
@@ -80,7 +80,7 @@ def _by_its_suite(folder: Folder, version: str, options: argparse.Namespace) -> 
     keys = {"--key": options.key, "--third-party-key": options.third_party_key}
     arguments = [part for name, key in keys.items() if key for part in (name, str(key.resolve()))]
     said = other_suite.verify(folder.path, version, arguments)
-    opinion = current_outcome.describe_outcome(folder) if said.holds else []
+    opinion = other_suite.describe_outcome(folder) if said.holds else []
     return "\n".join([*said.lines, *opinion]), 0 if said.holds else 1
 
 
@@ -122,5 +122,5 @@ def _signers(made: Manifest, key: Path | None) -> Iterator[str]:
 
 
 def _validity(made: Manifest) -> str:
-    over = validity.is_expired(made.expires)
+    over = manifest.is_expired(made.expires)
     return f"expired on {made.expires}: ask for a new one" if over else f"valid until {made.expires}"

@@ -1,7 +1,5 @@
 """Writes the model roles as folders that a real server serves: `oip-conformance models export`.
 
-Strategy: what the models compute, and the code of each server, are files of `templates/`, copied as they stand; what
-differs from role to role is data (role.json, config.pbtxt, model-settings.json), which a module for each format writes.
 Nothing that is exported imports this package, and nothing here imports `templates/`: the models are judged, too.
 """
 
@@ -14,15 +12,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from conformance.export import dynamo, kserve, mlserver, python, triton
-from conformance.export.server_format import Format, copy_files, refuse_datatypes
+from conformance.export.server_formats import FORMATS, Format, copy_files, refuse_datatypes
 from conformance.roles import roles
 from conformance.roles.roles import Role
 from conformance.spec.user_error import UserError
-
-FORMATS: Mapping[str, Format] = {
-    each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT, dynamo.FORMAT, python.FORMAT)
-}
 
 # A model's name becomes the name of a folder and a piece of a URL.
 _PREFIX = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.fleet import addresses
-from conformance.fleet.fleet_error import FleetError
-from conformance.spec import data_files, files
+from conformance.spec import files, schemas
 from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
 from conformance.transport import config
-from conformance.transport.settings import SettingsError
+from conformance.transport.settings import SettingsError, strip_user
 
 Entries = Mapping[str, Any]
 
+USAGE: Final = 4  # the exit status of a usage error, as pytest has it: 2 means interrupted
+MAX_NAME_CHARS: Final = 100  # characters of a name, which is that of a folder
+_NO_PART: Final = re.compile(r"[^A-Za-z0-9._-]+")
 ALL: Final = "all"  # every model that a target lists
 # Members of a target that are the fleet's own; the others are those of a target file.
 _OWN: Final = ("file", "baseline", "limits")
 _JOINED: Final = ("headers", "tls", "limits")
+
+
+class FleetError(UserError):
+    """The fleet file, an option or the folder cannot be used; the line names file, target and member."""
+
+    status = USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +113,9 @@ def load(path: Path) -> Fleet:
 
 
 def _expect_form(path: Path, entries: Entries) -> None:
-    from jsonschema import Draft202012Validator  # slow to import, and needed for a file alone
-    from jsonschema.exceptions import best_match
-    from referencing import Registry, Resource
-
-    fleet, target = (
-        json.loads((data_files.find_folder("schemas") / f"{name}.schema.json").read_text(encoding="utf-8"))
-        for name in ("fleet", "target")
-    )
-    registry: Registry[Any] = Registry().with_resource(target["$id"], Resource.from_contents(target))
-    error = best_match(Draft202012Validator(fleet, registry=registry).iter_errors(entries))
+    fleet, target = schemas.load_schema("fleet"), schemas.load_schema("target")
+    schema = {**fleet, "$defs": {**fleet["$defs"], "target-file": target}}  # which it refers to
+    error = schemas.find_fault(entries, schema)
     if error is None:
         return
     place = ".".join(str(part) for part in error.absolute_path)
@@ -129,8 +131,8 @@ def _targets(path: Path, entries: Entries) -> Iterator[FleetTarget]:
     for name, own in entries.get("targets", {}).items():
         yield _target(path, name, f"targets.{name}", own, defaults, folder)
     taken = {name.lower() for name in entries.get("targets", {})}
-    for url in addresses.read_urls(path, entries.get("discover", {})):
-        name = addresses.make_name(url, taken)
+    for url in _read_urls(path, entries.get("discover", {})):
+        name = make_name(url, taken)
         taken.add(name.lower())
         yield _target(path, name, f"discover: {name}", {"url": url}, defaults, folder)
 
@@ -221,3 +223,36 @@ def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
             raise FleetError(
                 f"{path}: targets.{target.name}: targets.{other} differs in case alone: give it another name"
             )
+
+
+# --- targets that are there by their URL alone ------------------------------------------------------------------------
+
+
+def _read_urls(path: Path, entries: Entries) -> list[str]:
+    """Return the URLs of the table `discover`, each once; its file is relative to the fleet file."""
+    listed = _lines(path, path.absolute().parent / entries["file"]) if "file" in entries else []
+    return list(dict.fromkeys([*entries.get("urls", ()), *listed]))
+
+
+def _lines(path: Path, file: Path) -> list[str]:
+    try:
+        lines = [line.partition("#")[0].split() for line in files.read_text(file).splitlines()]
+    except files.UnreadableError as error:
+        raise FleetError(f"{path}: discover.file {file}: {error}") from error
+    for number, words in enumerate(lines, start=1):
+        if len(words) > 1:
+            raise FleetError(f"{path}: discover.file {file}: line {number} holds more than a URL")
+    return [words[0] for words in lines if words]
+
+
+def make_name(url: str, taken: Collection[str]) -> str:
+    """Return a name for a URL: its host, port and path, without user and password.
+
+    Args:
+        url: as it is written; variables in it are not looked up.
+        taken: names in lower case that others have.
+    """
+    place = strip_user(url).partition("://")[2] or url
+    name = _NO_PART.sub("-", place).strip("-._")[: MAX_NAME_CHARS - 8].rstrip("-._") or "target"
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return next(each for each in names if each.lower() not in taken)

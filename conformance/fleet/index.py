@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from conformance import __version__
-from conformance.fleet.run_folder import RUNS, RunFolder, RunRecord, TargetRecord
+from conformance.fleet.run_folder import RUNS, RunFolder, RunRecord
 from conformance.fleet.unit_runner import REPORT
-from conformance.report.comparison_versions import RequirementChange, find_changes
-from conformance.report.history import is_broken, is_fixed
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
+from conformance.report.requirement_changes import RequirementChange, count_unmet_rows, find_changes
 from conformance.spec.outcome import Outcome
 from conformance.spec.tally import Tally, count_requirements, filter_counted, is_judged, tally_report
 from conformance.spec.verdict import EXIT_STATUS
@@ -66,7 +66,7 @@ def build(
         "status": compute_exit_status(targets),
         "targets": targets,
         "changes": _changes(folder, earlier[-1], verdicts, reports) if earlier else None,
-        "history": [*map(_past, earlier), _past_now(record, verdicts)],
+        "history": [*map(_past, earlier), _past(replace(record, verdicts=verdicts))],
     }
 
 
@@ -91,22 +91,17 @@ def _target(folder: Path, run: RunFolder, name: str, report: Report | None) -> I
     done = run.done(name)
     if done is None:
         return {"name": name, "verdict": NOT_RUN, "status": EXIT_STATUS["incomplete"], "why": ["not run"]}
-    place = run.of(name).relative_to(folder).as_posix()
     return {
         "name": name,
         "verdict": report["verdict"] if report else "incomplete",
         "status": done.status,
-        "why": _why(done, report),
+        "why": [*filter(None, [done.said]), *(report["why"] if report else [])],
         **({"trouble": done.trouble} if done.trouble else {}),
         "tried": done.tried,
         "seconds": done.seconds,
-        "folder": place,
+        "folder": run.of(name).relative_to(folder).as_posix(),
         **(_judged(report) if report else {}),
     }
-
-
-def _why(done: TargetRecord, report: Report | None) -> list[str]:
-    return [*([done.said] if done.said else []), *(report["why"] if report else [])]
 
 
 def _judged(report: Report) -> Index:
@@ -134,19 +129,17 @@ def _areas(report: Report) -> dict[str, dict[str, int]]:
     """Return what became of the MUSTs of each area that the run is about; of one without any, nothing."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
     entries = filter_counted(report["requirements"], report["options"]["extensions"])
+    if not any(map(is_judged, entries)):
+        return {}
     areas = dict.fromkeys(entry["area"] for entry in entries)
     found = {
         area: _counts(count_requirements("MUST", [e for e in entries if e["area"] == area], offered)) for area in areas
     }
-    return {area: counts for area, counts in found.items() if any(counts.values())} if _is_any(entries) else {}
-
-
-def _is_any(entries: Sequence[Mapping[str, Any]]) -> bool:
-    return any(map(is_judged, entries))
+    return {area: counts for area, counts in found.items() if any(counts.values())}
 
 
 def _unmet(report: Report) -> Iterator[dict[str, Any]]:
-    rows = Counter(check["failure"]["requirement"] for check in report["rows"] if _is_unmet(check))
+    rows = count_unmet_rows(report)
     known = {check["failure"]["requirement"] for check in report["rows"] if check["outcome"] == Outcome.KNOWN_FAILURE}
     for entry in report["requirements"]:
         if rows[entry["id"]]:
@@ -157,10 +150,6 @@ def _unmet(report: Report) -> Iterator[dict[str, Any]]:
                 "rows": rows[entry["id"]],
                 **({"known": True} if is_known else {}),
             }
-
-
-def _is_unmet(check: Mapping[str, Any]) -> bool:
-    return check["outcome"] in (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY) and bool(check["failure"])
 
 
 # --- other runs ---
@@ -175,10 +164,6 @@ def _past(record: RunRecord) -> Index:
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
         "verdicts": dict(record.verdicts),
     }
-
-
-def _past_now(record: RunRecord, verdicts: Mapping[str, str]) -> Index:
-    return {**_past(record), **_past(RunRecord(record.name, record.started, "", record.suite, "", verdicts))}
 
 
 def _changes(
@@ -197,8 +182,8 @@ def _changes(
         "new": [name for name in verdicts if name not in before.verdicts],
         "gone": [name for name in before.verdicts if name not in verdicts],
         "turned": [{"target": name, "before": before.verdicts[name], "after": run[name]} for name in turned],
-        "fixed": [_change(name, change) for name, change in found if is_fixed(change)],
-        "broke": [_change(name, change) for name, change in found if is_broken(change)],
+        "fixed": [_change(name, change) for name, change in found if change.is_fixed],
+        "broke": [_change(name, change) for name, change in found if change.is_broken],
     }
 
 

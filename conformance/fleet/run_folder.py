@@ -23,8 +23,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from conformance.fleet.fleet_error import FleetError
-from conformance.fleet.unit import Outcome, RunFailure, Unit
+from conformance.fleet.fleet_file import FleetError
+from conformance.fleet.units import Outcome, RunFailure, Unit
 from conformance.report.output_files import write_atomically
 from conformance.spec import files
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.fleet import baselines, course, index, index_files, run_folder, summary, units
-from conformance.fleet.cluster import Cluster
-from conformance.fleet.course import Pool
-from conformance.fleet.fleet_error import FleetError
-from conformance.fleet.fleet_file import Fleet
-from conformance.fleet.local_pool import LocalPool, choose_worker_count
+from conformance.fleet import index, index_page, pools, run_folder, units
+from conformance.fleet.fleet_file import Fleet, FleetError
+from conformance.fleet.pools import Cluster, LocalPool, Pool
 from conformance.fleet.run_folder import RunFolder, RunRecord
-from conformance.fleet.unit import Outcome, Unit
+from conformance.fleet.unit_runner import BASELINE
+from conformance.fleet.units import Outcome, Unit
 from conformance.plugin import signals
 from conformance.report.json_report import compute_suite_digest
+from conformance.report.output_files import write_atomically
+from conformance.spec import files
 
 Say = Callable[[str], None]
 
@@ -94,14 +94,14 @@ class _Run:
     def _pool(self, folder: RunFolder) -> Pool:
         if self.wishes.scheduler:
             return Cluster(self.wishes.scheduler, self.record.name)
-        return LocalPool(self.wishes.workers or choose_worker_count(), folder.make_folder)
+        return LocalPool(self.wishes.workers or pools.choose_worker_count(), folder.make_folder)
 
     def _worked(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
         """Do units of work; return why not all of them were done, and whether somebody has ended the fleet."""
         limits = {target.name: target.limits for target in self.fleet.targets}
         pool = make(self.folder)
         try:
-            return course.carry_out(left, limits, pool, self._keep), False
+            return pools.carry_out(left, limits, pool, self._keep), False
         except KeyboardInterrupt as interrupt:
             return str(interrupt) or "interrupted", True
         finally:
@@ -112,7 +112,7 @@ class _Run:
         with signals.defer_signals():
             self.folder.keep(unit, outcome, self.digests[unit.name], tried)
         self.finished += 1
-        self.say(summary.format_target(unit, outcome, self.finished, len(self.every)))
+        self.say(index_page.format_target(unit, outcome, self.finished, len(self.every)))
 
     def _concluded(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
         """Write what the run leaves; return the summary and the exit status."""
@@ -125,13 +125,25 @@ class _Run:
         made = index.build(self.wishes.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
         if not stopped:
             self._finish(record, made)
-        index_files.write(self.wishes.folder, made)
+        index_page.write(self.wishes.folder, made)
         status = index.INTERRUPTED if was_interrupted else made["status"]
-        return summary.format_summary(self.wishes.folder, made), status
+        return index_page.format_summary(self.wishes.folder, made), status
 
     def _finish(self, record: RunRecord, made: Mapping[str, Any]) -> None:
         verdicts = {target["name"]: target["verdict"] for target in made["targets"]}
         if self.wishes.updates_baselines:
-            baselines.store_baselines(self.fleet, self.folder)
+            self._store_baselines()
         run_folder.write(self.wishes.folder, replace(record, verdicts=verdicts))
         run_folder.prune(self.wishes.folder, self.fleet.keep)
+
+    def _store_baselines(self) -> None:
+        """Bring the baselines that runs have written anew to where the fleet keeps them."""
+        for target in self.fleet.targets:
+            if target.baseline is None:
+                continue
+            try:
+                text = files.read_text(self.folder.of(target.name) / BASELINE)
+            except files.UnreadableError:
+                continue  # the run came to nothing, and the baseline stays as it is
+            target.baseline.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target.baseline, text)

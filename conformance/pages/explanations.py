@@ -13,6 +13,7 @@ from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
 from conformance.spec.ledger import CONCERNS, Requirement
+from conformance.spec.text import join_some
 from conformance.spec.user_error import UserError
 from conformance.transport import reference_faults
 from conformance.transport.reference_faults import Fault
@@ -72,7 +73,7 @@ def describe_requirement(entry: Requirement) -> Lines:
         yield "Checks", "none"
     about = requirement_facts.find_faults(entry.id).about
     if about:
-        yield "Faults", _some([fault.name for fault in about])
+        yield "Faults", join_some([fault.name for fault in about], MAX_SHOWN_NAMES)
     if twin := ledger.find_grpc_id(entry.id):
         yield "Over gRPC", twin
     if entry.url:
@@ -86,14 +87,14 @@ def describe_check(check: Check) -> Lines:
     is_broad = len(answers) > MAX_SHOWN_NAMES
     yield from (("Answers", name) for name in ([", ".join(answers)] if is_broad else map(_requirement, answers)))
     names = [row.id for row in check.rows if row.id]
-    yield "Rows", f"{len(check.rows)}: {_some(names)}" if names else "one"
+    yield "Rows", f"{len(check.rows)}: {join_some(names, MAX_SHOWN_NAMES)}" if names else "one"
     yield "Over", " and ".join(check.over)
     needs = Counter(name for row in check.rows for name in sorted(_extensions(check, row)))
     if needs:
         rows = len(check.rows)
         yield "Needs", ", ".join(name if count == rows else f"{name} (in some rows)" for name, count in needs.items())
     if roles := dict.fromkeys(role for row in check.rows if (role := check.find_role(row))):
-        yield ("Roles" if len(roles) > 1 else "Role"), _some(list(roles))
+        yield ("Roles" if len(roles) > 1 else "Role"), join_some(list(roles), MAX_SHOWN_NAMES)
     yield "Run", " ".join(["pytest", *_options(check), "-k", check.id])
 
 
@@ -143,11 +144,6 @@ def _grpc_address(fault: Fault) -> str:
 def _requirement(name: str) -> str:
     entry = ledger.get_requirement(name)
     return f"{name} ({entry.level}): {entry.statement}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
-    return ", ".join(names[:MAX_SHOWN_NAMES]) + more
 
 
 def format_lines(title: str, lines: Iterable[tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from conformance.judging.coverage import find_coverage
 from conformance.judging.selection import is_match
 from conformance.plugin.base_run import BaseRun, now
 from conformance.plugin.collection import FOLDER
-from conformance.report import baseline_update, formats, github
+from conformance.report import formats, github, output_files
 from conformance.spec.check import format_key
 from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT
 from conformance.spec.result import CheckResult
@@ -85,7 +85,7 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
-        baseline = baseline_update.update_baseline(
+        baseline = output_files.update_baseline(
             options.baseline_file, baseline, results, run.left, is_whole=not missing
         )
         results = [baseline.applied(revert_baseline(result)) for result in results]

@@ -1,13 +1,63 @@
-"""Folders that are handed in, checked against a registry."""
+"""Certifications that are handed in: why a registry does not take one, and the comment that says so.
+
+A folder is verified, and held against what the registry's keepers demand and what is there already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
-from conformance.registry import entries, policy, rules
-from conformance.registry.comment import FolderCheck
+from conformance.certification import manifest, verifying
+from conformance.certification.manifest import RECORDING, CertificationError, Manifest
+from conformance.registry import entries, policy
+from conformance.registry.entries import Entry
+from conformance.registry.policy import Policy
+from conformance.report import markdown
+from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
+from conformance.spec.tally import tally_report
+from conformance.spec.text import escape_text
+
+# How long before a certification expires the next one of the same product and version is taken.
+RENEWAL_PERIOD = timedelta(days=60)
+# Demand of a registry -> whether a manifest meets it, and what to do.
+DEMAND_CHECKS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
+    "product_url": (lambda made: bool(made.product_url), "say where the product can be had: --product-url"),
+    "licence": (lambda made: bool(made.licence), "say its licence: --licence"),
+    "provenance": (
+        lambda made: bool(made.container or made.version_command),
+        "say what was judged: --container or --version-command",
+    ),
+    "lasting_key": (lambda made: bool(made.key["lasting"]), "sign with a key that you keep: --sign"),
+}
+
+MAX_SHOWN_REASONS = 20  # of a folder
+_NO_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderCheck:
+    """A folder that was handed in, and why it is not taken; nothing where it is."""
+
+    entry: Entry
+    problems: tuple[str, ...]
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingCertification:
+    """A certification that a registry has already."""
+
+    place: Path
+    made: Manifest
+    is_revoked: bool = False
 
 
 def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
@@ -22,12 +72,194 @@ def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
         RegistryError: the registry's own files cannot be read.
     """
     demanded, notices = policy.read(root), policy.read_notices(root)
-    known = rules.find_existing(root, given, notices.revoked)
+    known = find_existing(root, given, notices.revoked)
     found = []
     for path in given:
         entry = entries.read(path, root, demanded, notices, day)
-        problems = entry.refusals or tuple(rules.find_problems(entry, demanded, known, day))
+        problems = entry.refusals or tuple(find_problems(entry, demanded, known, day))
         found.append(FolderCheck(entry, problems))
         if not entry.refusals:  # two that are handed in together are held against each other
-            known.append(rules.ExistingCertification(path, entry.made))
+            known.append(ExistingCertification(path, entry.made))
     return found
+
+
+def find_problems(entry: Entry, demanded: Policy, others: Sequence[ExistingCertification], day: date) -> list[str]:
+    """Return why a verified certification is not taken.
+
+    Args:
+        entry: which.
+        demanded: the policy of the registry.
+        others: the certifications that are there already.
+        day: on which it is handed in.
+    """
+    made = entry.made
+    return [
+        *_demanded(made, demanded),
+        *_suite(made, demanded),
+        *_signers(made, demanded),
+        *_size(entry.folder.path, demanded),
+        *_expiry(entry, day),
+        *_unlike(entry, others, day),
+    ]
+
+
+def find_signer_problems(made: Manifest, demanded: Policy) -> list[str]:
+    """Return why a certification that is there already does not stand: nobody whom the policy knows has signed it.
+
+    What else the policy demands is asked when a certification is handed in, and not again.
+    """
+    return [*_product(made, demanded), *_signers(made, demanded)]
+
+
+def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[ExistingCertification]:
+    """Return the certifications below a root but for those in some folders; what cannot be read counts for nothing."""
+    left_out = {path.resolve() for path in but}
+    found = []
+    for path in entries.find_folders(root):
+        if path.resolve() in left_out:
+            continue
+        try:
+            is_revoked = manifest.digest(path / manifest.NAME) in revoked
+            found.append(ExistingCertification(path.relative_to(root), manifest.read(path), is_revoked))
+        except CertificationError:
+            continue
+    return found
+
+
+def _product(made: Manifest, demanded: Policy) -> Iterator[str]:
+    if made.self_test and not demanded.self_tests:
+        yield f"it is a self-test, of the suite's own server {manifest.BUNDLED}, which is no product"
+
+
+def _demanded(made: Manifest, demanded: Policy) -> Iterator[str]:
+    yield from _product(made, demanded)
+    taken = {CONFORMANT: True, INTEROPERABLE: demanded.interoperable, PARTIAL: demanded.partial}
+    if not taken[made.standing]:
+        yield f"the server is certified as {made.certified_as}, and this registry takes no such servers"
+    for name in () if made.self_test else demanded.demands:
+        is_met, what_to_do = DEMAND_CHECKS[name]
+        if not is_met(made):
+            yield what_to_do
+
+
+def _suite(made: Manifest, demanded: Policy) -> Iterator[str]:
+    version = made.suite["version"]
+    if version not in demanded.suites:
+        yield f"suite {version} is not taken, but {', '.join(demanded.suites)}: certify with one of these"
+        return
+    until = demanded.suites[version]
+    if until and date.fromisoformat(made.finished[:10]) > until:
+        yield f"suite {version} was taken for runs until {until}: certify with a newer one"
+
+
+def _signers(made: Manifest, demanded: Policy) -> Iterator[str]:
+    """Hold the keys against those of the policy; a self-test needs none."""
+    if made.self_test:
+        return
+    signers = [("vendor", made.vendor, made.key["id"], demanded.vendors)]
+    if third := made.third_party:
+        signers.append(("third party", third["name"], third["key"]["id"], demanded.third_parties))
+    for kind, name, key, known in signers:
+        if name not in known:
+            yield (
+                f"the {kind} {escape_text(name)} is not in the policy: its keepers add it, with the key {key},"
+                " once they know who holds that"
+            )
+        elif key not in known[name]:
+            yield f"the key {key} is not one of {escape_text(name)} by the policy"
+
+
+def _size(folder: Path, demanded: Policy) -> Iterator[str]:
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    if size > demanded.most_bytes:
+        yield f"the folder has {size} bytes, and may have {demanded.most_bytes}"
+
+
+def _expiry(entry: Entry, day: date) -> Iterator[str]:
+    if manifest.is_expired(entry.made.expires, day):
+        yield f"it expired on {entry.made.expires}"
+    if entry.notice:
+        yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"
+
+
+def _unlike(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
+    """Look for the same product, version and profile, and for the same run under another label."""
+    made = entry.made
+    for known_one in others:
+        place, other = known_one.place, known_one.made
+        if other.files[RECORDING] == made.files[RECORDING]:
+            yield (
+                f"the run is that of {escape_text(str(place))},"
+                f" {escape_text(other.label)} by {escape_text(other.vendor)}"
+            )
+        elif (
+            not known_one.is_revoked
+            and make_subject_key(other) == make_subject_key(made)
+            and not (made.standing == CONFORMANT != other.standing)
+            and date.fromisoformat(other.expires) - day > RENEWAL_PERIOD
+        ):
+            yield (
+                f"{escape_text(made.label)} has a certification for {made.profile}: {escape_text(str(place))},"
+                f" valid until {other.expires}; the next one is taken in its last {RENEWAL_PERIOD.days} days"
+            )
+
+
+def make_subject_key(made: Manifest) -> tuple[str, ...]:
+    """Return what has one certification at a time: vendor, product, version, profile, however they are spelled."""
+    parts = (made.vendor, made.product, made.product_version)
+    return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile)
+
+
+# --- the comment ------------------------------------------------------------------------------------------------------
+
+
+def render_comment(found: Sequence[FolderCheck]) -> str:
+    """Return one comment in Markdown: what is taken, and what to do where something is not.
+
+    What a stranger wrote stands in it as code: neither a link nor the mention of a person comes of it.
+    """
+    refused = sum(not each.is_taken for each in found)
+    title = "Certifications: all taken" if not refused else f"Certifications: {refused} of {len(found)} not taken"
+    lines = [f"### {title}", ""]
+    for each in found:
+        lines += _folder(each)
+    return "\n".join(lines).rstrip()
+
+
+def _folder(found: FolderCheck) -> Iterator[str]:
+    entry = found.entry
+    yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_taken else 'not taken'}"
+    yield ""
+    for reason in found.problems[:MAX_SHOWN_REASONS]:
+        yield f"- {markdown.code(reason, 600)}"
+    if len(found.problems) > MAX_SHOWN_REASONS:
+        yield f"- and {len(found.problems) - MAX_SHOWN_REASONS} more"
+    if found.problems:
+        yield ""
+    if beside := verifying.describe_label(entry.folder):
+        yield markdown.code(beside, 800)
+        yield ""
+    if not entry.refusals:
+        yield from _facts(entry)
+
+
+def _facts(entry: Entry) -> Iterator[str]:
+    """Yield what a reviewer looks at in a folder that is verified."""
+    made, report = entry.made, entry.folder.report
+    signer = f"key {markdown.code(made.key['id'])}{'' if made.key['lasting'] else ', made for this folder alone'}"
+    advice = tally_report(report, "SHOULD")
+    third = made.third_party
+    rows = [
+        ["certification", markdown.code(entry.id)],
+        ["product", f"{markdown.code(made.label)} by {markdown.code(made.vendor)}"],
+        ["certified as", made.certified_as],
+        ["profile", f"{made.profile}, suite {made.suite['version']}, requirements {made.suite['ledger']}"],
+        ["MUST", tally_report(report).brief],
+        ["SHOULD", advice.brief],
+        ["judged", f"{made.finished[:10]}, valid until {made.expires}"],
+        ["signed", signer],
+        *([["run by", f"{markdown.code(third['name'])}, key {markdown.code(third['key']['id'])}"]] if third else []),
+        *([["product at", markdown.code(made.product_url, 400)]] if made.product_url else []),
+    ]
+    yield from markdown.table(["", ""], rows)
+    yield ""

@@ -10,11 +10,17 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance import __version__
-from conformance.certification import manifest, other_suite, validity, verifying
-from conformance.certification.manifest import CertificationError, Manifest
+from conformance.certification import manifest, other_suite, verifying
+from conformance.certification.manifest import CertificationError, Manifest, ReportedServer
+from conformance.certification.profiles import OVER_GRPC
 from conformance.certification.verifying import Folder, RequiredSigners
 from conformance.registry.policy import Notice, Notices, Policy
+from conformance.report.badge import COLORS
 from conformance.report.report_file import ReportError
+from conformance.spec import ledger
+from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, Outcome
+from conformance.spec.tally import Tally, tally_report
+from conformance.spec.text import escape_text
 
 # What a registry's repository has beside certifications.
 _NOT_LOOKED_INTO = {".git", ".github", "node_modules"}
@@ -28,6 +34,16 @@ class Status(StrEnum):
     EXPIRED = "expired"
     DISPUTED = "disputed"
     VALID = "valid"
+
+
+# Of badges; white letters can be read on all of them.
+STATUS_COLORS = {
+    Status.VALID: COLORS[CONFORMANT],
+    Status.REVOKED: COLORS[NONCONFORMANT],
+    Status.EXPIRED: "57606a",
+    Status.DISPUTED: COLORS[INCOMPLETE],
+}
+SHORT_ID = 16
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,111 @@ class Entry:
         """The SHA-256 of the manifest."""
         return manifest.digest(self.folder.path / manifest.NAME)
 
+    # --- what pages show of one that is verified
+
+    @property
+    def directory(self) -> str:
+        """Where its pages are in the site, ending in a slash."""
+        return f"certifications/{self.id[:SHORT_ID]}/"
+
+    @property
+    def page(self) -> str:
+        """Its page in the site."""
+        return f"{self.directory}index.html"
+
+    @property
+    def reported(self) -> ReportedServer:
+        """What the server calls itself."""
+        return manifest.read_reported_server(self.folder.report)
+
+    @property
+    def is_over_grpc(self) -> bool:
+        """Whether it is over gRPC, too."""
+        return OVER_GRPC in self.folder.report["options"]["extensions"]
+
+    @cached_property
+    def musts(self) -> Tally:
+        """What became of the requirements."""
+        return tally_report(self.folder.report)
+
+    @cached_property
+    def advice(self) -> Tally:
+        """What became of the advice."""
+        return tally_report(self.folder.report, "SHOULD")
+
+    @property
+    def less(self) -> str:
+        """What it is certified as, where that is less than conformant; else empty."""
+        return "" if self.made.standing == CONFORMANT else self.made.standing
+
+    @property
+    def color(self) -> str:
+        """Of its badge."""
+        return COLORS[self.made.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
+
+    @property
+    def unmet(self) -> list[dict[str, str]]:
+        """The MUSTs that an interoperable server does not meet."""
+        return self._requirements(Outcome.FAIL)
+
+    @property
+    def unheeded(self) -> list[dict[str, str]]:
+        """The advice that was not followed."""
+        return self._requirements(Outcome.ADVISORY)
+
+    def _requirements(self, outcome: Outcome) -> list[dict[str, str]]:
+        """Return the requirements that came to an outcome; statements are those of this suite's ledger.
+
+        The page of one has a URL, or in the report of an early suite a path, which leads nowhere from here.
+        """
+        known = ledger.load()
+        return [
+            {
+                "id": each["id"],
+                "url": each["url"] if each["url"].startswith("https://") else "",
+                "statement": known[each["id"]].statement if each["id"] in known else "",
+            }
+            for each in self.folder.report["requirements"]
+            if each["verdict"] == outcome
+        ]
+
+    @property
+    def signer(self) -> str:
+        """Who signed, in a few words."""
+        third = self.made.third_party
+        own = "vendor" if self.made.key["lasting"] else "self-attested"
+        return f"{own}, {third['name']}" if third else own
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What the manifest says, for people, each with its name."""
+        made, third = self.made, self.made.third_party
+        key = made.key["id"] + ("" if made.key["lasting"] else " (made for this folder alone)")
+        given = [
+            ("profile", made.profile),
+            ("certified as", made.certified_as),
+            ("suite", f"{made.suite['version']}, requirements {made.suite['ledger']}"),
+            ("judged", f"{made.started} to {made.finished}"),
+            ("valid until", made.expires),
+            ("licence", made.licence),
+            ("image", made.container),
+            ("version shown by", made.version_command),
+            ("contact", made.contact),
+            ("key", key),
+            ("run by", third and f"{third['name']} ({third['contact']}), key {third['key']['id']}"),
+        ]
+        return [(name, value) for name, value in given if value]
+
+    @property
+    def message(self) -> str:
+        """What a badge says."""
+        version = escape_text(self.made.product_version, 30)
+        if self.status is not Status.VALID:
+            return f"{self.status} {version}"
+        coverage = self.made.coverage
+        part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
+        return f"{f'{self.less}{part}, ' if self.less else ''}{self.made.profile} {version}"
+
 
 def find_folders(root: Path) -> list[Path]:
     """Return every folder below a root that has a manifest, in order."""
@@ -73,7 +194,7 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
         return Entry(folder, place, refusals, None, Status.REFUSED)
     found = manifest.digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
-    is_over = validity.is_expired(folder.made.expires, day)
+    is_over = manifest.is_expired(folder.made.expires, day)
     return Entry(folder, place, (), revoked or disputed, _status(revoked, disputed, is_over=is_over))
 
 

@@ -12,11 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from conformance.certification.sealing import MAX_FOLDER_BYTES
-from conformance.spec import data_files, files
-from conformance.spec.text import escape_text
+from conformance.spec import files, schemas
 from conformance.spec.user_error import UserError
 
 POLICY, NOTICES = "registry.toml", "revoked.toml"
@@ -129,9 +126,6 @@ def _document(path: Path, schema: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(json.dumps(files.parse_toml(files.read_text(path)), default=str))
     except files.UnreadableError as error:
         raise RegistryError(f"{path}: {error}") from error
-    form = json.loads((data_files.find_folder("schemas") / f"{schema}.schema.json").read_text(encoding="utf-8"))
-    validator = jsonschema.Draft202012Validator(form, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
-    unfit = jsonschema.exceptions.best_match(validator.iter_errors(document))
-    if unfit is not None:
-        raise RegistryError(f"{path}: {escape_text(unfit.json_path)}: {escape_text(unfit.message)}")
+    if fault := schemas.find_fault(document, schemas.load_schema(schema), checks_formats=True):
+        raise RegistryError(f"{path}: {schemas.describe_fault(fault)}")
     return document

@@ -6,27 +6,30 @@ Nothing of a folder is copied: pages, reports and badges are made of what was ve
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from conformance.certification.profiles import PROFILES
-from conformance.registry import entries, feed, policy, rules
-from conformance.registry.entries import Entry, Status
+from conformance.registry import checking, entries, policy
+from conformance.registry.entries import SHORT_ID, Entry, Status
 from conformance.registry.policy import Policy, RegistryError
-from conformance.registry.site_entries import Product, SiteEntry, group_by_product
 from conformance.report import badge, formats
-from conformance.report.html_environment import environment
-from conformance.report.output_files import write_atomically
+from conformance.report.output_files import make_empty_folder, write_atomically
+from conformance.report.simple_page import build_environment
 from conformance.spec.outcome import GATES
 from conformance.spec.text import escape_text
 
 INDEX_SCHEMA = 1
+EPOCH = "1970-01-01T00:00:00+00:00"  # of a feed without items
+_NO_SLUG = re.compile(r"[^a-z0-9.]+")
 
 
 def build(root: Path, site: Path, day: date) -> list[Entry]:
@@ -41,7 +44,7 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
         RegistryError: the registry's own files cannot be read, or the site not be written.
     """
     demanded, notices = policy.read(root), policy.read_notices(root)
-    _claim(site)
+    make_empty_folder(site, RegistryError)
     found = [
         _standing(entries.read(path, root, demanded, notices, day), demanded) for path in entries.find_folders(root)
     ]
@@ -57,37 +60,28 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
 
 def _standing(entry: Entry, demanded: Policy) -> Entry:
     """Return a certification, refused where nobody signed it whom the policy knows."""
-    problems = () if entry.refusals else tuple(rules.find_signer_problems(entry.made, demanded))
+    problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.made, demanded))
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
-
-
-def _claim(site: Path) -> None:
-    try:
-        site.mkdir(parents=True, exist_ok=True)
-        if any(site.iterdir()):
-            raise RegistryError(f"{site} is not empty: give a new folder")
-    except OSError as error:
-        raise RegistryError(f"cannot write {site}: {error.strerror}") from error
 
 
 def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of the site."""
-    verified = [SiteEntry(entry) for entry in found if entry.status is not Status.REFUSED]
+    verified = [entry for entry in found if entry.status is not Status.REFUSED]
     refused = [entry for entry in found if entry.status is Status.REFUSED]
     listed = group_by_product(verified)
-    templates = environment("conformance.registry")
+    templates = build_environment("conformance.registry")
     templates.filters["quoted"] = shlex.quote
     shared: Mapping[str, Any] = {"policy": demanded, "day": day}
     index = templates.get_template("index.html.jinja")
     yield "index.html", index.render(**shared, up="", products=listed, refused=refused, profiles=list(PROFILES))
-    told = feed.make_items(verified, demanded)
-    updated = told[0].updated if told else feed.EPOCH
+    told = make_feed(verified, demanded)
+    updated = told[0].updated if told else EPOCH
     yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=told, updated=updated)
     yield "index.json", _json(_index(listed, refused, demanded))
     page = templates.get_template("certification.html.jinja")
     for entry in verified:
         yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_drawn(entry)))  # noqa: S704 - our own
-        yield f"{entry.directory}report.html", formats.FORMATS[".html"](entry.report)
+        yield f"{entry.directory}report.html", formats.FORMATS[".html"](entry.folder.report)
         yield from _badge(f"{entry.directory}badge", entry)
     for product in listed:
         yield from _badges(product)
@@ -102,13 +96,13 @@ def _badges(product: Product) -> Iterator[tuple[str, str]]:
             yield from _badge(f"badges/{product.place}/{profile}", (valid or found)[0])
 
 
-def _badge(name: str, entry: SiteEntry) -> Iterator[tuple[str, str]]:
+def _badge(name: str, entry: Entry) -> Iterator[tuple[str, str]]:
     is_well = entry.status is Status.VALID and entry.made.standing in GATES
     yield f"{name}.svg", _drawn(entry)
     yield f"{name}.json", badge.build_endpoint(entry.message, entry.color, is_error=not is_well)
 
 
-def _drawn(entry: SiteEntry) -> str:
+def _drawn(entry: Entry) -> str:
     title = f"{escape_text(entry.made.label)}, {entry.made.profile}: {entry.made.certified_as}, {entry.status}"
     return badge.draw_badge(entry.message, entry.color, title)
 
@@ -127,7 +121,7 @@ def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy
     }
 
 
-def _indexed(entry: SiteEntry, product: Product) -> dict[str, Any]:
+def _indexed(entry: Entry, product: Product) -> dict[str, Any]:
     """Return what `index.json` says of a certification: its manifest but for digests, and what became of it."""
     made = json.loads(entry.made.text())
     members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements", "models")}
@@ -156,3 +150,75 @@ def _indexed(entry: SiteEntry, product: Product) -> dict[str, Any]:
 
 def _json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=1) + "\n"
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of a vendor, with its certifications, the newest first."""
+
+    vendor: str
+    name: str
+    entries: Sequence[Entry]
+
+    @property
+    def place(self) -> str:
+        """Its place in the index, and in the folder of badges."""
+        return f"{make_slug(self.vendor)}/{make_slug(self.name)}"
+
+    def of_profile(self, profile: str) -> list[Entry]:
+        """Return its certifications for a profile."""
+        return [entry for entry in self.entries if entry.made.profile == profile]
+
+
+def group_by_product(found: Iterable[Entry]) -> list[Product]:
+    """Return the products that have certifications, by vendor and name."""
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in found:
+        groups.setdefault((entry.made.vendor, entry.made.product), []).append(entry)
+    return [
+        Product(*key, sorted(group, key=lambda entry: (entry.made.finished, entry.id), reverse=True))
+        for key, group in sorted(groups.items())
+    ]
+
+
+def make_slug(text: str) -> str:
+    """Return a name of a file for a text: small letters, digits, hyphens; a digest where little of it is left."""
+    found = _NO_SLUG.sub("-", text.casefold()).strip("-.")
+    return found if found and 2 * len(found) >= len(text.strip()) else sha256(text.encode()).hexdigest()[:SHORT_ID]
+
+
+# --- the feed ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FeedItem:
+    """What the feed tells of a certification; `kind` keeps apart what is told of the same one."""
+
+    kind: str
+    place: str
+    updated: str
+    title: str
+    author: str
+    summary: str
+
+
+def make_feed(found: Iterable[Entry], demanded: Policy) -> list[FeedItem]:
+    """Return what the Atom feed tells: certifications, and what became of them on a day that somebody wrote down."""
+    every = [item for entry in found for item in _tell(entry, demanded)]
+    return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
+
+
+def _tell(entry: Entry, demanded: Policy) -> Iterator[FeedItem]:
+    made = entry.made
+    what = f"{made.label} by {made.vendor}, profile {made.profile}"
+    summary = f"{entry.musts.sentence}. Valid until {made.expires}."
+    said = f"Certified as {made.certified_as}" if entry.less else "Certified"
+    yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
+    if entry.notice:
+        is_revoked = entry.status is Status.REVOKED
+        kind, word = ("revoked", "Revoked") if is_revoked else ("disputed", "In dispute")
+        on = f"{entry.notice.on}T00:00:00+00:00"
+        yield FeedItem(kind, entry.page, on, f"{word}: {what}", demanded.title, entry.notice.reason)

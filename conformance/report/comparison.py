@@ -1,19 +1,24 @@
 """Reports beside each other: what each server does about each requirement, as plain data for a page to show.
 
-A column is a report. Nothing here is escaped: that is for `compare_markdown` and `compare_html`, each in its own way.
+A column is a report. Nothing here is escaped: that is for the page.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.report.comparison_versions import VersionStep, find_steps
 from conformance.report.party_labels import PartyLabels, find_labels, find_party
-from conformance.spec import ledger
+from conformance.report.requirement_changes import (
+    VersionStep,
+    find_statement,
+    find_steps,
+    map_verdicts,
+    order_requirements,
+)
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 from conformance.spec.tally import MEANINGS, describe_absence, tally_report
@@ -234,14 +239,12 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
 
 def _areas(reports: Sequence[Report]) -> dict[str, list[Requirement]]:
     """Return the requirements by area, in the order of this version's ledger; those it does not know come last."""
-    verdicts = [{entry["id"]: entry["verdict"] for entry in report["requirements"]} for report in reports]
+    verdicts = [map_verdicts(report) for report in reports]
     entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
-    known = ledger.load()
     areas: dict[str, list[Requirement]] = {}
-    for name in [*(name for name in known if name in entries), *(name for name in entries if name not in known)]:
-        statement = known[name].statement if name in known else ""
+    for name in order_requirements(entries):
         outcomes = [own.get(name, "") for own in verdicts]
-        found = Requirement(name, entries[name]["level"], statement, outcomes)
+        found = Requirement(name, entries[name]["level"], find_statement(name), outcomes)
         areas.setdefault(entries[name]["area"], []).append(found)
     return areas
 
@@ -260,8 +263,8 @@ def _observations(reports: Sequence[Report]) -> list[Observation]:
             if check.get("observation"):
                 counts = seen.setdefault((check["requirements"][0], check["check"]), [Counter() for _ in reports])
                 counts[place][remove_body(check["observation"])] += count_of(check)
-    order = list(ledger.load())
-    keys = sorted(seen, key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key))
+    order = order_requirements(sorted({requirement for requirement, _ in seen}))
+    keys = sorted(seen, key=lambda key: (order.index(key[0]), key))
     return [Observation(*key, [counts.most_common() for counts in seen[key]]) for key in keys]
 
 
@@ -287,3 +290,38 @@ def _gist(check: Mapping[str, Any]) -> str:
     row = check["row"].replace("-", " ")
     message: str = check["message"].replace(row, "...") if row else check["message"]
     return _NUMBERS.sub("0", remove_body(message))
+
+
+# --- differences ------------------------------------------------------------------------------------------------------
+
+
+def keep_differences(comparison: Comparison) -> Comparison:
+    """Return facts, requirements and observations that are not the same in all columns.
+
+    Of advice, failures and what is stuck, the lines stay that are about one of these requirements.
+    """
+    areas = {
+        area: own
+        for area, entries in comparison.areas.items()
+        if (own := [entry for entry in entries if len(set(entry.outcomes)) > 1])
+    }
+    names = {entry.id for entries in areas.values() for entry in entries}
+    return replace(
+        comparison,
+        facts=[fact for fact in comparison.facts if len({cell.text for cell in fact.cells}) > 1],
+        areas=areas,
+        observations=[entry for entry in comparison.observations if _differs(entry.cells)],
+        advice=_about(comparison.advice, names),
+        failures=_about(comparison.failures, names),
+        stuck=_about(comparison.stuck, names),
+        is_whole=False,
+    )
+
+
+def _differs(cells: Sequence[Sequence[tuple[str, int]]]) -> bool:
+    """Say whether columns were observed to go different ways, however often."""
+    return len({frozenset(what for what, _ in cell) for cell in cells}) > 1
+
+
+def _about(columns: Sequence[Sequence[Line]], names: Collection[str]) -> list[list[Line]]:
+    return [[line for line in lines if line.requirement in names] for lines in columns]

@@ -1,7 +1,6 @@
 """Reports of one product over time: what each run came to, what got fixed, what broke, and when.
 
-Reports of several products are told apart by the name that the server gives, or by its URL where it gives none. Nothing
-here is escaped: that is for `history_markdown` and `history_html`, each in its own way.
+Reports of several products are told apart by the name that the server gives, or by its URL where it gives none.
 """
 
 from __future__ import annotations
@@ -12,14 +11,40 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
 
-from conformance.report.comparison_versions import RequirementChange, find_changes, parse_version
-from conformance.spec import ledger
+from conformance.report.comparison import LEGEND
+from conformance.report.requirement_changes import (
+    RequirementChange,
+    find_changes,
+    find_statement,
+    format_change,
+    map_verdicts,
+    order_requirements,
+    parse_version,
+)
+from conformance.report.simple_page import (
+    Bar,
+    Block,
+    BulletList,
+    Cell,
+    Heading,
+    Paragraph,
+    Piece,
+    SimplePage,
+    Span,
+    Table,
+    cell,
+    code,
+    compute_parts,
+)
 from conformance.spec.outcome import Outcome
-from conformance.spec.tally import MET, NOT_MET, Tally, tally_report
+from conformance.spec.tally import MEANINGS, NOT_MET, Tally, tally_report
+from conformance.spec.text import escape_text
 
 Report = Mapping[str, Any]
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
+WRITTEN_BY = "Written by `oip-conformance history`, from the reports that `--conformance-report` leaves; not by hand."
+RUN_COLUMNS = ("date", "version", "verdict", "MUSTs", "rows failed", "fixed", "broke", "suite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +70,11 @@ class Run:
     broke: list[RequirementChange]
     other: list[RequirementChange]
     has_other_suite: bool
+
+    @property
+    def name(self) -> str:
+        """The date and the version."""
+        return f"{self.day} {self.version}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +137,6 @@ def _moment(text: str) -> datetime:
 
 def _run(file: str, report: Report, earlier: Report | None) -> Run:
     found = list(find_changes(earlier, report)) if earlier else []
-    fixed, broke = (list(filter(test, found)) for test in (is_fixed, is_broken))
     suite = report["suite"]
     return Run(
         file,
@@ -117,36 +146,88 @@ def _run(file: str, report: Report, earlier: Report | None) -> Run:
         f"{suite['version']} ({suite['digest'][:8]})",
         tally_report(report),
         sum(check["outcome"] in (Outcome.FAIL, Outcome.KNOWN_FAILURE) for check in report["rows"]),
-        fixed,
-        broke,
-        [change for change in found if change not in fixed and change not in broke],
+        [change for change in found if change.is_fixed],
+        [change for change in found if change.is_broken],
+        [change for change in found if not (change.is_fixed or change.is_broken)],
         earlier is not None and earlier["suite"]["digest"] != suite["digest"],
     )
 
 
-def is_fixed(change: RequirementChange) -> bool:
-    """Say whether what was not met is met."""
-    before, after = change.outcomes
-    return before in NOT_MET and after in MET
-
-
-def is_broken(change: RequirementChange) -> bool:
-    """Say whether what is not met was met, or was not judged."""
-    before, after = change.outcomes
-    return before not in NOT_MET and after in NOT_MET
-
-
 def _ever(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
     """Yield what was not met in some run, in the order of this version's ledger; what it does not know comes last."""
-    verdicts = [{entry["id"]: entry["verdict"] for entry in report["requirements"]} for report in reports]
+    verdicts = [map_verdicts(report) for report in reports]
     levels = {entry["id"]: entry["level"] for report in reports for entry in report["requirements"]}
-    known = ledger.load()
-    for name in [*(name for name in known if name in levels), *(name for name in levels if name not in known)]:
+    for name in order_requirements(levels):
         outcomes = [own.get(name, "") for own in verdicts]
         if any(outcome in NOT_MET for outcome in outcomes):
-            yield RequirementHistory(name, levels[name], known[name].statement if name in known else "", outcomes)
+            yield RequirementHistory(name, levels[name], find_statement(name), outcomes)
 
 
-def pair_runs(product: Product) -> Iterator[tuple[Run, Run]]:
-    """Yield each run with the one before it, the earlier first, where something differs between them."""
-    return ((before, run) for before, run in pairwise(product.runs) if run.fixed or run.broke or run.other)
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def build_page(products: Sequence[Product]) -> SimplePage:
+    """Return the products as a page."""
+    blocks: list[Block] = [Paragraph([Span(WRITTEN_BY, "own")], is_dim=True)]
+    words = dict.fromkeys(word for product in products for run in product.runs for word in run.musts.words)
+    if words:
+        blocks.append(BulletList([[f"{word}: ", Span(MEANINGS[word], "own")] for word in words]))
+    for product in products:
+        blocks += _show_product(product)
+    return SimplePage("Conformance over time", blocks)
+
+
+def _show_product(product: Product) -> Iterator[Block]:
+    title = escape_text(product.title, 80)
+    yield Heading(2, title)
+    yield Table(f"Runs of {title}", RUN_COLUMNS, [_show_run(run) for run in product.runs])
+    yield Heading(3, "What changed, and when")
+    yield from list(_show_changes(product.runs)) or [Paragraph(["Nothing that is not met changed from run to run."])]
+    yield Heading(3, "What was not met in some run")
+    if not product.ever:
+        yield Paragraph(["Every run met all that it judged."])
+        return
+    rows = [
+        [
+            cell(code(entry.id)),
+            cell(entry.level, Span(entry.statement, "own", is_small=True, is_extra=True)),
+            *(cell(LEGEND[outcome][0], kind=outcome) for outcome in entry.outcomes),
+        ]
+        for entry in product.ever
+    ]
+    head = ["requirement", "level", *(run.name for run in product.runs)]
+    yield Table(f"Requirements of {title}", head, rows, lead=2)
+
+
+def _show_run(run: Run) -> list[Cell]:
+    return [
+        cell(run.day, Span(run.file, is_small=True, is_extra=True, limit=80)),
+        cell(run.version),
+        cell(run.verdict, kind=run.verdict),
+        cell(run.musts.brief, Bar(compute_parts(run.musts.counts))),
+        *(cell(str(count)) for count in (run.failed, len(run.fixed), len(run.broke))),
+        cell(run.suite),
+    ]
+
+
+def _show_changes(runs: Sequence[Run]) -> Iterator[Block]:
+    for before, run in pairwise(runs):
+        found = (("fixed", run.fixed), ("broke", run.broke), ("otherwise", run.other))
+        items: list[list[Piece]] = [
+            [Span(word, kind=word), ": ", code(each.id), f" {each.level}: {_describe_change(each)}"]
+            for word, changes in found
+            for each in changes
+        ]
+        if not items:
+            continue
+        yield Heading(4, f"{before.name} to {run.name}")
+        if run.has_other_suite:
+            yield Paragraph(["The suite is another, too: what differs may be its own."])
+        yield BulletList(items)
+
+
+def _describe_change(change: RequirementChange) -> str:
+    before, after = (
+        format_change(LEGEND[outcome][0], rows) for outcome, rows in zip(change.outcomes, change.rows, strict=True)
+    )
+    return f"{before}, then {after}"

@@ -21,8 +21,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from conformance.report import anchors, bar
+from conformance.report import anchors
 from conformance.report.findings import find_missing_role, summarize_message
+from conformance.report.simple_page import build_environment, compute_parts
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, describe_gate
 from conformance.spec.extensions import GRPC, find_transport
 from conformance.spec.ledger import CONCERNS
@@ -97,15 +98,7 @@ def render(view: View) -> str:
 
 @cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = build_environment().overlay(finalize=_shown)
     environment.filters |= {
         "prose": render_prose,
         "brief": summarize_message,
@@ -154,7 +147,7 @@ def _numbers(view: View) -> dict[str, Any]:
     counting = [entry for entry in view.requirements if entry.counts]
     found = Counter(entry.verdict for entry in counting)
     return {
-        "bar": bar.compute_parts(view.musts),
+        "bar": compute_parts(view.musts.counts),
         "levels": _levels(view),
         "seconds": _seconds(view.report),
         "grid_counts": {verdict: found[verdict] for verdict in WORDS if found[verdict]},

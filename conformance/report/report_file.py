@@ -6,15 +6,13 @@ The texts in it are still as somebody else wrote them: who shows them escapes th
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import jsonschema_rs
 
 from conformance.report.json_report import SCHEMA_VERSION
-from conformance.spec import data_files, files, packed_files
+from conformance.spec import files, packed_files, schemas
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 
@@ -48,11 +46,9 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
         raise ReportError(f"{path} is a report of schema version {version}, this version reads {SCHEMA_VERSION}")
     if is_whole and SUMMARY in report:
         raise ReportError(f"{path} is the summary of a report; the whole report is needed")
-    error = None if _is_of_the_form(report) else _best_error(report)
-    if error is not None:
-        raise ReportError(
-            f"{path} is no report of oip-conformance: {escape_text(error.json_path)}: {escape_text(error.message)}"
-        )
+    fault = None if _is_of_the_form(report) else schemas.find_fault(report, _schema_of(report))
+    if fault is not None:
+        raise ReportError(f"{path} is no report of oip-conformance: {schemas.describe_fault(fault)}")
     return report
 
 
@@ -64,26 +60,13 @@ def _is_of_the_form(report: dict[str, Any]) -> bool:
         return False
 
 
-def _best_error(report: dict[str, Any]) -> jsonschema.ValidationError | None:
-    """Return what is wrong with the form of a report; None where nothing is."""
-    errors = jsonschema.Draft202012Validator(_schema_of(report)).iter_errors(report)
-    best: jsonschema.ValidationError | None = jsonschema.exceptions.best_match(errors)
-    return best
-
-
 def _schema_of(report: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a report or, with that one inside, of a summary, which refers to it."""
+    whole = schemas.load_schema("report")
     if SUMMARY not in report:
-        return _schema("report")
-    return {**_schema("summary"), "$defs": {**_schema("summary")["$defs"], "report": _schema("report")}}
-
-
-@cache
-def _schema(name: str) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads(
-        (data_files.find_folder("schemas") / f"{name}.schema.json").read_text(encoding="utf-8")
-    )
-    return schema
+        return whole
+    summary = schemas.load_schema("summary")
+    return {**summary, "$defs": {**summary["$defs"], "report": whole}}
 
 
 def _parse(path: Path) -> Any:

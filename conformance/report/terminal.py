@@ -26,7 +26,7 @@ from conformance.spec.outcome import (
 )
 from conformance.spec.result import CheckResult
 from conformance.spec.tally import ABSENT, MEANINGS, Tally, count_by_concern, count_requirements
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, join_some
 from conformance.spec.verdict import conclude_extensions, conclude_requirements, filter_by_extension, format_sentence
 
 # The columns of the summary.
@@ -192,7 +192,7 @@ def _deployments(coverage: Coverage) -> Iterator[str]:
     rows = f"Rows skipped because no model fills their role: {coverage.waiting}."
     yield f"{rows} MUSTs not judged because of that: {count}."
     yield "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):"
-    yield from (f"      {one.role:28}{_shortened(one.musts)}" for one in needed)
+    yield from (f"      {one.role:28}{join_some(one.musts, MAX_LISTED_ROWS)}" for one in needed)
     if others:
         yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"
 
@@ -240,8 +240,3 @@ def _musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[s
     """Count the MUSTs; the arguments are those of `format_verdict`."""
     requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
     return count_requirements("MUST", requirements, offered, asked, party)
-
-
-def _shortened(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_LISTED_ROWS} more" if len(names) > MAX_LISTED_ROWS else ""
-    return ", ".join(names[:MAX_LISTED_ROWS]) + more

@@ -10,7 +10,7 @@ from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import Entry, Group, build_groups, format_label, group_by, summarize_message
 from conformance.report.lines import Line, Style
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, format_count, join_some
 
 MAX_BLOCKS = 10  # that are shown whole, unless all are asked for
 MAX_FIRST_BLOCKS = 5  # requirements that are named above the verdict
@@ -45,7 +45,7 @@ def format_failures(
     rest = found[most:] if most is not None else []
     if rest:
         yield Line(
-            f"And {_counted(len(rest), 'requirement')} more; --conformance-show=all shows them whole:", Style.HEAD
+            f"And {format_count(len(rest), 'requirement')} more; --conformance-show=all shows them whole:", Style.HEAD
         )
         yield from (_short(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
 
@@ -64,13 +64,13 @@ def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> I
     present = [check for check in checks if not _is_lost(check)]
     found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
     for group in found[:most]:
-        count = _counted(len(group.rows), "row")
+        count = format_count(len(group.rows), "row")
         style = Style.BAD if group.outcome == Outcome.ERROR else Style.WARNING
         yield Line(f"{OUTCOME_WORDINGS[Outcome(group.outcome)].long}  {count}: {_checks(group)}", style, LABEL_WIDTH)
         yield from (Line(f"      {text}", hang=6) for text in str(group.rows[0]["message"]).splitlines())
     if most is not None and len(found) > most:
         rows = sum(len(group.rows) for group in found[most:])
-        yield Line(f"And {_counted(rows, 'row')} more for {_counted(len(found) - most, 'other reason')}.")
+        yield Line(f"And {format_count(rows, 'row')} more for {format_count(len(found) - most, 'other reason')}.")
 
 
 def format_advice(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
@@ -117,7 +117,7 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
 
 def _head(block: Block) -> str:
     group = block.first
-    return f"{block.requirement}  {group.level}  not met in {block.count} of {_counted(block.judged, 'row')}"
+    return f"{block.requirement}  {group.level}  not met in {block.count} of {format_count(block.judged, 'row')}"
 
 
 def _short(number: int, block: Block) -> Line:
@@ -140,28 +140,20 @@ def _rows(block: Block) -> Iterator[Line]:
     for place, group in enumerate(block.groups[:MAX_LISTED_ROWS]):
         yield _member("Rows" if place == 0 else "", _names(group))
     if len(block.groups) > MAX_LISTED_ROWS:
-        yield _member("", f"and {_counted(len(block.groups) - MAX_LISTED_ROWS, 'more check')}")
+        yield _member("", f"and {format_count(len(block.groups) - MAX_LISTED_ROWS, 'more check')}")
 
 
 def _names(group: Group) -> str:
     rows = [row["row"] for row in group.rows if row["row"]]
-    return f"{group.check}: {_listed(rows)}" if rows else group.check
+    return f"{group.check}: {join_some(rows, MAX_LISTED_ROWS)}" if rows else group.check
 
 
 def _checks(group: Group) -> str:
     """Return the checks of a group, which may be several where they are blocked alike, each with its rows."""
     own = group_by(group.rows, lambda row: row["check"])
-    return _listed([f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else format_label(rows[0]) for rows in own])
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_LISTED_ROWS} more" if len(names) > MAX_LISTED_ROWS else ""
-    return f"{', '.join(names[:MAX_LISTED_ROWS])}{more}"
+    names = [f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else format_label(rows[0]) for rows in own]
+    return join_some(names, MAX_LISTED_ROWS)
 
 
 def _member(name: str, text: str, *, is_whole: bool = False, style: Style = Style.PLAIN) -> Line:
     return Line(f"      {name:<9} {text}", style, LABEL_WIDTH, is_whole)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -59,6 +59,12 @@ class Tally:
         return self.met + self.failed + self.stuck + self.unseen
 
     @property
+    def counts(self) -> list[tuple[str, int]]:
+        """How many of them all came to what, by the kinds that colour the parts of a bar."""
+        absent = self.unseen + self.not_offered + self.beside
+        return [("pass", self.met), ("fail", self.failed), ("blocked", self.stuck), ("absent", absent)]
+
+    @property
     def sentence(self) -> str:
         """What became of them, without a full stop."""
         return f"{self.met} of {self.applying} {self.level}s that apply are met{self._rest}"

@@ -24,6 +24,17 @@ def escape_text(text: str, limit: int = 300) -> str:
     return shown if len(text) <= limit else f"{shown}... ({len(text)} characters)"
 
 
+def join_some(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first names, and how many there are beside."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number of things, such as `1 row` or `2 rows`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _escaped(character: str) -> str:
     if unicodedata.category(character) in _UNSAFE:
         return character.encode("unicode_escape").decode("ascii")

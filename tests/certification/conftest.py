@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.certification import profiles, rejudge
-from conformance.commands import certify_run
+from conformance.commands import certify
 from conformance.spec.coverage import FULL_COVERAGE
 from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, run_certify
 from tests.support.forging import FolderContents, load
@@ -19,10 +19,10 @@ from tests.support.servers import run_bundled
 @contextmanager
 def few_models() -> Iterator[None]:
     """Let few models be enough for the run, for its verification, and for a profile."""
-    own = certify_run._arguments
+    own = certify.list_arguments
     plugin = ["-p", "tests.support.few_models"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certify_run, "_arguments", lambda options: [*own(options), *plugin])
+        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugin])
         patch.setattr(rejudge, "find_coverage", lambda *_, **__: FULL_COVERAGE)
         patch.setattr(profiles, "_need_more", lambda _rows, _demanded: True)
         yield

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.certification.manifest import read
-from conformance.certification.validity import find_last_valid_day
+from conformance.certification.manifest import find_last_valid_day, read
 from conformance.certification.verifying import Folder as Verified
 from conformance.certification.verifying import RequiredSigners, reasons
 from conformance.commands.main import main

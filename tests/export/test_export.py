@@ -15,7 +15,8 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from conformance.commands import main
-from conformance.export import FORMATS, ExportError, export
+from conformance.export import ExportError, export
+from conformance.export.server_formats import FORMATS
 from conformance.roles import roles
 from conformance.roles.placement import Placement
 from conformance.transport import config

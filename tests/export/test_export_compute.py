@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.export import server_format as formats
+from conformance.export import server_formats as formats
 from conformance.roles import roles
 from conformance.roles.model import Model
 

@@ -20,7 +20,7 @@ from known_failures import KnownFailure
 from recipes import RECIPES
 
 from conformance import checks
-from conformance.export import FORMATS
+from conformance.export.server_formats import FORMATS
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, list_rows
 from tests.support import grpc_serving

@@ -14,21 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fleet.cluster import Cluster
-from conformance.fleet.fleet_error import FleetError
+from conformance.fleet.fleet_file import FleetError
+from conformance.fleet.pools import Cluster
 from tests.support.servers import run_bundled, run_command
-from tests.support.small_fleets import read_index, write_fleet
+from tests.support.small_fleets import BRIEF, read_index, write_fleet
 
 TOKEN = "s3cret-of-the-worker"  # noqa: S105
 LITERAL = "s3cret-of-the-file"
-# Of the rows the sizes alone: a run of a second, which is incomplete where nothing fails.
-SMALL = """
-profile = "quick"
-[defaults]
-models = ["identity_int32"]
-extensions = ["binary_tensor_data"]
-never = ["b*", "c*", "d*", "e*", "g*", "h*", "j*", "m*", "o*", "r*", "st*", "w*"]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +62,7 @@ def test_a_cluster_does_the_same_and_secrets_are_looked_up_there(tmp_path: Path,
     with run_bundled("--model=identity_int32") as url:
         dead = '[targets.dead]\nurl = "http://127.0.0.1:9"\ntimeout = 0.2\nlimits.retries = 0\n'
         lost = f'[targets.lost]\nurl = "{url}"\nheaders.X-Lost = "${{OIP_FLEET_NO_SUCH}}"\n'
-        write_fleet(tmp_path, f'{SMALL}{headers}[targets.a]\nurl = "{url}"\n{dead}{lost}')
+        write_fleet(tmp_path, f'{BRIEF}{headers}[targets.a]\nurl = "{url}"\n{dead}{lost}')
         done = run_command(tmp_path, "fleet", "fleet.toml", "-o", "out", "--scheduler", cluster)
     assert done.returncode == 6, done.stdout + done.stderr
     by_name = {target["name"]: target for target in read_index(tmp_path)["targets"]}
@@ -86,7 +78,7 @@ def test_a_cluster_does_the_same_and_secrets_are_looked_up_there(tmp_path: Path,
 def test_nobody_goes_on_with_what_a_fleet_has_given_up(tmp_path: Path, cluster: str) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         port = silent.getsockname()[1]
-        write_fleet(tmp_path, f'{SMALL}timeout = 600\n[targets.a]\nurl = "http://127.0.0.1:{port}"\n')
+        write_fleet(tmp_path, f'{BRIEF}timeout = 600\n[targets.a]\nurl = "http://127.0.0.1:{port}"\n')
         program = "import sys; from conformance.commands.main import main; sys.exit(main())"
         arguments = ["fleet", "fleet.toml", "-o", "out", "--scheduler", cluster]
         fleet = subprocess.Popen([sys.executable, "-c", program, *arguments], cwd=tmp_path)

@@ -15,21 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from conformance.commands.main import main
 from conformance.fleet import fleet_file
 from tests.support.servers import run_bundled, run_command
-from tests.support.small_fleets import make_fleet_text, read_index, write_fleet
+from tests.support.small_fleets import BRIEF, is_there, make_fleet_text, read_index, write_fleet
 
 PAGE = (Path(__file__).parents[2] / "docs/fleet.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 PROGRAM = "import sys; from conformance.commands.main import main; sys.exit(main())"
-# Of the rows the sizes alone: a run of a second, which is incomplete where nothing fails.
-SMALL = """
-profile = "quick"
-[defaults]
-models = ["identity_int32"]
-extensions = ["binary_tensor_data"]
-never = ["b*", "c*", "d*", "e*", "g*", "h*", "j*", "m*", "o*", "r*", "st*", "w*"]
-"""
 
 
 def test_the_example_of_the_page_works(tmp_path: Path) -> None:
@@ -74,8 +67,6 @@ def test_usage_errors_are_one_line_and_status_4(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from conformance.commands.main import main
-
     write_fleet(tmp_path, make_fleet_text("a"))
     monkeypatch.chdir(tmp_path)
     try:
@@ -88,8 +79,6 @@ def test_usage_errors_are_one_line_and_status_4(
 
 
 def test_other_commands_keep_their_status(capsys: pytest.CaptureFixture[str]) -> None:
-    from conformance.commands.main import main
-
     with pytest.raises(SystemExit) as ended:
         main(["roles", "--bogus"])
     assert ended.value.code == 2
@@ -103,7 +92,7 @@ def half_silent(tmp_path: Path) -> Iterator[Path]:
         port = silent.getsockname()[1]
         write_fleet(
             tmp_path,
-            f'{SMALL}timeout = 600\n[targets.quick]\nurl = "{url}"\n[targets.silent]\nurl = "http://127.0.0.1:{port}"\n',
+            f'{BRIEF}timeout = 600\n[targets.quick]\nurl = "{url}"\n[targets.silent]\nurl = "http://127.0.0.1:{port}"\n',
         )
         yield tmp_path
 
@@ -122,14 +111,6 @@ def start_fleet(folder: Path) -> subprocess.Popen[bytes]:
 def find_children(process: int) -> list[int]:
     """Return the children of a process, whichever of its threads has started them."""
     return [int(pid) for path in Path(f"/proc/{process}/task").glob("*/children") for pid in path.read_text().split()]
-
-
-def is_there(process: int) -> bool:
-    """Say whether a process runs; one that has ended and that nobody has asked about does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

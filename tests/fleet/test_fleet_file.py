@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fleet import addresses, fleet_file, units
-from conformance.fleet.fleet_error import FleetError
-from conformance.fleet.fleet_file import Fleet, FleetTarget, Limits
-from conformance.fleet.unit import Unit
+from conformance.fleet import fleet_file, units
+from conformance.fleet.fleet_file import Fleet, FleetError, FleetTarget, Limits
+from conformance.fleet.units import Unit
 from conformance.spec import files
 from tests.support.small_fleets import write_fleet
 
@@ -86,7 +85,7 @@ def test_targets_are_discovered_by_their_urls(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
-    assert addresses.make_name(url, ()) == name
+    assert fleet_file.make_name(url, ()) == name
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from conformance.fleet import run_folder
-from conformance.fleet.fleet_error import FleetError
+from conformance.fleet.fleet_file import FleetError
 from conformance.fleet.run_folder import RunFolder
-from conformance.fleet.unit import Outcome, Unit
+from conformance.fleet.units import Outcome, Unit
 from tests.support.small_fleets import judge_fleet, make_failing_report, make_fleet_text, read_index
 from tests.support.small_reports import report
 
@@ -114,7 +114,7 @@ def test_of_earlier_runs_the_verdicts_remain(tmp_path: Path) -> None:
 def test_what_a_cluster_leaves_undone_is_left_for_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.fleet.course.LOOK", 0.0)
+    monkeypatch.setattr("conformance.fleet.pools.LOOK", 0.0)
     monkeypatch.setattr("tests.support.small_fleets.Given.submit", lambda *_: None)
     lines, status, _ = judge_fleet(tmp_path, make_fleet_text("a"), WELL, gone="the scheduler is gone")
     assert (status, lines[-1]) == (6, "1 target: 1 not run (the scheduler is gone: the same command goes on)")
@@ -163,9 +163,6 @@ def test_a_retry_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_baselines_that_were_written_anew_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from conformance.fleet import unit_runner
-
-    monkeypatch.setattr(unit_runner, "BASELINE", "report.json")
-    monkeypatch.setattr("conformance.fleet.baselines.BASELINE", "report.json")
+    monkeypatch.setattr("conformance.fleet.running.BASELINE", "report.json")
     judge_fleet(tmp_path, make_fleet_text("a", more='baselines = "b"\n'), WELL, updates_baselines=True)
     assert json.loads((tmp_path / "b" / "a.toml").read_text()) == WELL["a"]

@@ -15,18 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.fleet import child_process, unit_runner, units
+from conformance.fleet import unit_runner, units
 from conformance.fleet.fleet_file import load
-from conformance.fleet.unit import RunFailure, Unit
+from conformance.fleet.units import RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
 from tests.support.servers import run_bundled
-from tests.support.small_fleets import write_fleet
+from tests.support.small_fleets import BRIEF, SMALL, is_there, write_fleet
 from tests.support.valid_reports import read_valid_report
 
 HIDDEN = "s3cret-token-of-a-fleet"
-SMALL = 'profile = "quick"\n[defaults]\nmodels = ["identity_int32"]\nextensions = ["binary_tensor_data"]\n'
-# Of the rows the sizes alone: a run of a second, which is incomplete where nothing fails.
-BRIEF = SMALL + 'never = ["b*", "c*", "d*", "e*", "g*", "h*", "j*", "m*", "o*", "r*", "st*", "w*"]\n'
 
 
 @pytest.fixture(scope="module")
@@ -130,31 +127,24 @@ def test_a_child_that_does_not_heed_is_ended_all_the_same(tmp_path: Path, monkey
     deaf.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
     deaf.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(deaf))
-    ended = child_process.run([], tmp_path, 0.2, unit_runner.is_always_wanted, grace=0.2)
+    ended = unit_runner.run_process([], tmp_path, 0.2, unit_runner.is_always_wanted, grace=0.2)
     assert (ended.was_late, ended.status) == (True, -signal.SIGKILL)
 
 
 def test_a_child_ends_with_whoever_started_it(tmp_path: Path, silent: str) -> None:
     """However that comes to its end: with SIGKILL, nobody has time to tell anybody."""
     program = (
-        "import sys; from pathlib import Path; from conformance.fleet import child_process;"
-        f"child_process.run(['--target-url={silent}', '--target-timeout=600'], Path('.'), 600, lambda: True)"
+        "import sys; from pathlib import Path; from conformance.fleet import unit_runner;"
+        f"unit_runner.run_process(['--target-url={silent}', '--target-timeout=600'], Path('.'), 600, lambda: True)"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path) as parent:
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
         while not (found := children.read_text().split()):
+            assert parent.poll() is None
             time.sleep(0.01)
         parent.kill()
     while is_there(int(found[0])):
         time.sleep(0.01)
-
-
-def is_there(process: int) -> bool:
-    """Say whether a process runs; one that has ended and that nobody has asked about does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None:

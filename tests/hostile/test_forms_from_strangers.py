@@ -17,12 +17,10 @@ from conformance.clients.recording import archive
 from conformance.commands import evidence_reader
 from conformance.commands.main import main
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.report import formats
+from conformance.report import comparison_page, formats, history
 from conformance.report.comparison import compare
-from conformance.report.comparison_markdown import render as compared
-from conformance.report.history import build_history
-from conformance.report.history_markdown import render as remembered
 from conformance.report.report_file import read as read_report
+from conformance.report.simple_page import render_markdown
 from conformance.roles import roles
 from conformance.spec.user_error import UserError
 from conformance.transport import har, recording
@@ -135,7 +133,8 @@ def pages(path: Path) -> object:
 def pages_of_several(path: Path) -> object:
     """Read a report, or a summary, and make the pages that show several."""
     found = read_report(path, is_whole=False)
-    return compared(compare([("a", found), ("b", found)])), remembered(build_history([("a", found)]))
+    compared = comparison_page.build_page(compare([("a", found), ("b", found)]))
+    return render_markdown(compared), render_markdown(history.build_page(history.build_history([("a", found)])))
 
 
 DOCUMENTS: dict[str, tuple[Callable[[Path], object], Any]] = {

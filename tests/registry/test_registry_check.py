@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from conformance.certification import manifest, sealing, signature
+from conformance.certification import manifest, sealing
 from conformance.commands.main import main
-from conformance.registry import checking, comment, policy
+from conformance.registry import checking, policy
 from conformance.registry.policy import RegistryError
 from tests.support.made_manifests import VENDOR_KEY
 from tests.support.made_reports import CONFORMANT, HOSTILE
@@ -28,7 +28,7 @@ def problems(root: Path, *given: Path) -> list[tuple[str, ...]]:
 
 PARTIAL = {"standing": "partial", "coverage": {"met": 1, "of": 2}}
 SELF_TEST = {"self_test": True, "alias_of": None, "third_party": None}
-THROWAWAY = signature.describe_key(VENDOR_KEY, lasting=False)
+THROWAWAY = sealing.describe_key(VENDOR_KEY, lasting=False)
 ANOTHER = "is not in the policy: its keepers add it, with the key "
 
 RULES: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -160,7 +160,7 @@ def test_nothing_of_a_stranger_is_markdown(tmp_path: Path) -> None:
     found = checking.check(
         [make_certification(tmp_path / "c", vendor=hostile, product="@everyone")], make_registry(tmp_path), DAY
     )
-    for line in comment.render(found).splitlines():
+    for line in checking.render_comment(found).splitlines():
         outside = "".join(line.split("`")[::2]) if "```" not in line else ""
         assert "@everyone" not in outside
         assert "<script" not in outside

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser
 from conformance.certification import manifest
 from conformance.commands.main import main
 from conformance.registry import static_site
-from conformance.registry.site_entries import make_slug
+from conformance.registry.static_site import make_slug
 from conformance.spec import data_files
 from tests.support import chromium
 from tests.support.made_reports import CONFORMANT, HOSTILE, PARTIAL, requirement

@@ -11,10 +11,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from conformance.fleet import index_html
-from conformance.report import comparison_html, history_html, page_html
+from conformance.fleet import index_page
+from conformance.report import comparison_page, history, page_html
 from conformance.report.comparison import compare
-from conformance.report.history import build_history
+from conformance.report.simple_page import render_html
 from conformance.report.view import build_view
 from conformance.spec import ledger
 from tests.support import chromium
@@ -38,9 +38,9 @@ PAGES = {
     "failing": page_html.render(build_view(FAILING)),
     "conformant": page_html.render(build_view(CONFORMANT)),
     "gated": page_html.render(build_view(GATED)),
-    "history": history_html.render(build_history([("a", FAILING), ("b", CONFORMANT)])),
-    "comparison": comparison_html.render(compare([("a", FAILING), ("b", CONFORMANT)])),
-    "fleet": index_html.render(INDEX),
+    "history": render_html(history.build_page(history.build_history([("a", FAILING), ("b", CONFORMANT)]))),
+    "comparison": render_html(comparison_page.build_page(compare([("a", FAILING), ("b", CONFORMANT)]))),
+    "fleet": render_html(index_page.build_page(INDEX)),
 }
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from conformance.commands import main
-from conformance.report import comparison_html, comparison_markdown
-from conformance.report.comparison import compare
+from conformance.report import comparison_page
+from conformance.report.comparison import Comparison, compare, keep_differences
 from conformance.report.report_file import read
+from conformance.report.simple_page import render_html, render_markdown
 from tests.support.small_reports import Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
@@ -21,8 +22,19 @@ SERVERS = ["dynamo", "kserve-0.14", "kserve", "mlserver", "reference", "triton-2
 
 
 def markdown(*reports: Report) -> list[str]:
-    page = comparison_markdown.render(compare([(f"file{place}", report) for place, report in enumerate(reports)]))
-    return page.splitlines()
+    return in_markdown(compared(*reports)).splitlines()
+
+
+def compared(*reports: Report) -> Comparison:
+    return compare([(f"file{place}", report) for place, report in enumerate(reports)])
+
+
+def in_markdown(comparison: Comparison) -> str:
+    return render_markdown(comparison_page.build_page(comparison))
+
+
+def in_html(comparison: Comparison) -> str:
+    return render_html(comparison_page.build_page(comparison))
 
 
 def section(lines: list[str], heading: str) -> list[str]:
@@ -95,8 +107,8 @@ def test_versions_of_a_server_are_set_against_each_other() -> None:
         "| `A` | MUST | **FAIL, 2 rows** | pass |",
     ]
     assert section(markdown(new, report("alpha", "2")), "### alpha 1.10 and alpha 2")[0] == "They meet the same."
-    page = comparison_html.render(compare([("old", old), ("new", new)]))
-    assert '<td class="fail">FAIL, 2 rows</td><td class="pass">pass</td>' in page
+    expected = '<td class="fail"><strong>FAIL, 2 rows</strong></td><td class="pass">pass</td>'
+    assert expected in in_html(compared(old, new))
 
 
 def test_requirements_by_servers() -> None:
@@ -155,10 +167,11 @@ def test_rows_that_say_the_same_are_one_line() -> None:
     ]
 
 
-def test_observations_are_summed_up() -> None:
-    def seen(identity: str, *texts: str) -> list[Report]:
-        return [check("o.x", str(k), "observed", observation=t, requirements=[identity]) for k, t in enumerate(texts)]
+def seen(identity: str, *texts: str) -> list[Report]:
+    return [check("o.x", str(k), "observed", observation=t, requirements=[identity]) for k, t in enumerate(texts)]
 
+
+def test_observations_are_summed_up() -> None:
     one = report(rows=[*seen("UNKNOWN", "a"), *seen("BIN-ALL-TRUE-LISTED", "JSON", "binary data", "JSON")])
     two = report("beta", rows=seen("BIN-ALL-TRUE-LISTED", "HTTP 400: no", "HTTP 400: never", "1", "2", "3", "4"))
     assert section(markdown(one, two), "## Observations")[1:] == [
@@ -181,17 +194,51 @@ def test_what_nobody_has_is_left_out() -> None:
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+ALIKE = [requirement("BIN-ORDER-O", "MUST", "fail"), requirement("BIN-ORDER-I", "MUST", "pass")]
+FAILED = check("ordering.x", "a", "fail", "expected more", "BIN-ORDER-O")
+ONE = report(
+    requirements=[*ALIKE, requirement("BIN-SIZE-O", "MUST", "fail", "sizes")],
+    rows=[FAILED, check("sizes.x", "a", "fail", "expected less", "BIN-SIZE-O"), *seen("BIN-ALL-TRUE-LISTED", "JSON"),
+          *seen("X", "text", "text")],
+)  # fmt: skip
+TWO = report(
+    "beta",
+    requirements=[*ALIKE, requirement("BIN-SIZE-O", "MUST", "pass", "sizes")],
+    rows=[FAILED, *seen("BIN-ALL-TRUE-LISTED", "binary"), *seen("X", "text", "text", "text")],
+)
+
+
+def test_of_differences_what_is_alike_is_left_out() -> None:
+    found = keep_differences(compared(ONE, TWO))
+    assert [(entry.id, entry.outcomes) for own in found.areas.values() for entry in own] == [
+        ("BIN-SIZE-O", ["fail", "pass"])
+    ]
+    assert [entry.requirement for entry in found.observations] == ["BIN-ALL-TRUE-LISTED"]
+    assert [[line.check for line in lines] for lines in found.failures] == [["sizes.x"], []]
+    assert {fact.label for fact in found.facts} == {"MUST", "rows: FAIL", "rows: observed"}
+    page = in_markdown(found)
+    assert "Only what differs between the columns is shown." in page
+    assert "BIN-SIZE-O" in page
+    assert "BIN-ORDER" not in page
+    alike = in_markdown(keep_differences(compared(ONE, ONE)))
+    assert alike.count("None differs.") == 2
+    assert "BIN-" not in alike
+    assert "Only what differs" not in in_markdown(compared(ONE, TWO))
+
+
+@pytest.mark.parametrize("options", [[], ["--only-differences"]])
+def test_the_command_prints_or_writes(tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(tmp_path / "one.json"), str(tmp_path / "two.json")]
-    for file, name in zip(files, ("alpha", "beta"), strict=True):
-        Path(file).write_text(json.dumps(report(name)))
-    both = compare([("one", report()), ("two", report("beta"))])
-    assert main.main(["compare", *files]) == 0
-    assert capsys.readouterr().out == comparison_markdown.render(both)
-    for suffix, render in ((".md", comparison_markdown.render), (".html", comparison_html.render)):
-        assert main.main(["compare", *files, "-o", f"{tmp_path}/page{suffix}"]) == 0
+    for file, made in zip(files, (ONE, TWO), strict=True):
+        Path(file).write_text(json.dumps(made))
+    both = compare([("one", ONE), ("two", TWO)])
+    shown = keep_differences(both) if options else both
+    assert main.main(["compare", *options, *files]) == 0
+    assert capsys.readouterr().out == in_markdown(shown)
+    for suffix, render in ((".md", in_markdown), (".html", in_html)):
+        assert main.main(["compare", *options, *files, "-o", f"{tmp_path}/page{suffix}"]) == 0
         assert capsys.readouterr().out == f"wrote {tmp_path}/page{suffix}\n"
-        assert (tmp_path / f"page{suffix}").read_text(encoding="utf-8") == render(both)
+        assert (tmp_path / f"page{suffix}").read_text(encoding="utf-8") == render(shown)
     assert {path.name for path in tmp_path.iterdir()} == {"one.json", "two.json", "page.md", "page.html"}
 
 
@@ -238,19 +285,25 @@ def test_what_the_fast_check_does_not_take_jsonschema_decides(name: str, digest:
 
 
 @pytest.mark.parametrize(
-    ("output", "said"),
+    ("arguments", "said"),
     [
-        ("page.pdf", "{file}: unknown suffix '.pdf', known are .md, .html"),
-        ("no/page.md", "cannot write {file}: No such file or directory"),
+        (["x.json", "-o", "page.pdf"], "page.pdf: unknown suffix '.pdf', known are .md, .html"),
+        (["x.json", "-o", "no/page.md"], "cannot write no/page.md: No such file or directory"),
+        (["--only-differences", "x.json"], "--only-differences takes two reports or more"),
+        (["--gate", "x.json"], "--gate takes two reports, OLD NEW, and prints what got worse, alone"),
+        (
+            ["--only-differences", "--gate", "x.json", "x.json"],
+            "--gate takes two reports, OLD NEW, and prints what got worse, alone",
+        ),
     ],
 )
-def test_a_page_that_cannot_be_written(
-    output: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_it_cannot_do_is_one_line(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "x.json").write_text(json.dumps(report()))
-    file = tmp_path / output
-    assert main.main(["compare", str(tmp_path / "x.json"), "-o", str(file)]) == 2
-    assert capsys.readouterr().err == f"oip-conformance: error: {said.format(file=file)}\n"
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["compare", *arguments]) == 2
+    assert capsys.readouterr().err == f"oip-conformance: error: {said}\n"
 
 
 # --- docs/results.md ------------------------------------------------------------------------------------------------
@@ -260,9 +313,7 @@ def test_the_page_of_results_is_that_of_the_reports() -> None:
     reports = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     assert [name for name, _ in reports] == SERVERS
     page = RESULTS.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == comparison_markdown.render(compare(reports)), (
-        "run: oip-conformance compare docs/results/*.json > docs/results.md"
-    )
+    assert page == in_markdown(compare(reports)), "run: oip-conformance compare docs/results/*.json > docs/results.md"
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -11,10 +11,10 @@ import pytest
 from conformance.commands import main
 from conformance.judging.selection import collected_rows
 from conformance.pages import servers
-from conformance.report import comparison_markdown, history_markdown
+from conformance.report import comparison_page, history
 from conformance.report.comparison import compare, count_of
-from conformance.report.history import build_history
 from conformance.report.report_file import ReportError, read
+from conformance.report.simple_page import render_markdown
 from conformance.spec.extensions import TRANSPORTS
 from tests.support.results import RESULTS, summarize, to_text
 from tests.support.small_reports import Report, check, report, requirement
@@ -52,12 +52,13 @@ def written(folder: Path, summary: Report) -> Path:
 
 def test_pages_say_the_same_of_a_summary(tmp_path: Path) -> None:
     summary = read(written(tmp_path, summarize(whole())), is_whole=False)
+    found = [[("a", each), ("b", report())] for each in (whole(), summary)]
     pages = [
-        (
-            comparison_markdown.render(compare([("a", each), ("b", report())])),
-            history_markdown.render(build_history([("a", each), ("b", report())])),
-        )
-        for each in (whole(), summary)
+        [
+            render_markdown(page)
+            for page in (comparison_page.build_page(compare(each)), history.build_page(history.build_history(each)))
+        ]
+        for each in found
     ]
     assert pages[0] == pages[1]
     (tmp_path / "whole.json").write_text(json.dumps(whole()))

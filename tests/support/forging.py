@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.certification import manifest, note, signature
+from conformance.certification import manifest, note, sealing
 from conformance.certification.manifest import Manifest
 from conformance.report import formats
 from conformance.report.json_report import compute_digest
@@ -22,7 +22,7 @@ from conformance.transport.har import NAME
 from tests.support.run_archives import expand_archive
 
 Document = dict[str, Any]
-FORGER = signature.make_throwaway_key()
+FORGER = sealing.make_throwaway_key()
 
 
 @dataclass
@@ -63,10 +63,10 @@ def seal(found: FolderContents, source: Path, target: Path, *, with_har: bool) -
         formats.write(found.report, target / page)
     said = {name: value for name, value in found.manifest.items() if name != "schema"}
     (target / manifest.NOTE).write_text(found.note or note.render(Manifest(**said), found.report))
-    found.manifest["key"] = signature.describe_key(FORGER, lasting=found.manifest["key"]["lasting"])
+    found.manifest["key"] = sealing.describe_key(FORGER, lasting=found.manifest["key"]["lasting"])
     found.manifest["files"] = {name: manifest.digest(target / name) for name in found.manifest["files"]}
     (target / manifest.NAME).write_text(json.dumps(found.manifest))
-    signature.sign(target, FORGER)
+    sealing.sign(target, FORGER)
 
 
 def edit_answer(entry: Document, edit: Callable[[bytes], bytes]) -> None:

@@ -31,26 +31,8 @@ class Tags(HTMLParser):
 
 
 TAGS = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "main",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "div",
-        "ul",
-        "li",
-        "code",
-        "small",
-        "br",
-    ),
-    *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"),
+    *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "h4", "p", "div", "ul", "li"),
+    *("a", "br", "code", "small", "span", "strong", "svg", "rect", "table", "thead", "tbody", "tr", "th", "td"),
 }
 
 

@@ -18,9 +18,10 @@ from pathlib import Path
 from conformance.commands import sentences_page
 from conformance.judging.selection import collected_rows
 from conformance.pages import errata, pages, servers
-from conformance.report import comparison_markdown
+from conformance.report import comparison_page
 from conformance.report.comparison import compare
 from conformance.report.report_file import read
+from conformance.report.simple_page import render_markdown
 from conformance.spec import ledger, links
 from conformance.spec.documents import load_sentences
 from conformance.spec.extensions import TRANSPORTS
@@ -44,7 +45,7 @@ def render_pages() -> Iterator[tuple[Path, str]]:
         clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
     )
     kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
-    yield ROOT / "docs/results.md", comparison_markdown.render(compare(kept))
+    yield ROOT / "docs/results.md", render_markdown(comparison_page.build_page(compare(kept)))
     yield ROOT / "docs/results-clients.md", _render_clients()
     cited = sentences_page.map_citations(ledger.load().values())
     yield ROOT / "docs/sentences.md", sentences_page.render(load_sentences().values(), cited)

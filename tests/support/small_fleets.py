@@ -11,11 +11,16 @@ from typing import Any
 from conformance.fleet import fleet_file, running
 from conformance.fleet.run_folder import RunFolder
 from conformance.fleet.running import RunOptions
-from conformance.fleet.unit import Outcome, RunFailure, Unit
+from conformance.fleet.units import Outcome, RunFailure, Unit
 from conformance.spec.verdict import EXIT_STATUS
 from tests.support.small_reports import report
 
 Report = dict[str, Any]
+
+# The head of a fleet file whose targets are judged in seconds, on one model.
+SMALL = 'profile = "quick"\n[defaults]\nmodels = ["identity_int32"]\nextensions = ["binary_tensor_data"]\n'
+# Of the rows the sizes alone: a run of a second, which is incomplete where nothing fails.
+BRIEF = SMALL + 'never = ["b*", "c*", "d*", "e*", "g*", "h*", "j*", "m*", "o*", "r*", "st*", "w*"]\n'
 
 
 @dataclass
@@ -96,6 +101,14 @@ def read_index(folder: Path) -> dict[str, Any]:
     """Return the index of the fleet in a folder."""
     found: dict[str, Any] = json.loads((folder / "out" / "index.json").read_text(encoding="utf-8"))
     return found
+
+
+def is_there(process: int) -> bool:
+    """Say whether a process runs; one that has ended and that nobody has asked about does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def make_failing_report(**more: Any) -> Report:

@@ -16,7 +16,7 @@ from typing import Any
 from conformance.certification import manifest
 from conformance.certification.manifest import CertificationError
 from conformance.fleet import fleet_file, units
-from conformance.fleet.fleet_error import FleetError
+from conformance.fleet.fleet_file import FleetError
 from conformance.judging import baseline_file
 from conformance.judging.baseline_file import BaselineError
 from conformance.report import formats, report_file

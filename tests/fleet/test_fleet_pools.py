@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
 import pytest
 
-from conformance.fleet import course, local_pool
-from conformance.fleet.cluster import Cluster
+from conformance.fleet import pools
 from conformance.fleet.fleet_file import Limits
-from conformance.fleet.unit import Outcome, Unit
+from conformance.fleet.units import Outcome, Unit
 from conformance.spec.extras import MissingExtraError
 from tests.support.small_fleets import Given
 from tests.support.small_reports import report
@@ -23,7 +21,7 @@ UNITS = [Unit(name, "", "") for name in ("a", "b")]
 def carried_out(pool: Given, **limits: Any) -> tuple[list[tuple[str, int, int]], str]:
     kept: list[tuple[str, int, int]] = []
     given = {unit.name: Limits(retry_pause=0, **limits) for unit in UNITS}
-    gone = course.carry_out(UNITS, given, pool, lambda unit, out, tried: kept.append((unit.name, out.status, tried)))
+    gone = pools.carry_out(UNITS, given, pool, lambda unit, out, tried: kept.append((unit.name, out.status, tried)))
     return kept, gone
 
 
@@ -31,11 +29,7 @@ def test_a_target_that_could_not_be_reached_is_tried_again_behind_the_others() -
     pool = Given(None, {"a": report(), "b": report()}, unreached={"a": 2})
     assert carried_out(pool, retries=2) == ([("b", 0, 1), ("a", 0, 3)], "")
     assert pool.asked == ["a", "b", "a", "a"]
-
-
-def test_it_is_tried_no_more_often_than_it_may() -> None:
-    pool = Given(None, {"b": report()}, unreached={"a": 9})
-    assert carried_out(pool, retries=1)[0] == [("b", 0, 1), ("a", 6, 2)]
+    assert carried_out(Given(None, {"b": report()}, unreached={"a": 9}), retries=1)[0] == [("b", 0, 1), ("a", 6, 2)]
 
 
 def test_a_verdict_is_never_tried_again() -> None:
@@ -43,18 +37,15 @@ def test_a_verdict_is_never_tried_again() -> None:
     assert carried_out(pool, retries=9)[0] == [("a", 1, 1), ("b", 6, 1)]
 
 
-@dataclass
 class SilentPool(Given):
     """A pool of which nothing ever comes."""
-
-    looks: list[int] = field(default_factory=list)
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
         """Forget the unit."""
 
 
 def test_who_does_the_work_may_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(course, "LOOK", 0.01)
+    monkeypatch.setattr(pools, "LOOK", 0.01)
     assert carried_out(SilentPool(None, gone="the scheduler is gone")) == ([], "the scheduler is gone")
 
 
@@ -70,7 +61,7 @@ def test_a_pool_of_this_machine_does_so_many_at_once_and_can_be_stopped(tmp_path
             pass
         return Outcome(unit.name, 0)
 
-    pool = local_pool.LocalPool(1, lambda unit: tmp_path / unit.name, do)
+    pool = pools.LocalPool(1, lambda unit: tmp_path / unit.name, do)
     for unit in UNITS:
         pool.submit(unit, told.append)
     begun.wait()
@@ -82,4 +73,4 @@ def test_a_pool_of_this_machine_does_so_many_at_once_and_can_be_stopped(tmp_path
 def test_without_dask_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"needs the extra fleet: pip install 'oip-conformance\[fleet\]'"):
-        Cluster("tcp://127.0.0.1:8786", "run")
+        pools.Cluster("tcp://127.0.0.1:8786", "run")

@@ -1,0 +1,197 @@
+"""The servers that roles are exported for: which roles each can serve, and the files that it is given.
+
+What the models compute, and the code of each server, are files of `templates/`, copied as they stand; what differs from
+role to role is data.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+from conformance.roles.roles import MAX_BATCH, Role, TensorSpec
+from conformance.spec import data_files
+
+TEMPLATES = data_files.PACKAGE_FOLDER / "export" / "templates"
+# The names are no identifiers: these are no packages, and their files import each other by bare name, as exported.
+COMPUTE = TEMPLATES / "all-servers" / "role_compute.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How one server is given its models.
+
+    Attributes:
+        name: as `--format` takes it.
+        listens: member of a role map -> where the server listens, unless told otherwise: `url`, or `grpc` where it has
+            no HTTP.
+        refusal: returns why the server cannot serve a role, in a few words, or None.
+        write: writes the roles, by the names of their models, into a folder.
+    """
+
+    name: str
+    listens: Mapping[str, str]
+    refusal: Callable[[Role], str | None]
+    write: Callable[[Path, Mapping[str, Role]], None]
+
+    @property
+    def templates(self) -> Path:
+        """The folder of its templates."""
+        return TEMPLATES / f"{self.name}-server"
+
+
+def refuse_datatypes(*datatypes: str) -> Callable[[Role], str | None]:
+    """Return what says why a server without these datatypes cannot serve a role, or None."""
+
+    def refusal(role: Role) -> str | None:
+        used = {spec.datatype for spec in (*role.inputs, *role.outputs)}
+        missing = [datatype for datatype in datatypes if datatype in used]
+        return f"it has no datatype {' and no '.join(missing)}" if missing else None
+
+    return refusal
+
+
+def describe_role(role: Role) -> dict[str, Any]:
+    """Return what an exported model has to know of its role. Shapes are whole: -1 in front of those of a batch."""
+    entry = {
+        "role": role.name,
+        "purpose": role.purpose,
+        "compute": role.compute,
+        "batching": role.batching,
+        "inputs": describe_tensors(role, role.inputs),
+        "outputs": describe_tensors(role, role.outputs),
+    }
+    return entry | ({"table": list(role.table)} if role.table else {})
+
+
+def describe_tensors(role: Role, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
+    """Return inputs or outputs as model metadata has them."""
+    batch = [-1] if role.batching else []
+    return [{"name": spec.name, "datatype": spec.datatype, "shape": [*batch, *spec.shape]} for spec in specs]
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a value as indented JSON."""
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def copy_files(folder: Path, *files: Path) -> None:
+    """Copy files into a folder."""
+    for file in files:
+        shutil.copyfile(file, folder / file.name)
+
+
+# --- servers that read all roles from one file: KServe, Dynamo, and one's own -----------------------------------------
+
+
+def _write_roles(server: str, *names: str, has_labels: bool = False) -> Callable[[Path, Mapping[str, Role]], None]:
+    """Return what writes `roles.json`, by the names of the models, beside the server's code."""
+    code = [TEMPLATES / f"{server}-server" / name for name in names]
+
+    def write(folder: Path, models: Mapping[str, Role]) -> None:
+        entries = {
+            name: describe_role(role) | ({"labels": role.labels} if has_labels else {}) for name, role in models.items()
+        }
+        write_json(folder / "roles.json", entries)
+        copy_files(folder, *code, COMPUTE)
+
+    return write
+
+
+# --- MLServer: settings.json, the runtime, and `NAME/` with model-settings.json and role.json -------------------------
+
+# With workers, which are its default, MLServer 1.7 does not start beside a recent uvloop. Ports and addresses are left
+# out, because what stands here cannot be changed by the environment.
+_MLSERVER_SETTINGS: Final = {"debug": False, "parallel_workers": 0}
+
+
+def _write_mlserver(folder: Path, models: Mapping[str, Role]) -> None:
+    write_json(folder / "settings.json", _MLSERVER_SETTINGS)
+    copy_files(folder, TEMPLATES / "mlserver-server" / "role_models.py", COMPUTE)
+    for name, role in models.items():
+        (folder / name).mkdir()
+        write_json(folder / name / "role.json", describe_role(role))
+        settings = {
+            "name": name,
+            "implementation": "role_models.RoleModel",
+            "parameters": {"uri": "./role.json"},
+            "inputs": describe_tensors(role, role.inputs),
+            "outputs": describe_tensors(role, role.outputs),
+        }
+        write_json(folder / name / "model-settings.json", settings)
+
+
+# --- Triton's python backend: `models/NAME/` with config.pbtxt, label files and `1/`; each model is whole -------------
+
+_TRITON_CODE = (TEMPLATES / "triton-server" / "model.py", TEMPLATES / "triton-server" / "triton_tensors.py", COMPUTE)
+
+_CONFIG = Template("""\
+name: "$name"
+backend: "python"
+max_batch_size: $max_batch
+$tensors
+instance_group [ { count: 1 kind: KIND_CPU } ]
+""")
+_TENSOR = Template('$side [ { name: "$name" data_type: $datatype dims: [ $dims ]$labels } ]')
+_LABELS = Template(' label_filename: "$file"')
+
+
+def _refuse_triton(role: Role) -> str | None:
+    rank0 = any(not spec.shape for spec in (*role.inputs, *role.outputs))
+    return "its config.pbtxt cannot declare a tensor without dimensions" if rank0 and not role.batching else None
+
+
+def _write_triton(folder: Path, models: Mapping[str, Role]) -> None:
+    for name, role in models.items():
+        model = folder / "models" / name
+        (model / "1").mkdir(parents=True)
+        (model / "config.pbtxt").write_text(_config(name, role), encoding="utf-8")
+        for output, labels in role.labels.items():
+            (model / _label_file(output)).write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")
+        write_json(model / "1" / "role.json", describe_role(role))
+        copy_files(model / "1", *_TRITON_CODE)
+
+
+def _config(name: str, role: Role) -> str:
+    lines = [_tensor("input", spec) for spec in role.inputs]
+    lines += [_tensor("output", spec, has_labels=spec.name in role.labels) for spec in role.outputs]
+    return _CONFIG.substitute(name=name, max_batch=MAX_BATCH if role.batching else 0, tensors="\n".join(lines))
+
+
+def _tensor(side: str, spec: TensorSpec, *, has_labels: bool = False) -> str:
+    return _TENSOR.substitute(
+        side=side,
+        name=spec.name,
+        datatype="TYPE_STRING" if spec.datatype == "BYTES" else f"TYPE_{spec.datatype}",
+        dims=", ".join(map(str, spec.shape)),
+        labels=_LABELS.substitute(file=_label_file(spec.name)) if has_labels else "",
+    )
+
+
+def _label_file(output: str) -> str:
+    return f"labels_{output}.txt"
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    each.name: each
+    for each in (
+        Format("triton", {"url": "http://127.0.0.1:8000"}, _refuse_triton, _write_triton),
+        Format(
+            "kserve", {"url": "http://127.0.0.1:8080"}, refuse_datatypes("BF16"), _write_roles("kserve", "server.py")
+        ),
+        Format("mlserver", {"url": "http://127.0.0.1:8080"}, refuse_datatypes("BF16"), _write_mlserver),
+        Format(
+            "dynamo", {"grpc": "127.0.0.1:8787"}, refuse_datatypes("FP16", "BF16"),
+            _write_roles("dynamo", "frontend.py"),
+        ),
+        Format(
+            "python", {"url": "http://127.0.0.1:8000"}, refuse_datatypes(),
+            _write_roles("python", "app.py", "inference.py", "tensors.py", has_labels=True),
+        ),
+    )
+}  # fmt: skip

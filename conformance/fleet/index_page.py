@@ -1,0 +1,262 @@
+"""The index of a fleet as files for people and programs, and what the command prints of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from conformance import checks
+from conformance.fleet.units import Outcome, Unit
+from conformance.report.output_files import write_atomically
+from conformance.report.simple_page import (
+    Bar,
+    Block,
+    BulletList,
+    Cell,
+    Heading,
+    Paragraph,
+    Piece,
+    SimplePage,
+    Span,
+    Table,
+    cell,
+    code,
+    compute_parts,
+    render_html,
+    render_markdown,
+)
+from conformance.spec.extensions import EXTENSIONS, PROTOCOL
+from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, PARTIAL
+from conformance.spec.text import escape_text, format_count, join_some
+from conformance.spec.verdict import EXIT_STATUS, describe_verdict
+
+Entry = Mapping[str, Any]
+
+WRITTEN_BY: Final = "Written by `oip-conformance fleet`, from the reports of its runs; not by hand."
+MATRIX_TEXT: Final = (
+    "Under extensions the verdict, under areas how many of the MUSTs that apply are met; nothing where none applies."
+)
+WORDS: Final[Mapping[str, str]] = {name: name.replace("_", " ") for name in (*EXIT_STATUS, "not_run")}
+# The verdict on an extension in a cell of a few characters.
+SHORT: Final[Mapping[str, str]] = {CONFORMANT: "yes", PARTIAL: "part", NONCONFORMANT: "NO", INCOMPLETE: "?"}
+MAX_NAMED_TARGETS: Final = 5  # of a requirement
+MAX_PRINTED: Final = 10  # targets, and changes of a kind, that are printed
+MAX_PAST_RUNS: Final = 10  # before this one, of a target
+MAX_TEXT_CHARS: Final = 200
+_OF_STATUS: Final = {EXIT_STATUS[name]: name for name in (CONFORMANT, NONCONFORMANT, INCOMPLETE)}
+
+
+def write(folder: Path, index: Entry) -> None:
+    """Write the files of an index, each whole or not at all.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    page = build_page(index)
+    write_atomically(folder / "index.json", json.dumps(index, indent=1, ensure_ascii=True) + "\n")
+    write_atomically(folder / "index.md", render_markdown(page))
+    write_atomically(folder / "index.html", render_html(page))
+
+
+def build_page(index: Entry) -> SimplePage:
+    """Return an index as a page."""
+    head = f"{_count_targets(index)} on {index['started'][:10]}: {_describe_counts(index)}.{_describe_stop(index)}"
+    blocks: list[Block] = [
+        Paragraph([Span(WRITTEN_BY, "own")], is_dim=True),
+        Paragraph([head]),
+        Paragraph([Bar(compute_parts(list(index["counts"].items())), is_wide=True)]),
+        Heading(2, "What needs a look"),
+        _list_unwell(index),
+        Heading(2, "What changed since the last run"),
+        _list_changes(index["changes"]),
+        Heading(2, "Targets by extensions and areas"),
+        Paragraph([MATRIX_TEXT], is_dim=True),
+        _build_matrix(index),
+        Heading(2, "What is not met, and where"),
+        _list_unmet(index),
+        Heading(2, "Over time"),
+        _list_runs(index),
+    ]
+    return SimplePage("A fleet of servers", blocks)
+
+
+def _link(target: Entry) -> Span:
+    is_judged = "folder" in target and "url" in target
+    return Span(target["name"], url=f"{target['folder']}/report.html" if is_judged else "")
+
+
+def _describe_verdict(target: Entry) -> str:
+    """Return the verdict of a target: one that is not conformant may be interoperable."""
+    return describe_verdict(WORDS[target["verdict"]], target.get("interoperable"))
+
+
+def _list_unwell(index: Entry) -> Block:
+    """List the targets that fail, and those of which it cannot be said, these last."""
+    found = sorted((target for target in index["targets"] if target["status"]), key=lambda target: target["status"])
+    if not found:
+        return Paragraph(["Every target was judged, and none needs a look."])
+    return BulletList(
+        [
+            [
+                _link(target),
+                ": ",
+                Span(_describe_verdict(target), kind=target["verdict"]),
+                ": ",
+                Span("; ".join([*target["why"], *_describe_gate(target)]), limit=400),
+            ]
+            for target in found
+        ]
+    )
+
+
+def _describe_gate(target: Entry) -> Iterator[str]:
+    """Yield how a target differs from its baseline; nothing where it has none."""
+    if found := target.get("gate"):
+        parts = [f"{found[name]} {name}" for name in ("new", "fixed", "stale", "known") if found[name]]
+        yield f"baseline: {', '.join(parts) or 'nothing is known to fail'}"
+
+
+def _list_changes(changes: Entry | None) -> Block:
+    if changes is None:
+        return Paragraph(["This is the first run."])
+    items: list[list[Piece]] = [
+        [
+            f"{each['target']} was ",
+            Span(WORDS[each["before"]], kind=each["before"]),
+            ", is ",
+            Span(WORDS[each["after"]], kind=each["after"]),
+        ]
+        for each in changes["turned"]
+    ]
+    for kind in ("broke", "fixed"):
+        for each in changes[kind]:
+            rows = format_count(each["rows"], "row")
+            items.append([Span(kind, kind=kind), f": {each['target']} ", code(each["id"]), f" {each['level']}, {rows}"])
+    items += [[f"{kind}: ", Span(", ".join(changes[kind]), limit=2000)] for kind in ("new", "gone") if changes[kind]]
+    return BulletList(items) if items else Paragraph(["Nothing that is not met changed, and no verdict."])
+
+
+def _build_matrix(index: Entry) -> Table:
+    targets = index["targets"]
+    judged = {
+        name
+        for target in targets
+        for name, verdict in target.get("extensions", {}).items()
+        if verdict != "not_applicable"
+    }
+    extensions = [name for name in (PROTOCOL, *EXTENSIONS) if name in judged]
+    found = {area for target in targets for area in target.get("areas", {})}
+    areas = [*(area for area in checks.PACKAGES if area in found), *sorted(found - set(checks.PACKAGES))]
+    rows = []
+    for target in targets:
+        url = Span(target.get("url", ""), is_small=True, is_extra=True, limit=120)
+        verdict = cell(_describe_verdict(target), _draw_past(index, target), kind=target["verdict"])
+        own = target.get("extensions", {})
+        kinds = [own.get(name, "not_applicable") for name in extensions]
+        cells = [
+            *(cell(SHORT.get(kind, ""), kind=kind) for kind in kinds),
+            *(_show_area(target.get("areas", {}).get(area)) for area in areas),
+        ]
+        rows.append([cell(_link(target), *([url] if url.text else [])), verdict, *cells])
+    return Table("Targets by extensions and areas", ["target", "verdict", *extensions, *areas], rows, style="matrix")
+
+
+def _draw_past(index: Entry, target: Entry) -> Bar:
+    """Return the verdicts of a target in the last runs, the earliest first."""
+    past = [run["verdicts"].get(target["name"], "") for run in index["history"][-MAX_PAST_RUNS:]]
+    label = "last runs: " + ", ".join(WORDS.get(verdict, "-") for verdict in past)
+    width = 100 / MAX_PAST_RUNS
+    return Bar([(verdict or "none", 1, n * width, 0.9 * width) for n, verdict in enumerate(past)], label)
+
+
+def _show_area(counts: Mapping[str, int] | None) -> Cell:
+    """Return how many of the MUSTs that apply are met, coloured by the worst that is among them."""
+    if not counts:
+        return cell()
+    kinds = {"fail": counts["failed"], "blocked": counts["stuck"], "pass": counts["met"], "not_applicable": 1}
+    return cell(f"{counts['met']}/{sum(counts.values())}", kind=next(kind for kind, count in kinds.items() if count))
+
+
+def _list_unmet(index: Entry) -> Block:
+    """List what some target does not meet: MUSTs first, and then what most of them miss."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for target in index["targets"]:
+        for entry in target.get("unmet", ()):
+            found.setdefault((entry["level"], entry["id"]), []).append(target["name"])
+    ordered = sorted(found.items(), key=lambda item: (item[0][0] != "MUST", -len(item[1]), item[0][1]))
+    rows = [
+        [
+            cell(code(id_)),
+            cell(level),
+            cell(str(len(names))),
+            cell(Span(join_some(names, MAX_NAMED_TARGETS), limit=800)),
+        ]
+        for (level, id_), names in ordered
+    ]
+    return (
+        Table("What is not met", ["requirement", "level", "targets", "which"], rows)
+        if rows
+        else Paragraph(["Nothing."])
+    )
+
+
+def _list_runs(index: Entry) -> Table:
+    rows = [
+        [cell(run["started"]), *(cell(str(run["counts"][verdict])) for verdict in WORDS), cell(run["suite"])]
+        for run in reversed(index["history"])
+    ]
+    return Table("Over time", ["run", *WORDS.values(), "suite"], rows)
+
+
+# --- what is printed --------------------------------------------------------------------------------------------------
+
+
+def format_target(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
+    """Return the line of a target that is done."""
+    said = escape_text(outcome.said, MAX_TEXT_CHARS) or ("" if outcome.is_reached else "could not be reached")
+    verdict = outcome.verdict or _OF_STATUS[outcome.status]
+    line = f"[{count:{len(str(total))}}/{total}] {unit.name}  {verdict}  {outcome.seconds:g} s"
+    return f"{line}: {said}" if said else line
+
+
+def format_summary(folder: Path, index: Entry) -> list[str]:
+    """Return the summary of a run; its last line is what the fleet came to."""
+    verdict = f"{_count_targets(index)}: {_describe_counts(index)}{_describe_stop(index)}"
+    return [*_print_unwell(index), *_print_changes(index["changes"] or {}), f"index: {folder / 'index.html'}", verdict]
+
+
+def _count_targets(index: Entry) -> str:
+    return format_count(len(index["targets"]), "target")
+
+
+def _describe_counts(index: Entry) -> str:
+    """Return how many targets came to what."""
+    return ", ".join(f"{count} {WORDS[verdict]}" for verdict, count in index["counts"].items() if count)
+
+
+def _describe_stop(index: Entry) -> str:
+    """Return that the run was ended, and how it is gone on with; empty where it is whole."""
+    return f" ({index['stopped']}: the same command goes on)" if index["stopped"] else ""
+
+
+def _print_unwell(index: Entry) -> Iterator[str]:
+    found = [target for target in index["targets"] if target["status"] and target["verdict"] != "not_run"]
+    found.sort(key=lambda target: (target["status"], target["name"]))
+    for target in found[:MAX_PRINTED]:
+        why = f": {escape_text('; '.join(target['why']), MAX_TEXT_CHARS)}" if target["why"] else ""
+        yield f"{target['name']} is {_describe_verdict(target)}{why}"
+    if len(found) > MAX_PRINTED:
+        yield f"and {len(found) - MAX_PRINTED} more; the index has them all"
+
+
+def _print_changes(changes: Entry) -> Iterator[str]:
+    for kind in ("broke", "fixed"):
+        found = changes.get(kind, ())
+        for each in found[:MAX_PRINTED]:
+            yield f"{kind} since the last run: {each['target']} {each['id']} {each['level']}"
+        if len(found) > MAX_PRINTED:
+            yield f"{kind} since the last run: {len(found) - MAX_PRINTED} more"
+    for turn in changes.get("turned", ())[:MAX_PRINTED]:
+        yield f"{turn['target']} was {WORDS[turn['before']]}, is {WORDS[turn['after']]}"

@@ -1,0 +1,249 @@
+"""Who does units of work: this machine, each run a process of its own, or the workers of a Dask cluster.
+
+`carry_out` hands units out, has those tried again that could not be reached, and tells of each what came of it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import Any, Final, Protocol
+
+from conformance.fleet import unit_runner
+from conformance.fleet.fleet_file import FleetError, Limits
+from conformance.fleet.units import Outcome, RunFailure, Unit
+from conformance.spec import extras
+from conformance.spec.text import escape_text
+from conformance.spec.verdict import EXIT_STATUS
+
+LOOK: Final = 5.0  # seconds between two looks at whether anybody still works
+# A run waits most of its time for its target, so that one that is silent costs a place and no processor.
+RUNS_PER_PROCESSOR: Final = 4
+# Seconds: to reach the scheduler and a first worker, and that a cluster may be without any worker in the midst of it.
+CONNECT_WAIT_S: Final = 30.0
+MAX_WORKERLESS_S: Final = 300.0
+_UNDER_WAY: Final = ("executing", "long-running")  # as a worker of Dask calls the state of a task
+# How Dask says that a unit could not be done, by the name of what it raises; its words may quote what was sent.
+_FAILURES: Final = {
+    "KilledWorker": "the workers that did it were lost",
+    "ModuleNotFoundError": "the suite is not installed on the worker",
+    "ImportError": "the suite is not installed on the worker",
+}
+
+Work = Callable[[Unit, Callable[[], bool]], Outcome]
+
+
+class Pool(Protocol):
+    """Whoever does units of work."""
+
+    @property
+    def gone(self) -> str:
+        """Why nothing comes of it any more; empty as long as something may."""
+
+    def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
+        """Do a unit when its turn comes, then tell what came of it, in any thread."""
+
+    def stop(self) -> None:
+        """End everything that is under way."""
+
+
+def carry_out(
+    units: Sequence[Unit],
+    limits: Mapping[str, Limits],
+    pool: Pool,
+    keep: Callable[[Unit, Outcome, int], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> str:
+    """Have all units done; return why some were not, or nothing.
+
+    Args:
+        units: each with a name of its own.
+        limits: of each, by name.
+        pool: does them.
+        keep: is given a unit, what came of it, and how often it was tried; in this thread.
+        clock: seconds.
+    """
+    outcomes: SimpleQueue[Outcome] = SimpleQueue()
+    by_name = {unit.name: unit for unit in units}
+    tried: Counter[str] = Counter()
+    later: list[tuple[float, str]] = []
+
+    def hand_out(name: str) -> None:
+        tried[name] += 1
+        pool.submit(by_name[name], outcomes.put)
+
+    for unit in units:
+        hand_out(unit.name)
+    left = len(units)
+    while left:
+        while later and later[0][0] <= clock():
+            hand_out(heapq.heappop(later)[1])
+        outcome: Outcome | None = None
+        with suppress(Empty):
+            outcome = outcomes.get(timeout=max(0.0, min(LOOK, later[0][0] - clock())) if later else LOOK)
+        if outcome is None:
+            if gone := pool.gone:
+                return gone
+            continue
+        name = outcome.name
+        if not outcome.is_reached and tried[name] <= limits[name].retries:
+            heapq.heappush(later, (clock() + limits[name].retry_pause, name))
+            continue
+        keep(by_name[name], outcome, tried[name])
+        left -= 1
+    return ""
+
+
+# --- this machine -----------------------------------------------------------------------------------------------------
+
+
+def choose_worker_count() -> int:
+    """Return how many runs at once this machine is good for."""
+    return RUNS_PER_PROCESSOR * (os.cpu_count() or 1)
+
+
+class LocalPool:
+    """Does units of work in threads that each wait for a process.
+
+    Attributes:
+        gone: why nothing comes of it any more; always empty: this machine is here.
+    """
+
+    gone = ""
+
+    def __init__(self, workers: int, folder_for: Callable[[Unit], Path], do: Work = unit_runner.judge_unit) -> None:
+        """Prepare the threads.
+
+        Args:
+            workers: how many units are done at once.
+            folder_for: makes the folder in which a unit is done.
+            do: does a unit.
+        """
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="fleet")
+        self._folder_for, self._do = folder_for, do
+        self._stopped = Event()
+
+    def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
+        """Do a unit when its turn comes, then tell what came of it; of one that was ended nothing is told."""
+
+        def tell(future: Future[Outcome | None]) -> None:
+            outcome = None if future.cancelled() else future.result()
+            if outcome is not None:
+                done(outcome)
+
+        self._threads.submit(self._done, unit).add_done_callback(tell)
+
+    def stop(self) -> None:
+        """End everything that is under way, and wait until it has ended."""
+        self._stopped.set()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _done(self, unit: Unit) -> Outcome | None:
+        if self._stopped.is_set():
+            return None
+        outcome = self._do(replace(unit, folder=str(self._folder_for(unit))), lambda: not self._stopped.is_set())
+        return None if self._stopped.is_set() else outcome
+
+
+# --- a Dask cluster that is there already -----------------------------------------------------------------------------
+
+
+def run_on_worker(unit: Unit, task: str) -> Outcome:
+    """Do a unit on a worker of Dask, as long as its task is wanted: this is what is sent there."""
+    from distributed import get_worker
+
+    tasks = get_worker().state.tasks
+
+    def is_wanted() -> bool:
+        found = tasks.get(task)
+        return found is not None and found.state in _UNDER_WAY
+
+    return unit_runner.judge_unit(unit, is_wanted)
+
+
+class Cluster:
+    """Does units of work on the workers of a cluster; as many at once as these have threads."""
+
+    def __init__(
+        self,
+        address: str,
+        run: str,
+        do: Callable[[Unit, str], Outcome] = run_on_worker,
+        patience: float = CONNECT_WAIT_S,
+    ) -> None:
+        """Reach the cluster.
+
+        Args:
+            address: of the scheduler, as Dask writes it: `tcp://host:8786`.
+            run: a name for the tasks of this run.
+            do: does a unit there.
+            patience: seconds to reach the scheduler, and then a worker.
+
+        Raises:
+            MissingExtraError: Dask is not installed.
+            FleetError: nobody is there.
+        """
+        extras.expect_installed("fleet", "--scheduler")
+        from distributed import Client
+
+        self._run, self._do, self._count = run, do, 0
+        self._futures: dict[str, Any] = {}
+        self._seen = time.monotonic()
+        self._is_stopped = False
+        try:
+            self._client = Client(address, timeout=patience, set_as_default=False)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError, ImportError) as error:  # TimeoutError is an OSError
+            what = "no answer" if isinstance(error, OSError) else "no address of a scheduler"
+            raise FleetError(f"--scheduler {escape_text(address)}: {what}; give tcp://HOST:8786") from None
+        try:
+            self._client.wait_for_workers(1, timeout=patience)
+        except TimeoutError:
+            self._client.close()  # type: ignore[no-untyped-call]
+            raise FleetError(f"--scheduler {escape_text(address)}: the cluster has no worker") from None
+
+    @property
+    def gone(self) -> str:
+        """Why nothing comes of it any more; empty as long as something may."""
+        if self._client.status != "running":
+            return "the scheduler is gone"
+        if self._client.scheduler_info(n_workers=1)["workers"]:
+            self._seen = time.monotonic()
+        is_bereft = time.monotonic() - self._seen > MAX_WORKERLESS_S
+        return f"the cluster was without a worker for {MAX_WORKERLESS_S:g} s" if is_bereft else ""
+
+    def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
+        """Do a unit when its turn comes, then tell what came of it; of one that was ended nothing is told."""
+        self._count += 1
+        task = f"oip-fleet-{self._run}-{self._count}-{unit.name}"
+
+        def tell(future: Any) -> None:
+            self._futures.pop(task, None)
+            if self._is_stopped or future.status == "cancelled":
+                return
+            done(future.result() if future.status == "finished" else _failed(unit, future.exception()))
+
+        future = self._client.submit(self._do, unit, task, key=task, pure=False)
+        self._futures[task] = future
+        future.add_done_callback(tell)  # type: ignore[no-untyped-call]
+
+    def stop(self) -> None:
+        """Give up what is under way: its workers end it as soon as they hear of it."""
+        self._is_stopped = True
+        if self._futures and self._client.status == "running":
+            self._client.cancel(list(self._futures.values()))  # type: ignore[no-untyped-call]
+        self._client.close()  # type: ignore[no-untyped-call]
+
+
+def _failed(unit: Unit, error: BaseException | None) -> Outcome:
+    name = type(error).__name__
+    said = _FAILURES.get(name, f"the worker failed: {name}")
+    return Outcome(unit.name, EXIT_STATUS["incomplete"], trouble=RunFailure.WORKER, said=said)

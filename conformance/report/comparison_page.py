@@ -1,0 +1,137 @@
+"""A comparison of reports as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.report.comparison import LEGEND, Comparison, Line
+from conformance.report.requirement_changes import format_change
+from conformance.report.simple_page import (
+    LINE_BREAK,
+    Block,
+    BulletList,
+    Cell,
+    Heading,
+    Paragraph,
+    Piece,
+    SimplePage,
+    Span,
+    Table,
+    cell,
+    code,
+)
+from conformance.spec.text import escape_text, join_some
+
+WRITTEN_BY = "Written by `oip-conformance compare`, from the reports that `--conformance-report` leaves; not by hand."
+STEPS_TEXT = "What one version of a {} does not meet where another differs, and in how many rows of the checks."
+WAYS_TEXT = "What the documents leave open, and which way each {} goes; in brackets how often, where it is not once."
+NO_DIFFERENCE = Paragraph(["None differs."])
+MAX_ROWS = 3
+MAX_OBSERVATIONS = 4
+BAD = ("fail", "error", "nonconformant")  # stands out where there are no colours
+
+
+def build_page(comparison: Comparison) -> SimplePage:
+    """Return the page."""
+    titles = [escape_text(title, 80) for title in comparison.titles]
+    blocks: list[Block] = [Paragraph([Span(WRITTEN_BY, "own")], is_dim=True)]
+    if not comparison.is_whole:
+        blocks.append(Paragraph(["Only what differs between the columns is shown."]))
+    facts = [[cell(fact.label), *(_cell(each.text, each.kind) for each in fact.cells)] for fact in comparison.facts]
+    blocks += [
+        Table("The runs", ["", *titles], facts, style="columns wide"),
+        *_steps(comparison, titles),
+        *_requirements(comparison, titles),
+        *_section("Advice", titles, comparison.advice),
+        *_observations(comparison, titles),
+        *_section("Failures", titles, comparison.failures),
+        *_section("Blocked, or in error", titles, comparison.stuck),
+    ]
+    return SimplePage(comparison.words.title, blocks)
+
+
+def _cell(text: str, kind: str) -> Cell:
+    return cell(Span(text, "strong") if kind in BAD else text, kind=kind)
+
+
+def _steps(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
+    if comparison.steps:
+        yield Heading(2, "From version to version")
+        yield Paragraph([STEPS_TEXT.format(comparison.words.judged)])
+    for step in comparison.steps:
+        columns = [titles[step.older], titles[step.newer]]
+        yield Heading(3, f"{columns[0]} and {columns[1]}")
+        rows = [
+            [
+                cell(code(each.id)),
+                cell(each.level),
+                *(
+                    _cell(format_change(LEGEND[outcome][0], count), outcome)
+                    for outcome, count in zip(each.outcomes, each.rows, strict=True)
+                ),
+            ]
+            for each in step.changes
+        ]
+        head = ["requirement", "level", *columns]
+        yield Table("What changed", head, rows, 2, "columns") if rows else Paragraph(["They meet the same."])
+
+
+def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
+    yield Heading(2, "Requirements")
+    if not comparison.areas and not comparison.is_whole:
+        yield NO_DIFFERENCE
+        return
+    signs = [[_cell(word, kind), cell(Span(meaning, "own"))] for kind, (word, meaning) in comparison.legend.items()]
+    yield Table("The signs", ["sign", "means"], signs)
+    for area, requirements in comparison.areas.items():
+        yield Heading(3, area)
+        rows = [
+            [
+                cell(code(entry.id)),
+                cell(entry.level),
+                cell(Span(entry.statement, "own", is_small=True)),
+                *(_cell(LEGEND[outcome][0], outcome) for outcome in entry.outcomes),
+            ]
+            for entry in requirements
+        ]
+        yield Table(f"Requirements: {area}", ["requirement", "level", "statement", *titles], rows, 3, "columns")
+
+
+def _observations(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
+    yield Heading(2, "Observations")
+    yield Paragraph([WAYS_TEXT.format(comparison.words.judged)])
+    rows = [
+        [cell(code(entry.requirement)), cell(code(entry.check)), *map(_observed, entry.cells)]
+        for entry in comparison.observations
+    ]
+    if rows:
+        yield Table("Observations", ["requirement", "check", *titles], rows, 2, "columns wide")
+    else:
+        yield Paragraph(["None."]) if comparison.is_whole else NO_DIFFERENCE
+
+
+def _observed(seen: Sequence[tuple[str, int]]) -> Cell:
+    """Return what was observed, each with how often."""
+    shown = [what if count == 1 else f"{what} ({count})" for what, count in seen[:MAX_OBSERVATIONS]]
+    if len(seen) > MAX_OBSERVATIONS:
+        shown.append(f"and {len(seen) - MAX_OBSERVATIONS} more")
+    pieces: list[Piece] = [piece for what in shown for piece in (LINE_BREAK, what)]
+    return cell(*pieces[1:])
+
+
+def _section(heading: str, titles: list[str], columns: Sequence[Sequence[Line]]) -> Iterator[Block]:
+    if any(columns):
+        yield Heading(2, heading)
+    for title, lines in zip(titles, columns, strict=True):
+        if lines:
+            yield Heading(3, title)
+            yield BulletList([list(_line(line)) for line in lines])
+
+
+def _line(line: Line) -> Iterator[Piece]:
+    yield from (code(line.requirement), " ", code(line.check))
+    if any(line.rows):
+        yield from (" (", join_some([row or "-" for row in line.rows], MAX_ROWS), ")")
+    if line.outcome not in ("fail", "advisory"):
+        yield f" ({LEGEND[line.outcome][0]})"
+    yield from (": ", line.message)

@@ -1,0 +1,203 @@
+"""Pages of headings, paragraphs, lists and tables, which are written once and rendered as Markdown and as HTML.
+
+A comparison, a history and the index of a fleet are such pages. Text is foreign and stays text in both forms: Markdown
+escapes it (`markdown`), HTML does (Jinja2), and control characters are taken out. The HTML page has no script, loads
+nothing, and the policy in its head forbids both; it is for wide and narrow screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from conformance.report import markdown
+from conformance.spec.text import escape_text
+
+if TYPE_CHECKING:  # it takes its time, and is needed for HTML alone
+    import jinja2
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text.
+
+    Attributes:
+        style: `own` is Markdown of the suite's own, of which HTML shows code.
+        kind: the outcome or verdict that colours it in HTML.
+        url: where a link leads; empty: it is none.
+        is_small: HTML shows it in small letters, on a line of its own.
+        is_extra: Markdown, which has less room, leaves it out.
+        limit: characters that are shown.
+    """
+
+    text: str
+    style: Literal["", "code", "strong", "own", "break"] = ""
+    kind: str = ""
+    url: str = ""
+    is_small: bool = False
+    is_extra: bool = False
+    limit: int = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of coloured parts, which HTML draws and Markdown leaves out.
+
+    Attributes:
+        parts: of each the kind that colours it, its count, where it begins and how wide it is, of 100.
+        label: what it says, for who does not see it; empty: the text beside it says the same.
+    """
+
+    parts: Sequence[tuple[str, int, float, float]]
+    label: str = ""
+    is_wide: bool = False
+
+
+def compute_parts(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float]]:
+    """Return the parts of a bar, one beside the other, for counts of kinds; none that is empty."""
+    total = sum(count for _, count in counts) or 1
+    begins, found = 0.0, []
+    for kind, count in counts:
+        width = 100 * count / total
+        found.append((kind, count, round(begins, 3), round(width, 3)))
+        begins += width
+    return [part for part in found if part[1]]
+
+
+Piece = str | Span | Bar
+LINE_BREAK = Span("", "break")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table; `kind` is the outcome or verdict that colours it in HTML."""
+
+    pieces: Sequence[Piece]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a level from 2 to 4."""
+
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph; one that is dim says how the page came about."""
+
+    pieces: Sequence[Piece]
+    is_dim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BulletList:
+    """A list with at least one item."""
+
+    items: Sequence[Sequence[Piece]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        label: what it is called where it is read aloud.
+        lead: how many columns say what a row is about; HTML has them in one.
+        style: a class of the page's stylesheet.
+    """
+
+    label: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    lead: int = 1
+    style: Literal["", "columns", "columns wide", "matrix"] = ""
+
+
+Block = Heading | Paragraph | BulletList | Table
+
+
+@dataclass(frozen=True, slots=True)
+class SimplePage:
+    """A page."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+def cell(*pieces: Piece, kind: str = "") -> Cell:
+    """Return a cell."""
+    return Cell(pieces, kind)
+
+
+def code(text: str) -> Span:
+    """Return foreign text as code."""
+    return Span(text, "code")
+
+
+def render_html(page: SimplePage) -> str:
+    """Return the page as HTML, ending in a newline."""
+    return build_environment().get_template("simple_page.html.jinja").render(page=page)
+
+
+def build_environment(*packages: str) -> jinja2.Environment:
+    """Return what makes pages of templates: it escapes every text, and nothing may be undefined.
+
+    Its filter `safe_text` takes control characters out of a text.
+
+    Args:
+        packages: further ones with templates; those of this package are there for all.
+    """
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in ("conformance.report", *packages)]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["safe_text"] = escape_text
+    made.filters["block_type"] = lambda block: type(block).__name__
+    return made
+
+
+def render_markdown(page: SimplePage) -> str:
+    """Return the page as Markdown, ending in a newline."""
+    blocks = [f"# {page.title}", *("\n".join(_lines(block)) for block in page.blocks)]
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _lines(block: Block) -> Iterator[str]:
+    match block:
+        case Heading(level, text):
+            yield f"{'#' * level} {markdown.text(text)}"
+        case Paragraph(pieces):
+            yield _joined(pieces)
+        case BulletList(items):
+            yield from (f"- {_joined(pieces)}" for pieces in items)
+        case Table(head=head, rows=rows):
+            cells = [[_joined(each.pieces) for each in row] for row in rows]
+            yield from markdown.table([markdown.text(name) for name in head], cells)
+
+
+def _joined(pieces: Sequence[Piece]) -> str:
+    return "".join(map(_markdown, pieces))
+
+
+def _markdown(piece: Piece) -> str:
+    if isinstance(piece, str):
+        return markdown.text(piece)
+    if isinstance(piece, Bar) or piece.is_extra:
+        return ""
+    if piece.style == "break":
+        return "<br>"
+    if piece.style == "own":
+        return piece.text.replace("|", "\\|")
+    shown = (markdown.code if piece.style == "code" else markdown.text)(piece.text, piece.limit)
+    shown = f"**{shown}**" if piece.style == "strong" else shown
+    return f"[{shown}]({piece.url})" if piece.url else shown
