@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import ONE_MODEL, judge, run_bundled
 from tests.support.valid_reports import read_valid_report
 
@@ -25,8 +26,8 @@ def report_of(folder: Path) -> dict[str, Any]:
     return read_valid_report(folder / "r.json")
 
 
-# A run on one role is as whole as one on all, and takes a few seconds.
-WHOLE = ("--conformance-profile=quick", "--conformance-report=r.json", "--conformance-baseline=b.toml")
+# A run on one role, of few rows, is as whole as any, and takes a second.
+WHOLE = ("--conformance-profile=quick", "--conformance-report=r.json", "--conformance-baseline=b.toml", *FEW_ROWS)
 
 
 def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: str, lone: str) -> None:

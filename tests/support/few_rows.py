@@ -1,0 +1,60 @@
+"""The suite with one row for each thing that a check says, for whole runs of which the rows do not matter.
+
+For pytest it is a plugin: `-p tests.support.few_rows`. In this process it is a context manager, `with_few_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from conformance import checks
+from conformance.spec.check import Check, Row
+
+# Rows of these roles are taken first: small servers of the tests have these models.
+FIRST_ROLES = ("multi", "identity_int32", "scores_labelled")
+FEW_ROWS = ("-p", "tests.support.few_rows")
+_list_all_checks = checks.list_area_checks
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Judge few rows in this run."""
+    few = with_few_rows()
+    few.__enter__()
+    config.add_cleanup(lambda: few.__exit__(None, None, None))
+
+
+@contextmanager
+def with_few_rows() -> Iterator[None]:
+    """Let every run of this process consist of few rows."""
+    before = checks.list_area_checks
+    checks.list_area_checks = _list_few_checks
+    checks.load.cache_clear()
+    try:
+        yield
+    finally:
+        checks.list_area_checks = before
+        checks.load.cache_clear()
+
+
+@cache
+def _list_few_checks(area: str) -> tuple[Check, ...]:
+    return tuple(replace(check, rows=tuple(_select_rows(check))) for check in _list_all_checks(area))
+
+
+def _select_rows(check: Check) -> list[Row]:
+    """Return the first row for each set of requirements, in the order of the suite."""
+
+    def rank(row: Row) -> tuple[bool, bool, int]:
+        role = check.find_role(row)
+        return row.dangerous, row.thorough, FIRST_ROLES.index(role) if role in FIRST_ROLES else len(FIRST_ROLES)
+
+    chosen: dict[tuple[str, ...], Row] = {}
+    for row in sorted(check.rows, key=rank):
+        chosen.setdefault(check.requirements(row), row)
+    ids = {row.id for row in chosen.values()}
+    return [row for row in check.rows if row.id in ids]
