@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.json_writing import replace_json, write_escaped_string
 from conformance.checks.support.telling_inputs import draw_telling
 from conformance.roles.model import Model
+from conformance.wire.json_writing import write_escaped
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -49,7 +49,7 @@ class ElementRewriting:
 
         message = model.request(tensors, send="json").edited(edit)
         for mark, text in texts:
-            message = replace_json(message, message.body.replace(mark, text))
+            message = message.with_json(message.body.replace(mark, text))
         return message
 
     def _misreading(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -72,4 +72,4 @@ WITH_EXPONENTS = ElementRewriting(
 AS_INTEGERS = ElementRewriting(
     frozenset({"FP32", "FP64"}), lambda value: str(int(value)), None, lambda t: replace(t, array=np.round(t.array))
 )
-ESCAPED = ElementRewriting(frozenset({"BYTES"}), write_escaped_string, lambda text: write_escaped_string(text)[1:-1])
+ESCAPED = ElementRewriting(frozenset({"BYTES"}), write_escaped, lambda text: write_escaped(text)[1:-1])

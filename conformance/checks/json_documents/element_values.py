@@ -14,7 +14,6 @@ import numpy as np
 
 from conformance.checks.json_documents.element_rewriting import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.json_writing import replace_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.checks.support.repeated_requests import attribute_to_isolation
 from conformance.expect.expectation import expect
@@ -92,7 +91,7 @@ def make_spelled_request(model: Model, elements: Sequence[str]) -> Message:
     filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
     request = model.request([model.tensor([filler] * len(elements))], send="json")
     message = request.edited(lambda document: document["inputs"][0].update(data="@"))
-    return replace_json(message, message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
+    return message.with_json(message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
 
 
 class Spelling(Protocol):
