@@ -1,12 +1,52 @@
-"""The table of what is fuzzed."""
+"""What is fuzzed: properties that have to hold for any bytes at all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
 from typing import Final
 
 from tests.fuzz.http_input import golden_requests
 from tests.fuzz.subjects import adapter, files, grpc_messages, http_heads, http_messages, json_texts, tensors
-from tests.fuzz.target import Target
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A property and where to begin.
+
+    Attributes:
+        name: of the target, and of the folder of its corpus.
+        holds: takes an input; raises where the property does not hold, whatever the exception.
+        seeds: inputs that are in order, or nearly so.
+        largest: bytes of an input.
+    """
+
+    name: str
+    holds: Callable[[bytes], None]
+    seeds: Callable[[], Iterable[bytes]]
+    largest: int = 4096
+
+    @property
+    def folder(self) -> Path:
+        """Where its corpus is kept."""
+        return CORPUS / self.name
+
+    def inputs(self) -> list[bytes]:
+        """Return seeds and corpus, each input once, the small ones first."""
+        kept = [path.read_bytes() for path in sorted(self.folder.glob("*"))]
+        return sorted({*self.seeds(), *kept}, key=lambda data: (len(data), data))
+
+    def keep(self, data: bytes) -> Path:
+        """Put an input into the corpus."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / sha1(data, usedforsecurity=False).hexdigest()[:16]
+        path.write_bytes(data)
+        return path
+
 
 TARGETS: Final = {
     target.name: target

@@ -25,8 +25,7 @@ from conformance.wire import codings, grpc_fields, json_data, json_structure, js
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output
 from reference_server import request
-from tests.fuzz.target import Target
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.targets import TARGETS, Target
 
 Wrong = tuple[
     str, object, str, object
@@ -73,6 +72,12 @@ WRONG: tuple[Wrong, ...] = (
     ("server-heads", request, "parse", trips),
     ("watched-requests", message_reader, "_begun", another_each_time),
 )
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_the_property_holds_for_the_corpus(target: Target) -> None:
+    assert target.inputs()
+    replay(target)
 
 
 def test_every_target_is_made_wrong() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from conformance.clients import adapter_lines
 from conformance.clients.adapter_errors import AdapterError
-from tests.fuzz.refusal import expect_read_or_refused
+from tests.fuzz.subjects import expect_read_or_refused
 
 SEQ, COUNT = 1, 1
 
