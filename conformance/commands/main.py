@@ -12,10 +12,26 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import NoReturn
 
 from conformance import __version__
-from conformance.commands.parser import Parser
 from conformance.spec.user_error import UserError
+
+
+class Parser(argparse.ArgumentParser):
+    """As argparse has it, but for the exit status of a usage error.
+
+    Attributes:
+        usage_status: that one; another than argparse's where 2 means something else.
+    """
+
+    usage_status = 2
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line, and end."""
+        self.print_usage(sys.stderr)
+        self.exit(self.usage_status, f"{self.prog}: error: {message}\n")
+
 
 PROGRAM = "oip-conformance"
 

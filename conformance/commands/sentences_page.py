@@ -6,11 +6,23 @@ hand: `oip-conformance sources page > docs/sentences.md` writes it, and a test c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from conformance.commands.markdown_cells import format_link, format_row
 from conformance.spec.documents import Document, Sentence
 from conformance.spec.ledger import Requirement
+
+
+def format_row(cells: Iterable[str]) -> str:
+    """Return one line of a table, ending in a newline."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def format_link(text: str, url: str) -> str:
+    """Return a link; brackets in its text are escaped."""
+    shown = re.sub(r"([][])", r"\\\1", text)
+    return f"[{shown}]({url})"
+
 
 HEAD = """# Sentences
 
