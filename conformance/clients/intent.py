@@ -15,9 +15,8 @@ from conformance.clients.intent_tensors import find_order_fault, find_value_faul
 from conformance.clients.rules.rule import Fault
 from conformance.clients.violation import Violation
 from conformance.wire import parsed_call, parsed_request
-from conformance.wire.client_request import ClientRequest
+from conformance.wire.client_request import ClientRequest, parse_path
 from conformance.wire.finding import format_value
-from conformance.wire.model_path import parse_path
 from conformance.wire.outputs import Output
 from conformance.wire.parsed_call import ParsedCall, read_typed_elements
 from conformance.wire.parsed_request import ParsedRequest

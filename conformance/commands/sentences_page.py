@@ -12,6 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from conformance.spec.documents import Document, Sentence
 from conformance.spec.ledger import Requirement
 
+
+def format_row(cells: Iterable[str]) -> str:
+    """Return one line of a table, ending in a newline."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def format_link(text: str, url: str) -> str:
+    """Return a link; brackets in its text are escaped."""
+    shown = re.sub(r"([][])", r"\\\1", text)
+    return f"[{shown}]({url})"
+
+
 HEAD = """# Sentences
 
 Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/spec/sentences/*.toml`, and the

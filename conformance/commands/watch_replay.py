@@ -13,13 +13,13 @@ from conformance.commands.run_files import RunFiles
 from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude
 from conformance.judging.request_failure import describe
 from conformance.spec.user_error import UserError
-from conformance.transport import har_file
+from conformance.transport import recording
 from conformance.transport.har import HarError
 
 
 def find_recording(path: Path) -> Path | None:
     """Return the recording of clients that a file is, or that a folder holds; None where there is none."""
-    file = har_file.find(path) if path.is_dir() else path
+    file = recording.find_recording(path) if path.is_dir() else path
     return file if archive.is_client_recording(file) else None
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import pytest
@@ -15,14 +15,78 @@ from conformance.discovery.discovery_result import DiscoveryResult, Progress, ig
 from conformance.judging.client_session import ClientSession
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
 from conformance.judging.selection import CLIENTS, Subjects
-from conformance.plugin import client_options
+from conformance.plugin import common_options
 from conformance.plugin.base_run import BaseRun, find_process_id
-from conformance.plugin.client_options import ClientOptions
+from conformance.plugin.common_options import CommonOptions
+from conformance.plugin.options import OPTIONS, read_setting
 from conformance.report import client_terminal
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import Outcome
 from conformance.spec.verdict import find_extensions
+
+MAX_WAIT_S = 600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions(CommonOptions):
+    """Everything that a user asks of a run that judges a client.
+
+    Attributes:
+        command: of the adapter, as it was given; `words` are its program and arguments.
+        patience: seconds that the adapter has to introduce itself.
+    """
+
+    command: str
+    words: tuple[str, ...]
+    patience: float
+
+
+def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
+    """Read the options.
+
+    Args:
+        option: the parsed command line, as a namespace.
+        ini: gives a value of pytest's ini file by its name.
+
+    Raises:
+        pytest.UsageError: one cannot be used.
+    """
+    command = read_setting("client_adapter", option.client_adapter, ini) or ""
+    _expect_no_server(option)
+    if not 0 < option.client_timeout < MAX_WAIT_S:
+        raise pytest.UsageError(f"--client-timeout {option.client_timeout:g}: give seconds up to {MAX_WAIT_S}")
+    if option.conformance_profile == "explore":
+        raise pytest.UsageError("--conformance-profile explore: nothing of a client is explored, take certify")
+    return ClientOptions(
+        command=command,
+        words=_words(command),
+        patience=option.client_timeout,
+        **common_options.read_fields(option),
+    )
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise pytest.UsageError(f"--client-adapter {command!r}: {error}") from None
+    if not words:
+        raise pytest.UsageError("--client-adapter: give a command")
+    return tuple(words)
+
+
+def _expect_no_server(option: Any) -> None:
+    """See that nothing is said of a server.
+
+    Raises:
+        pytest.UsageError: something is.
+    """
+    of_servers = {name: details["dest"] for name, details in OPTIONS.items() if name.startswith("--target-")}
+    named = [name for name, place in of_servers.items() if getattr(option, place)]
+    if named:
+        raise pytest.UsageError(f"{named[0]} is about a server, and --client-adapter judges a client: take one of them")
+
 
 MAX_SHOWN_ROWS = 3  # lines of standard error, of an adapter that cannot be asked at all
 
@@ -48,7 +112,7 @@ class ClientRun(BaseRun):
             pytest.UsageError: one cannot be used.
         """
         super().__init__(config)
-        self.options = client_options.read_options(config.option, config.getini)
+        self.options = read_options(config.option, config.getini)
         self.session: ClientSession | None = None
         self._from_controller = from_controller
 

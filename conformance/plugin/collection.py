@@ -15,7 +15,7 @@ import pytest
 
 from conformance import checks
 from conformance.judging.selection import Subjects, is_in_profile, is_named, list_area_rows, list_areas
-from conformance.plugin import keywords, markers
+from conformance.plugin import markers
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
 from conformance.spec.extensions import ROBUSTNESS
@@ -77,7 +77,7 @@ class CheckItem(pytest.Item):
         self.check = check
         self.row = row
         self.result: CheckResult | None = None
-        self.extra_keyword_matches.update(keywords.list_keywords(check, row))
+        self.extra_keyword_matches.update(markers.list_keywords(check, row))
         for name in markers.list_markers(check, row):
             self.add_marker(markers.make_marker(name))
 

@@ -14,10 +14,10 @@ import pytest
 
 from conformance import checks
 from conformance.judging.conclusion import conclude_nothing_judged
-from conformance.plugin import collection, junit, keywords, markers, printing, pytest_reports, signals, startup
+from conformance.plugin import collection, markers, printing, pytest_reports, signals, startup
 from conformance.plugin.base_run import BaseRun
 from conformance.plugin.options import has_client
-from conformance.plugin.progress import ProgressLine
+from conformance.plugin.printing import ProgressLine
 from conformance.plugin.server_run import ServerRun
 from conformance.spec.ledger import Party
 from conformance.spec.result import CheckResult
@@ -104,10 +104,10 @@ class Hooks:
         if self._interrupt is not None:
             raise self._interrupt
         if self.run.options.junit == "requirements":
-            junit.begin(self.config)
+            pytest_reports.begin_junit(self.config)
         if self.run.conclusion is None:
             if self.config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
-                keywords.make_exact(self.config, self.run.party)
+                markers.make_exact(self.config, self.run.party)
             return None
         if self.config.pluginmanager.has_plugin("dsession"):
             self.config.pluginmanager.unregister(name="dsession")  # it has no workers to wait for
@@ -200,7 +200,7 @@ class Hooks:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, exitstatus)
             results = self.run.conclusion.results if self.run.conclusion else []
-            junit.finish(self.config, results, self.run.rerun() if results else "", self.run.party)
+            pytest_reports.finish_junit(self.config, results, self.run.rerun() if results else "", self.run.party)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the summary, then what was not met, unless `--no-summary` says otherwise."""

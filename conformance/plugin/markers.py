@@ -1,4 +1,4 @@
-"""The markers of rows: by level, extension, area and transport, for `-m`. Known only where there is a target."""
+"""What selects rows: markers by level, extension, area and transport for `-m`, names of areas and checks for `-k`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from conformance import checks
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS, TRANSPORTS
+from conformance.spec.ledger import Party
 
 # From the strongest to the weakest.
 LEVELS: Mapping[str, str] = {
@@ -74,3 +75,36 @@ def register(config: pytest.Config) -> None:
     unknown = [name for name in asked if name not in _OPERATORS and name not in registered]
     if unknown:
         raise pytest.UsageError(f"-m: there is no marker {unknown[0]!r}, but {', '.join(describe_markers())}")
+
+
+# --- names for -k -----------------------------------------------------------------------------------------------------
+# pytest takes a word for a part of a name, so that `raw` would be every row with those letters in it. Here a word that
+# is the name of an area, or the id of a check, is replaced by one that is part of no other name.
+
+# A word in an expression, as pytest reads it.
+_WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
+
+
+def list_keywords(check: Check, row: Row) -> Iterator[str]:
+    """Yield the words that name a row, beside that of its pytest item."""
+    yield from (_exactly(check.area), _exactly(check.id))
+    yield from (check.id, check.name, *check.requirements(row))
+
+
+def make_exact(config: pytest.Config, party: Party) -> None:
+    """Replace the words of `-k` that are the name of an area, or the id of a check of who is judged."""
+    if not config.option.keyword:
+        return
+    areas = [area for area in checks.PACKAGES if (area in checks.CLIENT_AREAS) == (party is Party.CLIENT)]
+    ids = (check.id for area in areas for check in checks.list_area_checks(area))
+    names = {name.lower() for name in (*checks.PACKAGES, *ids)}
+
+    def replaced(word: re.Match[str]) -> str:
+        return _exactly(word[0].lower()) if word[0].lower() in names else word[0]
+
+    config.option.keyword = _WORD.sub(replaced, config.option.keyword)
+
+
+def _exactly(name: str) -> str:
+    """Return a word for a name that is found in none that the name is a part of."""
+    return f":{name}:"

@@ -1,6 +1,6 @@
 """Credentials that a user gave, taken out of what a server sends back: some servers repeat a request in their errors.
 
-Which values these are is said here; `masking` finds them, `list_encodings` says how they may be written. What is
+Which values these are is said here; `masking` finds them. What is
 hidden must never change a verdict: a value that is a word of the protocol, too short, or like a number could stand in
 an honest answer, so it is left alone, and `find_unmaskable_headers` says so.
 """
@@ -13,8 +13,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from conformance.transport.common_words import is_word
-from conformance.transport.masking import MIN_SECRET_DIGITS, make_mask
+from conformance.transport.masking import MIN_SECRET_DIGITS, is_word, make_mask
 
 _CREDENTIAL = re.compile(r"auth|cookie|token|secret|key|pass|credential|session|signature|jwt", re.IGNORECASE)
 _SCHEME = re.compile(r"\A[A-Za-z][\w-]* +(?=\S)")  # of an Authorization header (RFC 9110, 11.4)
@@ -90,9 +89,9 @@ def _decoded(encoded: str) -> str:
 
 def hide(text: str, secrets: Iterable[str]) -> str:
     """Return text without secrets, and without pieces of one: messages quote the beginning of what is long."""
-    return make_mask(tuple(secrets)).text(text)
+    return make_mask(tuple(secrets)).hide_text(text)
 
 
 def hide_bytes(data: bytes, secrets: Iterable[str], sent: bytes = b"") -> bytes:
     """Return as many bytes without secrets; `sent` is what a server may rightly repeat."""
-    return make_mask(tuple(secrets)).hidden(data, sent)
+    return make_mask(tuple(secrets)).hide(data, sent)

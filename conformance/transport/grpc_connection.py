@@ -7,6 +7,8 @@ makes one up, and no field says so. Here the two cannot be mixed up: a status is
 
 from __future__ import annotations
 
+import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -29,10 +31,79 @@ from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
 
 from conformance.transport.exchange import FailureKind, TransportFailure
-from conformance.transport.grpc_frames import MAX_FRAME_BYTES, FrameError, GoAway, cut_frames, parse_goaway
-from conformance.transport.grpc_socket import connect, seconds_until, send_until
-from conformance.transport.grpc_stream import PREFIX_BYTES, Header, Stream, read_declared_length
+from conformance.transport.grpc_stream import (
+    MAX_FRAME_BYTES,
+    PREFIX_BYTES,
+    FrameError,
+    GoAway,
+    Header,
+    Stream,
+    cut_frames,
+    parse_goaway,
+    read_declared_length,
+)
 from conformance.transport.settings import Settings
+from conformance.transport.unreachable import UnreachableError, is_about_trust
+
+
+def connect(settings: Settings) -> socket.socket:
+    """Return a socket that is connected, through TLS where the target has that.
+
+    Raises:
+        Unreachable: it cannot be connected, or whoever answers cannot be trusted.
+    """
+    address = settings.grpc_address
+    try:
+        context = _context(settings) if address.tls else None
+        plain = socket.create_connection((address.host, address.port), settings.timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return context.wrap_socket(plain, server_hostname=address.host) if context else plain
+    except OSError as error:
+        raise UnreachableError(
+            f"cannot connect to {address.url}: {error}",
+            is_untrusted=is_about_trust(error),
+            is_refused=isinstance(error, ConnectionRefusedError),
+        ) from error
+
+
+def _context(settings: Settings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    context.set_alpn_protocols(["h2"])
+    if settings.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
+    """Send all bytes, piece by piece: `sendall` begins to count anew with each record of TLS.
+
+    Args:
+        connection: the socket.
+        octets: what to send.
+        until: when it has to be done, on the monotonic clock.
+
+    Raises:
+        TimeoutError: the other side does not take them in time.
+        OSError: the connection broke.
+    """
+    left = memoryview(octets)
+    while left:
+        connection.settimeout(seconds_until(until))
+        left = left[connection.send(left) :]
+
+
+def seconds_until(until: float) -> float:
+    """Return how long it is until then.
+
+    Raises:
+        TimeoutError: it is over.
+    """
+    seconds = until - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
+
 
 WINDOW_BYTES = 16 * 1024 * 1024  # bytes that a server may send before it has to be told to go on
 # What is something of an answer; where nothing else comes, the server is as good as silent.

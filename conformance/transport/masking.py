@@ -1,143 +1,110 @@
-"""Secrets found in bytes, and replaced by as many asterisks, so that lengths and offsets stay true.
+"""Masks the user's secrets where a server repeats them: as many asterisks, so that lengths and offsets stay true.
 
-Secrets are looked for by their pieces of eight bytes: servers cut what they repeat, and so do messages. All pieces of
-all spellings stand in one table, so that one pass over the bytes finds them, however many there are: what a mask costs
-is linear in the bytes, and does not depend on the secrets.
-
-    telling   a piece that proves that the secret is there
-    weak      one that a number may be as well: so many in a row that no number is are needed
-    neutral   one that is a piece of the protocol's own words, too, or of what was sent: proves nothing
-
-A row of pieces, each one byte after the other, is masked where it holds a telling one, or enough weak ones.
+Servers cut what they repeat. So secrets are looked for by their pieces of eight bytes, in every encoding at once. Each
+piece has a weight: little if it may be a number, nothing if it is part of a word of the protocol or of the request.
+Pieces that begin one byte after the other are a run. A run is masked where its weight proves a secret.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.transport.common_words import cut_pieces, get_word_pieces
+from conformance.spec import data_files
+from conformance.spec.extensions import CHOICES
+from conformance.transport.exchange import Exchange, TransportFailure
 from conformance.transport.secret_encodings import fold, list_encodings, unescape
+from conformance.wire.request import Message
 
-PIECE_BYTES: Final = 8  # bytes
+COOKIE_HEADER: Final = "set-cookie"
+HIDDEN: Final = "..."
+PIECE_BYTES: Final = 8
 MIN_SECRET_DIGITS: Final = 16  # digits in a row; numbers that servers compute have fewer in common with a secret
-_CHUNK: Final = 512 * 1024  # bytes that are looked at in one step
-_OVERLAP: Final = 256  # bytes that two steps share; more than any escaped piece has
-_NEUTRAL, _WEAK, _TELLING = range(3)
-_ASTERISK: Final = ord("*")
-_BITS: Final = 20  # of the table
-_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio, Knuth's multiplier
-_SHIFT: Final = np.uint64(64 - _BITS)
+_PROOF: Final = MIN_SECRET_DIGITS - PIECE_BYTES + 1  # pieces in so many digits, each of weight one
 _DIGITS: Final = frozenset(b"0123456789abcdef .:,+e")
+_STEP: Final = 512 * 1024  # pieces that are looked up at a time
+_MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a coded body
+_WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_SCHEMAS: Final = ("error", "model_metadata", "request", "response", "server_metadata")
 
-Words: TypeAlias = NDArray[np.uint64]
-Places: TypeAlias = NDArray[np.intp]
-Rows: TypeAlias = NDArray[np.intp]  # of two columns: where each begins, and where it ends
+Numbers: TypeAlias = NDArray[np.intp]
 
 
 class Mask:
-    """Hides secrets."""
+    """Hides secrets in bytes, in texts and in exchanges."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        found = [spelling for secret in secrets for spelling in list_encodings(secret)]
-        # What is too short for pieces is looked for whole.
-        self._whole = tuple(
-            {text for text, is_weak in found if len(text) < (MIN_SECRET_DIGITS if is_weak else PIECE_BYTES)}
-        )
-        self._kinds = _kinds(found)
+        short: set[bytes] = set()  # what is too short for pieces is looked for whole
+        weights: dict[bytes, int] = {}
+        for secret in secrets:
+            for text, is_number in list_encodings(secret):
+                if len(text) < (MIN_SECRET_DIGITS if is_number else PIECE_BYTES):
+                    short.add(text)
+                for piece in _cut_pieces(text):
+                    weight = 1 if is_number or set(piece) <= _DIGITS else _PROOF
+                    weights[piece] = 0 if piece in _word_pieces() else max(weight, weights.get(piece, 0))
+        self._short = re.compile(b"|".join(map(re.escape, sorted(short))) or b"(?!)")
+        self._pieces = np.sort(np.frombuffer(b"".join(weights), "<u8"))
+        self._weights = np.array([weights[piece.tobytes()] for piece in self._pieces], np.intp)
 
-    def hidden(self, octets: bytes, sent: bytes = b"") -> bytes:
-        """Return bytes without secrets.
+    def hide(self, octets: bytes, sent: bytes = b"") -> bytes:
+        """Return as many bytes without secrets.
 
         Args:
             octets: what a server sent.
             sent: what it was asked, where it may rightly repeat any of that.
         """
-        if not self._kinds:
+        if not len(self._pieces):
             return octets
-        changed: bytearray | None = None
-        for start in range(0, len(octets), _CHUNK):
-            for places in self._places(octets[start : start + _CHUNK + _OVERLAP], sent):
-                changed = changed or bytearray(octets)
-                np.frombuffer(changed, np.uint8)[start + places] = _ASTERISK
-        return octets if changed is None else bytes(changed)
+        text, sent = fold(octets), fold(sent)
+        spans = list(self._find(text, sent))
+        plain, find_offset = unescape(text)
+        if len(plain) < len(text):
+            spans += ((find_offset(begin), find_offset(end)) for begin, end in self._find(plain, sent))
+        hidden = bytearray(octets)
+        for begin, end in spans:
+            hidden[begin:end] = b"*" * (end - begin)
+        return bytes(hidden)
 
-    def text(self, text: str) -> str:
+    def hide_text(self, text: str) -> str:
         """Return a text without secrets."""
         octets = text.encode("utf-8", "surrogatepass")
-        changed = self.hidden(octets)
-        return text if changed is octets else changed.decode("utf-8", "replace")
+        hidden = self.hide(octets)
+        return text if hidden == octets else hidden.decode("utf-8", "replace")
 
-    # --- looking ---
+    def _find(self, text: bytes, sent: bytes) -> Iterator[tuple[int, int]]:
+        """Yield where secrets begin and end in a folded text."""
+        yield from (match.span() for match in self._short.finditer(text) if match[0] not in sent)
+        places, numbers = self._find_pieces(text)
+        if not len(places):
+            return
+        weights = self._weights.copy()
+        weights[self._find_pieces(sent)[1]] = 0
+        firsts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+        lasts = np.append(firsts[1:], len(places)) - 1
+        is_proven = np.add.reduceat(weights[numbers], firsts) >= _PROOF
+        ends = places[lasts[is_proven]] + PIECE_BYTES
+        yield from zip(places[firsts[is_proven]].tolist(), ends.tolist(), strict=True)
 
-    def _places(self, octets: bytes, sent: bytes) -> Iterator[Places]:
-        """Yield places of what is to be hidden."""
-        text = fold(octets)
-        is_secret = self._found(text, sent)
-        if is_secret is not None:
-            yield np.flatnonzero(is_secret)
-        if resolved := unescape(text):
-            plain, starts = resolved
-            is_secret = self._found(plain, sent)
-            if is_secret is not None:  # an escape ends where the next character begins
-                yield np.flatnonzero(np.repeat(is_secret, np.diff(starts)))
-
-    def _found(self, text: bytes, sent: bytes) -> NDArray[np.bool_] | None:
-        """Say of each byte of a text whether it is part of a secret; None where none is."""
-        rows = list(self._whole_ones(text, sent))
-        places, numbers = self._pieces(text)
-        if len(places):
-            proven = _rows(places, self._kind_of[numbers])
-            if len(proven) and sent:
-                proven = _rows(places, self._without(sent)[numbers])
-            rows.append(proven)
-        return _spread(np.concatenate(rows), len(text)) if any(map(len, rows)) else None
-
-    def _whole_ones(self, text: bytes, sent: bytes) -> Iterator[Rows]:
-        """Yield where secrets stand that are too short for pieces."""
-        for whole in self._whole:
-            if whole in text and not (sent and whole in fold(sent)):
-                found = [match.start() for match in re.finditer(re.escape(whole), text)]
-                yield np.array([(start, start + len(whole)) for start in found], np.intp)
-
-    def _without(self, sent: bytes) -> NDArray[np.uint8]:
-        """Return the kind of each piece, those neutral that were sent."""
-        kinds = self._kind_of.copy()
-        text = fold(sent)
-        for start in range(0, len(text), _CHUNK):
-            kinds[self._pieces(text[start : start + _CHUNK + PIECE_BYTES])[1]] = _NEUTRAL
-        return kinds
-
-    def _pieces(self, text: bytes) -> tuple[Places, Places]:
-        """Return where pieces of secrets begin in a text, and the number of each."""
-        if len(text) < PIECE_BYTES:
-            return np.empty(0, np.intp), np.empty(0, np.intp)
-        words: Words = np.ndarray((len(text) - PIECE_BYTES + 1,), "<u8", text, strides=(1,))
-        likely = np.flatnonzero(self._table[_hashed(words)])
-        found = words[likely]
-        numbers = np.minimum(np.searchsorted(self._words, found), len(self._words) - 1)
-        is_one = self._words[numbers] == found
-        return likely[is_one], numbers[is_one]
-
-    @cached_property
-    def _words(self) -> Words:
-        return np.sort(np.frombuffer(b"".join(self._kinds), "<u8"))
-
-    @cached_property
-    def _kind_of(self) -> NDArray[np.uint8]:
-        """The kind of each piece, in the order of `_words`."""
-        return np.array([self._kinds[word.tobytes()] for word in self._words], np.uint8)
-
-    @cached_property
-    def _table(self) -> NDArray[np.bool_]:
-        table = np.zeros(1 << _BITS, bool)
-        table[_hashed(self._words)] = True
-        return table
+    def _find_pieces(self, text: bytes) -> tuple[Numbers, Numbers]:
+        """Return where pieces of secrets begin in a folded text, and the number of each."""
+        count = max(len(text) - PIECE_BYTES + 1, 0)
+        words = np.ndarray((count,), "<u8", text.ljust(PIECE_BYTES), strides=(1,))
+        places, numbers = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+        for start in range(0, count, _STEP):
+            part = words[start : start + _STEP]
+            nearest = np.searchsorted(self._pieces, part)
+            found = np.flatnonzero(self._pieces.take(nearest, mode="clip") == part)
+            places.append(found + start)
+            numbers.append(nearest[found])
+        return np.concatenate(places), np.concatenate(numbers)
 
 
 @lru_cache(maxsize=64)
@@ -146,33 +113,75 @@ def make_mask(secrets: tuple[str, ...]) -> Mask:
     return Mask(secrets)
 
 
-def _hashed(words: Words) -> Words:
-    return (words * _SPREAD) >> _SHIFT
+# --- words that are no secret: any honest answer is made of them -----------------------------------------------------
 
 
-def _kinds(found: Sequence[tuple[bytes, bool]]) -> dict[bytes, int]:
-    """Return every piece of every spelling with its kind."""
-    kinds: dict[bytes, int] = {}
-    for text, is_weak in found:
-        for piece in cut_pieces(text, PIECE_BYTES):
-            kind = _WEAK if is_weak or set(piece) <= _DIGITS else _TELLING
-            kinds[piece] = max(kind, kinds.get(piece, kind))
-    words = get_word_pieces(PIECE_BYTES)
-    return {piece: _NEUTRAL if piece in words else kind for piece, kind in kinds.items()}
+@cache
+def _words() -> bytes:
+    """Return names of roles and tensors, members of JSON, extensions and media types, folded."""
+    texts = [(data_files.PACKAGE_FOLDER / "roles/roles.toml").read_bytes()]
+    texts += [(data_files.find_folder("schemas") / f"{name}.schema.json").read_bytes() for name in _SCHEMAS]
+    texts += [" ".join(CHOICES).encode(), b"application/json application/octet-stream application/grpc"]
+    return fold(b"\n".join(texts))
 
 
-def _rows(places: Places, kinds: NDArray[np.uint8]) -> Rows:
-    """Return the rows of pieces that prove a secret: the first byte of each, and the one behind its last."""
-    firsts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    lasts = np.append(firsts[1:], len(places)) - 1
-    tells = np.maximum.reduceat(kinds, firsts) == _TELLING
-    weak = np.add.reduceat(kinds == _WEAK, firsts, dtype=np.intp)
-    proven = tells | (weak + PIECE_BYTES - 1 >= MIN_SECRET_DIGITS)
-    return np.column_stack((places[firsts[proven]], places[lasts[proven]] + PIECE_BYTES))
+@cache
+def _word_pieces() -> frozenset[bytes]:
+    return frozenset(_cut_pieces(_words()))
 
 
-def _spread(rows: Rows, length: int) -> NDArray[np.bool_]:
-    """Say of each of so many bytes whether it is in a row."""
-    begun = np.bincount(rows[:, 0], minlength=length + 1)
-    ended = np.bincount(rows[:, 1], minlength=length + 1)
-    return np.cumsum(begun - ended)[:length] > 0
+def _cut_pieces(text: bytes) -> list[bytes]:
+    return [text[start : start + PIECE_BYTES] for start in range(len(text) - PIECE_BYTES + 1)]
+
+
+def is_word(text: str) -> bool:
+    """Say whether a text is part of the words of the protocol and of the roles."""
+    return fold(text.encode("utf-8", "replace")) in _words()
+
+
+# --- exchanges -------------------------------------------------------------------------------------------------------
+
+
+def mask_exchange(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
+    """Return an exchange without secrets, and without the values of the server's cookies.
+
+    The suite does so once, before anything is cut off or parsed: a run judges the bytes that its recording has, and
+    that `verify` judges again.
+    """
+    headers = tuple((name, HIDDEN if name.lower() == COOKIE_HEADER else value) for name, value in exchange.headers)
+    if not secrets:
+        return exchange if headers == exchange.headers else replace(exchange, headers=headers)
+    mask, failure = make_mask(tuple(secrets)), exchange.failure
+    return replace(
+        exchange,
+        headers=tuple((mask.hide_text(name), mask.hide_text(value)) for name, value in headers),
+        body=_body(exchange, mask),
+        details=mask.hide_text(exchange.details),
+        version=mask.hide_text(exchange.version),
+        failure=failure and TransportFailure(failure.kind, mask.hide_text(failure.text)),
+    )
+
+
+def _body(exchange: Exchange, mask: Mask) -> bytes:
+    """Return the body without secrets; a coded one is packed anew where it holds one."""
+    sent = _sent(exchange.message)
+    plain = mask.hide(exchange.body, sent)
+    codings = [value.strip().lower() for name, value in exchange.headers if name.lower() == "content-encoding"]
+    window = _WINDOWS.get(codings[0]) if len(codings) == 1 else None
+    if window is None or not exchange.body:
+        return plain
+    unpacker = zlib.decompressobj(wbits=window)
+    try:
+        inside = unpacker.decompress(exchange.body, _MAX_DECODED_BYTES)
+    except zlib.error:
+        return plain
+    if not unpacker.eof or unpacker.unused_data or (hidden := mask.hide(inside, sent)) == inside:
+        return plain
+    packer = zlib.compressobj(wbits=window)
+    return packer.compress(hidden) + packer.flush()
+
+
+def _sent(message: Message) -> bytes:
+    """Return what the suite asked, which holds no secret, and which an honest server may repeat."""
+    values = [value for _, value in message.headers]
+    return "\n".join([message.path, *values]).encode("utf-8", "replace") + b"\n" + message.body

@@ -4,16 +4,45 @@ from __future__ import annotations
 
 import re
 import ssl
+import threading
+import time
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import credentials
-from conformance.transport.rate_limit import RateLimit
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """Holds requests back until their turn.
+
+    Attributes:
+        rate: requests a second; None holds none back.
+        now: seconds, of a clock that never goes back; `sleep` waits for some of them.
+    """
+
+    rate: float | None = None
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _next: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keep(self, requests: int = 1) -> None:
+        """Wait until so many requests may be sent at once; those that come later wait for them, too."""
+        if self.rate is None:
+            return
+        with self._lock:
+            now = self.now()
+            turn = max(now, self._next)
+            self._next = turn + requests / self.rate
+        if turn > now:
+            self.sleep(turn - now)
+
 
 # Characters that RFC 9110 section 5.6.2 allows in a header name.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

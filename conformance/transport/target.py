@@ -14,7 +14,7 @@ from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import GRPC, HTTP
-from conformance.transport import hostile_sending, socket_sending
+from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_retryable
 from conformance.transport.chunk_format import ChunkFormat
 from conformance.transport.connection import send_alone
@@ -154,7 +154,7 @@ class Target(TargetClient):
         """
         settings, message = self.settings, self._signed(message)
         return self._send_bare(
-            message, lambda: socket_sending.send_in_pieces(settings, message, places, chunks, at_once=at_once), chunks
+            message, lambda: sockets.send_in_pieces(settings, message, places, chunks, at_once=at_once), chunks
         )
 
     def send_after_go_ahead(self, message: Message, *, chunks: ChunkFormat | None = None) -> Reply:
@@ -163,14 +163,12 @@ class Target(TargetClient):
         What came meanwhile is in the exchange. A final answer ends it, the body unsent.
         """
         message = self._signed(message)
-        return self._send_bare(
-            message, lambda: socket_sending.send_after_go_ahead(self.settings, message, chunks), chunks
-        )
+        return self._send_bare(message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks)
 
     def send_and_read_late(self, message: Message) -> Reply:
         """Send a message, and leave its answer unread for a moment, with little room for it on this side."""
         message = self._signed(message)
-        return self._send_bare(message, lambda: socket_sending.send_and_read_late(self.settings, message))
+        return self._send_bare(message, lambda: sockets.send_and_read_late(self.settings, message))
 
     def _send_bare(
         self, message: Message, exchange: Callable[[], Exchange], chunks: ChunkFormat | None = None
@@ -187,13 +185,13 @@ class Target(TargetClient):
         messages = [self._signed(message) for message in messages]
 
         def exchanges() -> list[Exchange]:
-            return socket_sending.send_on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
+            return sockets.send_on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
 
         return self._call(messages, lambda: self._patiently(exchanges), chunked=chunked)
 
     def render_octets(self, message: Message) -> bytes:
         """Return a request as it goes out, with the headers of the user's own, which may be secret."""
-        return socket_sending.render_request(self.settings, message)
+        return sockets.render_request(self.settings, message)
 
     def send_octets(self, message: Message, octets: Octets) -> list[Reply]:
         """Send octets that are a request in part or by far, in place of the message that stands for them.
@@ -210,7 +208,7 @@ class Target(TargetClient):
 
     def as_text(self, message: Message) -> bytes:
         """Return a request as it goes out, without the headers of the user's own, which may be secret."""
-        return socket_sending.render_request(replace(self.settings, headers=()), message)
+        return sockets.render_request(replace(self.settings, headers=()), message)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order.

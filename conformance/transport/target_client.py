@@ -21,7 +21,7 @@ from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.har_bodies import JUDGED_LIMIT, shorten
 from conformance.transport.http_client import HttpClient
-from conformance.transport.masked_exchange import mask_exchange
+from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import TargetLostError, UnreachableError
 from conformance.transport.wait_budget import WaitBudget, is_wait

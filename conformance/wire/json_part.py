@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from conformance.wire import json_structure
+from conformance.wire import json_text
 from conformance.wire.finding import Finding, format_value
 from conformance.wire.json_text import ParsedJson, parse_json
 from conformance.wire.outputs import Member, format_member, parse_output
@@ -49,7 +49,7 @@ def find_items(
 def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, ParsedJson, list[Finding]]:
     """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
     read = cache(lambda end: parse_json(body[:end]))  # a text is parsed once, however often it is asked about
-    own_end = json_structure.find_value_end(body)
+    own_end = json_text.find_value_end(body)
     if own_end is not None and not read(own_end).is_json:
         own_end = None
     if header is None:

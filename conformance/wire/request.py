@@ -65,6 +65,13 @@ class Message:
         """Return the message with another body and the same headers."""
         return replace(self, body=body)
 
+    def with_json(self, head: bytes) -> Message:
+        """Return the message with another text in place of its JSON; the inference header, if there is one, fits it."""
+        by = len(head) - self.json_length
+        spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in self.spans)
+        made = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
+        return made if made.header(INFERENCE_HEADER) is None else made.with_header(INFERENCE_HEADER, str(len(head)))
+
 
 @dataclass(frozen=True, slots=True)
 class Input:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.transport import socket_sending
+from conformance.transport import sockets
 from conformance.transport.exchange import Exchange
 from conformance.transport.http_client import HttpClient
 from conformance.transport.settings import Settings
@@ -24,4 +24,4 @@ def send_over_httpcore(settings: Settings, message: Message) -> Exchange:
 
 def send_over_bare_socket(settings: Settings, message: Message) -> Exchange:
     """Send it over a socket, in one piece."""
-    return socket_sending.send_in_pieces(settings, message, (), None, at_once=True)
+    return sockets.send_in_pieces(settings, message, (), None, at_once=True)

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from conformance.transport import socket_sending
+from conformance.transport import sockets
 from conformance.transport.exchange import Exchange, FailureKind
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
@@ -75,7 +75,7 @@ ENDLESS = (
 
 
 def over_a_bare_socket_held_back(settings: Settings, message: Message) -> Exchange:
-    return socket_sending.send_after_go_ahead(settings, message, None)
+    return sockets.send_after_go_ahead(settings, message, None)
 
 
 SENT = (send_over_httpcore, send_over_bare_socket, over_a_bare_socket_held_back)

@@ -24,8 +24,7 @@ from conformance.report.simple_page import render_markdown
 from conformance.roles import roles
 from conformance.spec.user_error import UserError
 from conformance.transport import har, recording
-from conformance.transport.har import HarError
-from conformance.transport.har_entry import expect_form
+from conformance.transport.har import HarError, expect_form
 from tests.hostile.special_files import make_device_link, make_folder, make_pipe
 from tests.support.made_manifests import make_full_manifest
 from tests.support.results import summarize

@@ -17,7 +17,7 @@ import pytest
 from conformance.transport.credentials import find_unmaskable_headers, find_user_secrets, hide, hide_bytes
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.header_values import expand, from_command_line
-from conformance.transport.masked_exchange import mask_exchange
+from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import SettingsError, make_settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.plugin.progress import format_line
+from conformance.plugin.printing import format_line
 from tests.support.servers import PYTEST, judge
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from conformance.discovery import placement_search
 from conformance.transport import settings
-from conformance.transport.rate_limit import RateLimit
-from conformance.transport.settings import Settings
+from conformance.transport.settings import RateLimit, Settings
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from tests.support.servers import JsonOnly, serve

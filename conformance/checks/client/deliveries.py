@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import numpy as np
 
@@ -13,32 +14,79 @@ from conformance.checks.support.client_rows import (
     make_small_inference,
     make_tensor,
 )
-from conformance.clients.answers import json_edits
 from conformance.clients.answers.delivery import Delivery
-from conformance.clients.answers.honest import Style
-from conformance.clients.answers.json_writing import JsonWriting, write_ascii_text, write_escaped_text, write_exponent
+from conformance.clients.answers.honest import Document, Style
 from conformance.clients.answers.script import Ending, Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.spec.check import Row, check, rows
+from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_exponent
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 BLANKS = " \t\r\n  "
+
+# Members of a server's own, of every kind that JSON has.
+OWN_MEMBERS: Final[Document] = {
+    "x_timing": {"queue_us": 12, "compute_us": [3, 4.5], "cached": False},
+    "x_note": "binary_data_size",
+    "x_nothing": None,
+}
+# Parameters, whose values are strings, numbers and booleans.
+OWN_PARAMETERS: Final[Document] = {
+    "x_end": True,
+    "x_queue_us": 12,
+    "x_share": 0.5,
+    "x_note": "binary_data_size",
+}
+
+
+def add_unknown_members(document: Document) -> Document:
+    """Return the JSON with members of the server's own: of the answer, of each output."""
+    outputs = [{**OWN_MEMBERS, **entry, "x_rank": len(entry["shape"])} for entry in document["outputs"]]
+    return {**OWN_MEMBERS, **document, "outputs": outputs}
+
+
+def add_own_parameters(document: Document) -> Document:
+    """Return the JSON with parameters of the server's own: of the answer, of each output."""
+    outputs = [
+        {**entry, "parameters": {**OWN_PARAMETERS, **entry.get("parameters", {})}} for entry in document["outputs"]
+    ]
+    return {**document, "parameters": OWN_PARAMETERS, "outputs": outputs}
+
+
+def put_outputs_first(document: Document) -> Document:
+    """Return the JSON with the outputs in front of what else there is."""
+    return {"outputs": document["outputs"], **document}
+
+
+def put_size_last(document: Document) -> Document:
+    """Return the JSON with parameters of the server's own in front of the size, which is the very last member."""
+    outputs = [_size_last(entry) for entry in document["outputs"]]
+    rest = {name: member for name, member in document.items() if name != "outputs"}
+    return {**rest, "outputs": outputs}
+
+
+def _size_last(entry: Document) -> Document:
+    own = {"x_layout": "row-major", "x_strides": "[4,1]"}
+    rest = {name: member for name, member in entry.items() if name != "parameters"}
+    return {**rest, "parameters": {**own, **entry.get("parameters", {})}}
+
+
 WRITING_STYLES: Mapping[str, Style] = {
-    "white-space": Style(writing=JsonWriting(gap=BLANKS)),
-    "white-space-around": Style(writing=JsonWriting(around=BLANKS)),
-    "escaped-texts": Style(writing=JsonWriting(text=write_escaped_text)),
-    "escaped-member-names": Style(writing=JsonWriting(name=write_escaped_text)),
-    "ascii-alone": Style(writing=JsonWriting(text=write_ascii_text)),
-    "numbers-with-exponents": Style(writing=JsonWriting(number=write_exponent)),
-    "members-reversed": Style(edit=json_edits.reverse_members),
-    "outputs-first": Style(edit=json_edits.put_outputs_first),
-    "own-parameters": Style(edit=json_edits.add_own_parameters),
-    "unknown-members": Style(edit=json_edits.add_unknown_members),
-    "size-last": Style(edit=json_edits.put_size_last),
+    "white-space": Style(writing=JsonStyle(f"{BLANKS},{BLANKS}", f"{BLANKS}:{BLANKS}", BLANKS)),
+    "white-space-around": Style(writing=JsonStyle(around=BLANKS)),
+    "escaped-texts": Style(writing=JsonStyle(text=write_escaped)),
+    "escaped-member-names": Style(writing=JsonStyle(name=write_escaped)),
+    "ascii-alone": Style(writing=JsonStyle(text=write_ascii)),
+    "numbers-with-exponents": Style(writing=JsonStyle(number=write_exponent)),
+    "members-reversed": Style(writing=JsonStyle(sort=reversed)),
+    "outputs-first": Style(edit=put_outputs_first),
+    "own-parameters": Style(edit=add_own_parameters),
+    "unknown-members": Style(edit=add_unknown_members),
+    "size-last": Style(edit=put_size_last),
 }
 TRAILERS = (("X-Checksum", "0"), ("Inference-Cost", "1"))
 GZIP = Delivery(coding="gzip")
@@ -95,7 +143,7 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
 def make_written_rows() -> Iterator[Row]:
     """Yield a row for each way to write the JSON, in each form."""
     for name, style in WRITING_STYLES.items():
-        more = [UNKNOWN] if style.edit is json_edits.add_unknown_members else []
+        more = [UNKNOWN] if style.edit is add_unknown_members else []
         yield from (make_reading_row(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 

@@ -12,7 +12,6 @@ from conformance.checks.support.deployed_models import attribute_to_isolation
 from conformance.checks.support.documents import expect_only
 from conformance.checks.support.framing import TABLE, UNLISTED, expect_framed
 from conformance.checks.support.golden_classes import expect_classes
-from conformance.checks.support.json_writing import replace_json
 from conformance.expect import attribution
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
@@ -63,14 +62,14 @@ def list_undefined_members(case: Case) -> set[str]:
 
 def make_plain_message(case: Case, model: Model) -> Message:
     """Return the request of a case without the members that no request object defines."""
-    return replace_json(make_message(case, model), _text(sort_members(_document(case), only=DEFINED_MEMBERS)))
+    return make_message(case, model).with_json(_text(sort_members(_document(case), only=DEFINED_MEMBERS)))
 
 
 def make_usual_message(case: Case, model: Model) -> Message | None:
     """Return the request of a case with its JSON as every other check writes it; None where it is written so."""
     document = _document(case)
     text = _text(sort_members(document))
-    return replace_json(make_message(case, model), text) if document and text != case.body[: case.json_length] else None
+    return make_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
 
 
 def sort_members(value: Any, only: Collection[str] = ()) -> Any:

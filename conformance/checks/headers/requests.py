@@ -9,7 +9,6 @@ from typing import Any
 
 from conformance.checks.headers.wrong_headers import VALUES
 from conformance.checks.support.deployed_models import misreads_binary, refuses_binary, require_json
-from conformance.checks.support.json_writing import replace_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import attribute_to, block_if, is_met
@@ -67,7 +66,7 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
     """The binary data of a request begin where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
-    message = replace_json(request.message(), spell(request.written()))
+    message = request.message().with_json(spell(request.written()))
     with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
         expect(target.infer(message)).tensors(model.expected(tensors))
 
@@ -88,7 +87,7 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """An inference header with zeros in front is a decimal number, or is refused."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
-    message = replace_json(request.message(), _pad_to_octal_length(_text(request.written())))
+    message = request.message().with_json(_pad_to_octal_length(_text(request.written())))
     padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
     reply = target.send(padded, fresh=True)
     if not reply.succeeded:

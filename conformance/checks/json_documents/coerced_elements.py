@@ -11,7 +11,6 @@ import numpy as np
 
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.deployed_models import draw_telling
-from conformance.checks.support.json_writing import replace_json, write_escaped_string
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import UnmetError, block_if, is_met
@@ -20,6 +19,7 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import SCORE_DATATYPES, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.json_writing import write_escaped
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -59,7 +59,7 @@ class ElementRewriting:
 
         message = model.request(tensors, send="json").edited(edit)
         for mark, text in texts:
-            message = replace_json(message, message.body.replace(mark, text))
+            message = message.with_json(message.body.replace(mark, text))
         return message
 
     def _misreading(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -82,7 +82,7 @@ WITH_EXPONENTS = ElementRewriting(
 AS_INTEGERS = ElementRewriting(
     frozenset({"FP32", "FP64"}), lambda value: str(int(value)), None, lambda t: replace(t, array=np.round(t.array))
 )
-ESCAPED = ElementRewriting(frozenset({"BYTES"}), write_escaped_string, lambda text: write_escaped_string(text)[1:-1])
+ESCAPED = ElementRewriting(frozenset({"BYTES"}), write_escaped, lambda text: write_escaped(text)[1:-1])
 
 
 # --- elements of another type -----------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from conformance.checks.json_documents.coerced_elements import AS_INTEGERS, ESCA
 from conformance.checks.support.binary_sides import carries, make_distinct_tensor
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.deployed_models import draw_telling, expect_or_blame_isolation
-from conformance.checks.support.json_writing import replace_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
@@ -171,7 +170,7 @@ def make_spelled_request(model: Model, elements: Sequence[str]) -> Message:
     filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
     request = model.request([model.tensor([filler] * len(elements))], send="json")
     message = request.edited(lambda document: document["inputs"][0].update(data="@"))
-    return replace_json(message, message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
+    return message.with_json(message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
 
 
 class Spelling(Protocol):

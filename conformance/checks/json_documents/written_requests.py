@@ -10,7 +10,6 @@ from conformance.checks.json_documents.answers import expect_json
 from conformance.checks.support.binary_sides import is_right
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_blame_isolation
-from conformance.checks.support.json_writing import Style, write_escaped_string, write_first_escaped, written
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
@@ -21,6 +20,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
+from conformance.wire.json_writing import JsonStyle, write_escaped, write_first_escaped, write_plain
 from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
@@ -119,17 +119,38 @@ FORMS: Mapping[str, RequestKind] = {
 
 # --- the same in other words ------------------------------------------------------------------------------------------
 
-STYLES: Mapping[str, Style] = {
-    "members-backwards": Style(backwards=True),
-    "data-first": Style(("data", "parameters", "outputs", "datatype", "shape")),
-    "shape-last": Style(("name", "datatype", "data", "parameters", "inputs")),
-    "datatype-last": Style(("name", "data", "parameters", "shape", "id", "outputs", "inputs")),
-    "names-of-members-escaped": Style(name=write_escaped_string),
-    "first-letters-of-members-escaped": Style(name=write_first_escaped),
-    "strings-escaped": Style(text=write_escaped_string),
-    "first-letters-of-strings-escaped": Style(text=write_first_escaped),
-    "blanks-around-every-token": Style(gap=" "),
-    "lines-and-tabs-around-every-token": Style(gap="\r\n\t"),
+IDS: frozenset[str] = frozenset({"id"})  # their escapes have checks of their own
+
+
+def _put_first(*first: str) -> JsonStyle:
+    """Return a style in which these members of each object come first."""
+    return JsonStyle(
+        sort=lambda names: [*(name for name in first if name in names), *(name for name in names if name not in first)]
+    )
+
+
+def _space(gap: str) -> JsonStyle:
+    """Return a style with white space on either side of every token."""
+    return JsonStyle(f"{gap},{gap}", f"{gap}:{gap}", gap, name=lambda name: gap + write_plain(name))
+
+
+def _write_first_in_capitals(text: str) -> str:
+    """Return a JSON string of which the first character is an escape, with letters in upper case."""
+    written = write_first_escaped(text)
+    return f"{written[:3]}{written[3:7].upper()}{written[7:]}" if text else written
+
+
+STYLES: Mapping[str, JsonStyle] = {
+    "members-backwards": JsonStyle(sort=reversed),
+    "data-first": _put_first("data", "parameters", "outputs", "datatype", "shape"),
+    "shape-last": _put_first("name", "datatype", "data", "parameters", "inputs"),
+    "datatype-last": _put_first("name", "data", "parameters", "shape", "id", "outputs", "inputs"),
+    "names-of-members-escaped": JsonStyle(name=write_escaped),
+    "first-letters-of-members-escaped": JsonStyle(name=_write_first_in_capitals),
+    "strings-escaped": JsonStyle(text=write_escaped, plain_members=IDS),
+    "first-letters-of-strings-escaped": JsonStyle(text=_write_first_in_capitals, plain_members=IDS),
+    "blanks-around-every-token": _space(" "),
+    "lines-and-tabs-around-every-token": _space("\r\n\t"),
 }
 # Those that deployed models get.
 OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped", "lines-and-tabs-around-every-token")
@@ -141,9 +162,10 @@ OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped"
     *[OWN.row(name, STYLES[name]) for name in OWN_STYLES],
     OWN_BINARY.row("members-backwards-of-binary-data", STYLES["members-backwards"]),
 )
-def request_written_otherwise_is_the_same(target: Target, model: Model, asked: RequestKind, style: Style) -> None:
+def request_written_otherwise_is_the_same(target: Target, model: Model, asked: RequestKind, style: JsonStyle) -> None:
     """A request means the same in whatever order its members stand, with escapes, and with white space."""
-    _expect_like_the_usual(target, model, asked, written(asked.request(model), style))
+    request = asked.request(model)
+    _expect_like_the_usual(target, model, asked, request.message().with_json(style.write(request.written())))
 
 
 def _expect_like_the_usual(target: Target, model: Model, asked: RequestKind, message: Message) -> None:

@@ -1,24 +1,32 @@
-"""The JSON of a request in other spellings: the same document to every reader of JSON.
-
-Source: RFC 8259, 2 "JSON Grammar", 4 "Objects", 6 "Numbers" and 7 "Strings".
-"""
+"""The JSON of a request as the step's axes of writing say: the same document to every reader of JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from conformance.checks.walk.covering import Step
+from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_first_escaped, write_plain
 
 UNKNOWN = "oip_conformance_unknown"
-_BLANKS: Mapping[str, tuple[str, str]] = {"none": (",", ":"), "blanks": (" , ", " : "), "lines": (",\r\n\t", ":\n ")}
-_IN_LONG_DATA = 512  # elements from which on data are written by the library alone
+_MAX_ELEMENTS = 511  # of data in another spelling: longer ones are written by the library alone
 
 
 def write_json(document: Mapping[str, Any], step: Step) -> bytes:
-    """Return the JSON text of a document as the step's axes of writing say."""
-    return _text(_in_order(_with_unknown(document, step["unknown"]), step["members"]), step).encode()
+    """Return the JSON text of a document in the spelling of a step."""
+    comma, colon = {"none": (",", ":"), "blanks": (" , ", " : "), "lines": (",\r\n\t", ":\n ")}[step["spaces"]]
+    texts = {"none": write_plain, "ascii": write_ascii, "names": _write_ascii_first_escaped, "every": write_escaped}
+    style = JsonStyle(
+        comma,
+        colon,
+        name=write_first_escaped if step["escapes"] == "names" else texts[step["escapes"]],
+        text=texts[step["escapes"]],
+        number=_NUMBERS[step["numbers"]],
+        sort=_ORDERS[step["members"]],
+        max_elements=_MAX_ELEMENTS,
+    )
+    return style.write(_with_unknown(document, step["unknown"]))
 
 
 def _with_unknown(document: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -34,61 +42,34 @@ def _with_unknown(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     return made
 
 
-def _in_order(value: Any, order: str) -> Any:
-    """Return a value whose objects have their members in another order, at every level."""
-    if order == "usual" or not isinstance(value, dict | list):
-        return value
-    if isinstance(value, list):
-        return [_in_order(item, order) for item in value] if value and isinstance(value[0], dict) else value
-    names = sorted(value) if order == "sorted" else list(reversed(value))
-    return {name: _in_order(value[name], order) for name in names}
+def _write_ascii_first_escaped(text: str) -> str:
+    return write_first_escaped(text) if text.isascii() else write_plain(text)
 
 
-def _text(value: Any, step: Step) -> str:
-    """Return the text of a value."""
-    comma, colon = _BLANKS[step["spaces"]]
-    if isinstance(value, dict):
-        members = [f"{_string(name, step, is_name=True)}{colon}{_text(item, step)}" for name, item in value.items()]
-        return "{" + comma.join(members) + "}"
-    if isinstance(value, list):
-        if len(value) >= _IN_LONG_DATA or _is_as_usual(value, step):
-            return json.dumps(value, ensure_ascii=step["escapes"] != "none", separators=(comma, colon))
-        return "[" + comma.join(_text(item, step) for item in value) + "]"
-    if isinstance(value, str):
-        return _string(value, step, is_name=False)
-    return _number(value, step["numbers"]) if isinstance(value, float) else json.dumps(value)
+# Numbers in another spelling of the same double.
 
 
-def _is_as_usual(value: list[Any], step: Step) -> bool:
-    """Say whether the library writes every element of a list as the step does."""
-    types = set(map(type, value))
-    return (
-        types <= {int, bool}
-        or (types == {float} and step["numbers"] == "usual")
-        or (types == {str} and step["escapes"] in ("none", "ascii"))
-    )
+def _write_long(value: float) -> str:
+    return f"{value:.17g}" if value != int(value) else f"{value:.1f}"
 
 
-def _string(text: str, step: Step, *, is_name: bool) -> str:
-    """Return a string; an escape may stand for any letter, two of them for one beyond U+FFFF."""
-    escapes = step["escapes"]
-    if escapes == "every":
-        return '"' + _escaped(text) + '"'
-    if escapes == "names" and text and (is_name or text.isascii()):
-        return '"' + _escaped(text[0]) + json.dumps(text[1:], ensure_ascii=False)[1:]
-    return json.dumps(text, ensure_ascii=escapes == "ascii")
+def _write_capital_exponent(value: float) -> str:
+    return f"{value:.16E}"
 
 
-def _escaped(text: str) -> str:
-    units = text.encode("utf-16-be")
-    return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))
-
-
-def _number(value: float, style: str) -> str:
-    """Return a number in another spelling of the same double."""
-    if style == "long":
-        return f"{value:.17g}" if value != int(value) else f"{value:.1f}"
-    if style == "usual":
-        return json.dumps(value)
+def _write_short_exponent(value: float) -> str:
     mantissa, exponent = f"{value:.16e}".split("e")
-    return f"{mantissa}{'E' if style == 'capitals' else 'e'}{exponent if style == 'capitals' else int(exponent)}"
+    return f"{mantissa}e{int(exponent)}"
+
+
+_NUMBERS: Mapping[str, Callable[[float], str]] = {
+    "usual": json.dumps,
+    "long": _write_long,
+    "exponents": _write_short_exponent,
+    "capitals": _write_capital_exponent,
+}
+_ORDERS: Mapping[str, Callable[[list[str]], Iterable[str]]] = {
+    "usual": list,
+    "reversed": reversed,
+    "sorted": sorted,
+}

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 
 from conformance.clients.answers.delivery import PLAIN, Delivery
 from conformance.clients.answers.encoding import encode_binary, encode_elements
-from conformance.clients.answers.json_writing import COMPACT, JsonWriting
 from conformance.clients.answers.script import VERSION, HttpAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
+from conformance.wire.json_writing import COMPACT, JsonStyle
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
@@ -37,7 +37,7 @@ class Style:
     form: Form | None = None
     order: Callable[[Tensors], Tensors] = tuple
     edit: Callable[[Document], Document] = dict
-    writing: JsonWriting = COMPACT
+    writing: JsonStyle = COMPACT
     delivery: Delivery = PLAIN
     nested: bool = False
     header: HeaderUse = "usual"
@@ -55,7 +55,7 @@ class Style:
         outputs = [make_output_entry(one, forms[one.name], nested=self.nested) for one in listed]
         document = self.edit(make_document(inference, outputs))
         blobs = tuple(encode_binary(one) for one in listed if forms[one.name] == "binary")
-        return AnswerParts(self.writing.written(document), blobs, document)
+        return AnswerParts(self.writing.write(document), blobs, document)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from conformance import __version__
 from conformance.clients.recording.exchanges import read_recorded_answer, to_exchange
 from conformance.clients.recording.records import RecordedExchange
 from conformance.spec import files
-from conformance.transport import har, har_file, settings
+from conformance.transport import har, recording, settings
 from conformance.transport.call import Call
 from conformance.transport.har import NAME, HarError
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
@@ -100,7 +100,7 @@ def is_client_recording(path: Path) -> bool:
     if not path.is_file():  # to open a pipe would take for ever
         return False
     try:
-        log, _ = har_file.read(path)
+        log, _ = recording.read_archive(path)
     except files.UnreadableError:
         return False
     return log.get("_watched") is True
@@ -113,7 +113,7 @@ def load(path: Path) -> Archive:
         HarError: it cannot be read, or is none.
     """
     try:
-        log, entries = har_file.read(path)
+        log, entries = recording.read_archive(path)
         bodies = BodyReader()
         requests = sorted((_read(entry, bodies) for entry in entries), key=lambda pair: pair[1].number)
         return Archive(

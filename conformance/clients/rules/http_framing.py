@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from conformance.clients.rules.rule import Fault, Faults
+from conformance.wire.client_request import parse_path
 from conformance.wire.finding import format_value
-from conformance.wire.model_path import parse_path
 from conformance.wire.parsed_request import ParsedRequest
 from conformance.wire.request import JSON, OCTET_STREAM
 

@@ -14,7 +14,6 @@ from tritonclient.http import InferResult
 from conformance.checks.client.deliveries import CODED_DELIVERIES, DELIVERIES, WRITING_STYLES
 from conformance.checks.client.wrong_answers import make_outputs
 from conformance.checks.support.client_rows import make_small_inference, make_tensor
-from conformance.clients.answers import json_writing
 from conformance.clients.answers.broken_off import PLACES, make_broken_off_script
 from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.encoding import encode_binary, encode_elements
@@ -176,26 +175,6 @@ def _element(value: Any) -> bytes:
         return value.encode()
     octets = bytes.fromhex(value["hex"])
     return octets * int(value.get("times", 1))
-
-
-# --- JSON written by hand ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("writing", "value", "expected"),
-    [
-        (json_writing.COMPACT, {"a": [1, "é"]}, '{"a":[1,"é"]}'),
-        (json_writing.JsonWriting(text=json_writing.write_ascii_text), ["é😀"], r'["\u00e9\ud83d\ude00"]'),
-        (json_writing.JsonWriting(text=json_writing.write_escaped_text), ["A😀"], r'["\u0041\ud83d\ude00"]'),
-        (json_writing.JsonWriting(name=json_writing.write_escaped_text), {"A": True}, r'{"\u0041":true}'),
-        (json_writing.JsonWriting(gap="\t"), {"a": [1, None]}, '{\t"a"\t:\t[\t1\t,\tnull\t]\t}'),
-        (json_writing.JsonWriting(number=json_writing.write_exponent), [0.25, 7], "[2.50000000000000000E-01,7]"),
-        (json_writing.JsonWriting(around="\n"), {}, "\n{}\n"),
-    ],
-)
-def test_json_is_written_as_it_says(writing: json_writing.JsonWriting, value: Any, expected: str) -> None:
-    assert writing.written(value) == expected.encode()
-    assert json.loads(expected) == value
 
 
 def test_what_json_cannot_carry_is_an_error() -> None:

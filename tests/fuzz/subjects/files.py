@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import lzma
 import math
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from conformance.certification import manifest
 from conformance.certification.manifest import CertificationError
@@ -25,7 +22,7 @@ from conformance.transport import config, har, settings
 from conformance.transport.har import HarError
 from conformance.transport.recording import load as load_recording
 from conformance.transport.settings import SettingsError
-from tests.fuzz.refusal import expect_read_or_refused
+from tests.fuzz.subjects import expect_read_or_refused
 from tests.support import small_reports
 from tests.support.made_manifests import make_full_manifest, make_manifest
 
@@ -105,107 +102,6 @@ def _page(path: Path) -> None:
 
 
 # --- where to begin --------------------------------------------------------------------------------------------------
-
-
-def recordings() -> Iterator[bytes]:
-    """Yield a recording of one exchange over HTTP and one over gRPC."""
-    entry: dict[str, Any] = {
-        "startedDateTime": "2026-01-02T03:04:05.000+00:00",
-        "time": 1.5,
-        "request": {
-            "method": "POST",
-            "url": "http://h/v2/models/m/infer",
-            "headers": [{"name": "Content-Type", "value": "application/json"}],
-            "postData": {"mimeType": "", "text": "e30=", "_encoding": "base64"},
-        },
-        "response": {
-            "status": 200,
-            "httpVersion": "HTTP/1.1",
-            "headers": [],
-            "content": {"size": 2, "text": "e30=", "encoding": "base64"},
-        },
-        "_scope": "a.check[row]",
-        "_call": 0,
-        "_place": 0,
-    }
-    grpc = entry | {"_grpc": {"code": "OK", "details": ""}, "_call": 1, "_failure": "x", "_failure_kind": "broken"}
-    for entries in ([entry], [entry, grpc], [entry | {"_lost": "gone", "_died": True, "_go_ahead": "given"}], []):
-        log = {"version": "1.2", "_target": "http://h", "_grpc": "grpc://h:1", "entries": entries}
-        yield json.dumps({"log": log}).encode()
-    shared = {"_sha256": sha256(b"{}").hexdigest()}
-    content = entry["response"] | {"content": entry["response"]["content"] | shared}
-    excerpt = {"_sha256": "0" * 64, "_length": 99, "_head": "e30=", "_tail": "e30="}
-    said_again = [
-        entry | {"response": content},
-        entry | {"_call": 1, "response": entry["response"] | {"content": shared}},
-    ]
-    for entries in (said_again, [entry | {"response": entry["response"] | {"content": excerpt}}]):
-        own = "".join(har.format_document({"version": "1.2", "_target": "http://h"}, entries)).encode()
-        yield from (own, lzma.compress(own))
-
-
-def baselines() -> Iterator[bytes]:
-    """Yield baselines with each of their members."""
-    yield baseline_file.FILE_HEADER.encode()
-    yield b"""advice = true
-# a comment
-[[known]]
-check = "ordering.response-follows-its-json"
-rows = ["a", "b*"]
-requirement = "BIN-ORDER-O"
-reason = "known"
-expires = 2027-01-31
-"""
-    yield b'known = [{check = "a.b", rows = "*", reason = "r"}]\n'
-
-
-def configs() -> Iterator[bytes]:
-    """Yield the example of the README, and each other member."""
-    yield b"""url = "https://user:pass@gateway/models"
-grpc = "grpcs://gateway:8443"
-timeout = 30
-never = ["state.*"]
-extensions = ["raw"]
-[headers]
-X-Key = "value"
-[tls]
-ca = "ca.pem"
-insecure = true
-[roles]
-identity_int32 = "echo-int"
-multi = { model = "four", version = "3", inputs = { IN_BOOL = "flags" }, outputs = { OUT_BOOL = "flags_out" } }
-[models.resnet50.inputs.A]
-shape = [1]
-data = [1]
-datatype = "INT8"
-"""
-    yield b'url = "http://[::1]:80/${HOME}"\n'
-
-
-def fleets() -> Iterator[bytes]:
-    """Yield fleets with a target of each kind, and each member."""
-    yield b"""profile = "quick"
-strict = true
-workers = 3
-keep = 2
-evidence = false
-baselines = "b"
-[defaults]
-timeout = 5
-rate = 0.5
-models = ["a", "b"]
-headers = { Authorization = "Bearer ${HOME}", X-Key = "value" }
-limits = { connections = 2, time = 60, retries = 2, retry_pause = 1 }
-[targets.eu]
-url = "https://user:pass@eu/models"
-grpc = "grpcs://eu:8443"
-models = "all"
-[targets.us]
-url = "http://[::1]:80/${HOME}"
-[discover]
-urls = ["http://a", "http://a:1/b"]
-"""
-    yield b'[targets.a]\nfile = "t.toml"\n[discover]\nfile = "urls"\n'
 
 
 def certified() -> Iterator[bytes]:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
+from unittest.mock import Mock
 
 import h11
 import uvicorn
@@ -24,41 +25,15 @@ ALIKE = dict.fromkeys(REFUSALS, 400)  # what it is that cannot be read shows onl
 SECONDS = 5.0  # for an answer in process; it is there within a few milliseconds
 
 
-class Connection(asyncio.Transport):
-    """The server's end of a connection that keeps what is written to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = bytearray()
-        self.is_closed = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Keep what the server sends."""
-        if not self.is_closed:
-            self.written += data
-
-    def close(self) -> None:
-        """Close it."""
-        self.is_closed = True
-
-    def is_closing(self) -> bool:
-        """Say whether it was closed."""
-        return self.is_closed
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return nothing: there is no socket."""
-        del name
-        return default
-
-    def get_write_buffer_size(self) -> int:
-        """Return how much waits to be sent: nothing does."""
-        return 0
-
-    def pause_reading(self) -> None:
-        """Go on: all has come already."""
-
-    def resume_reading(self) -> None:
-        """Go on."""
+def make_connection() -> Mock:
+    """Return the server's end of a connection that keeps in `written` what goes out until it is closed."""
+    connection = Mock(spec=asyncio.Transport)
+    connection.written, connection.is_closing.return_value = bytearray(), False
+    connection.write.side_effect = lambda data: connection.is_closing() or connection.written.extend(data)
+    connection.close.side_effect = lambda: setattr(connection.is_closing, "return_value", True)
+    connection.get_extra_info.return_value = None  # there is no socket
+    connection.get_write_buffer_size.return_value = 0
+    return connection
 
 
 @cache
@@ -75,10 +50,10 @@ async def _answers(config: uvicorn.Config, pieces: list[bytes]) -> bytes:
     """Return what the server writes to a client that sends these pieces and goes away when all is answered."""
     made: Any = config.http_protocol_class
     protocol = made(config=config, server_state=ServerState(), app_state={})
-    connection, before = Connection(), asyncio.all_tasks()
+    connection, before = make_connection(), asyncio.all_tasks()
     protocol.connection_made(connection)
     for piece in pieces:
-        if piece and not connection.is_closed:
+        if piece and not connection.is_closing():
             protocol.data_received(piece)
             await asyncio.sleep(0)
     for _ in range(50):  # as often as an answer takes; a request that is not whole waits for more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -82,15 +81,6 @@ def both_undo_codings(data: bytes) -> None:
         return
     assert taken.body == plain
     assert not taken.findings
-
-
-def coded_bodies() -> Iterator[bytes]:
-    """Yield bodies in each coding, whole and otherwise."""
-    for name, window in (("gzip", 31), ("x-gzip", 31), ("deflate", 15), ("deflate", -15)):
-        packer = zlib.compressobj(wbits=window)
-        whole = packer.compress(b'{"inputs":[]}') + packer.flush()
-        for body in (whole, whole[:-3], whole + whole, whole + b"\0"):
-            yield name.encode() + b"\n" + body
 
 
 def answers() -> Iterator[bytes]:

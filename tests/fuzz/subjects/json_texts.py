@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
-from conformance.wire import json_structure, json_text
+from conformance.wire import json_text
 from conformance.wire.json_text import MAX_DEPTH, ParsedJson
 from tests.fuzz.http_input import HttpInput, golden_requests
 
@@ -38,12 +38,12 @@ def find_kinds(parsed: ParsedJson) -> set[str]:
 
 def structure(data: bytes) -> None:
     """The structure seen by numpy is that of the parser, whatever the size of its blocks."""
-    ends = json_structure.find_value_end(data)
+    ends = json_text.find_value_end(data)
     limit = data[0] % 8 + 1 if data else 1
-    deeper = json_structure.find_too_deep(data, limit)
-    with patch.object(json_structure, "_BLOCK", SMALL_BLOCK):
-        assert json_structure.find_value_end(data) == ends
-        assert json_structure.find_too_deep(data, limit) == deeper
+    deeper = json_text.find_too_deep(data, limit)
+    with patch.object(json_text, "_BLOCK", SMALL_BLOCK):
+        assert json_text.find_value_end(data) == ends
+        assert json_text.find_too_deep(data, limit) == deeper
     text = data.decode("utf-8", "surrogateescape")
     blanks = len(text) - len(text.lstrip(" \t\r\n"))
     try:
@@ -54,7 +54,7 @@ def structure(data: bytes) -> None:
         return
     octets = text[:end].encode("utf-8", "surrogateescape")
     assert ends == len(octets)
-    alone = json_structure.find_too_deep(octets, limit)
+    alone = json_text.find_too_deep(octets, limit)
     if "{" not in text[:end] or not is_with_repeated_members(text[:end]):
         assert (alone is None) == (measure_depth(value) <= limit)
 
@@ -106,7 +106,7 @@ def texts() -> Iterator[bytes]:
     """Yield the JSON of the golden requests, and odd texts."""
     for data in golden_requests():
         body = HttpInput.of(data).body
-        yield body[: json_structure.find_value_end(body)]
+        yield body[: json_text.find_value_end(body)]
     yield from (
         b'{"a":[1,1.0,-0.0,9007199254740993.0,1e400,-1e400,1e5,12345678901234567890]}',
         b"[[[[[[[[[1]]]]]]]]]",

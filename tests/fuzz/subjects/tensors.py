@@ -118,9 +118,3 @@ def whole_json() -> Iterator[bytes]:
     texts = ("[1,0]", "[1.0,2e0]", "[[1],[0]]", '["a","\\u00e9"]', "[true,false]", "[-1,3.4e38]", "[65504,65520]")
     for place in range(len(NAMES)):
         yield from (bytes((place, 1, 2)) + text.encode() for text in texts)
-
-
-def strings_of_bytes() -> Iterator[bytes]:
-    """Yield BYTES of some elements, whole and cut."""
-    whole = b"".join(struct.pack("<I", len(item)) + item for item in (b"", b"a", b"\0\xff", b"x" * 40))
-    yield from (b"\4" + whole, b"\4" + whole[:-1], b"\3" + whole, b"\5" + whole, b"\0", b"\1\xff\xff\xff\xff")
