@@ -31,31 +31,24 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m reference_server", description="Serve every model role over HTTP.")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument(
-        "--port", type=int, default=8000, help="port to listen on, 0 for a free one (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--grpc-port", type=int, metavar="PORT", help="serve over gRPC too, on this port, 0 for a free one"
-    )
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--port", type=int, default=8000, help="port to listen on, 0 for a free one (default: %(default)s)")
+    add("--grpc-port", type=int, metavar="PORT", help="serve over gRPC too, on this port, 0 for a free one")
     add_options(parser)
-    parser.add_argument(
+    add(
         "--with-stdin", action="store_true", help="end when standard input ends: with the program that started this one"
     )
-    parser.add_argument(
-        "--model", action="append", metavar="ROLE", help="serve this model role alone; repeatable (default: all)"
-    )
-    parser.add_argument("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
-    parser.add_argument(
+    add("--model", action="append", metavar="ROLE", help="serve this model role alone; repeatable (default: all)")
+    add("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
+    add(
         "--list-faults",
         nargs="?",
         const="text",
         choices=("text", "json"),
         help="print every fault with the requirements it breaks, for people or for programs (default: %(const)s)",
     )
-    parser.add_argument(
-        "--list-steps", action="store_true", help="print every step of the server that a fault can replace"
-    )
+    add("--list-steps", action="store_true", help="print every step of the server that a fault can replace")
     options = parser.parse_args()
     if options.fault is not None and options.fault not in faults.load():
         parser.error(f"no fault {options.fault!r}{_hint(options.fault, faults.load())} (--list-faults prints all)")

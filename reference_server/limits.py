@@ -79,33 +79,20 @@ def parse_seconds(text: str) -> float:
 
 
 OPTIONS = (
-    Option(
-        "--max-body", "body", parse_whole, "BYTES", "refuse larger request bodies with status 413, and larger messages"
-    ),
+    Option("--max-body", "body", parse_whole, "BYTES",
+           "refuse larger request bodies with status 413, and larger messages"),
     Option("--max-head", "head", parse_whole, "BYTES", "refuse larger heads of requests with status 431"),
     Option("--max-json", "json", parse_whole, "BYTES", "refuse more JSON in a request with status 413"),
-    Option(
-        "--max-elements", "elements", parse_whole, "NUMBER", "refuse more values in JSON, and more elements of BYTES"
-    ),
-    Option(
-        "--max-arrays",
-        "containers",
-        parse_whole,
-        "NUMBER",
-        "refuse more arrays, objects and members in JSON with status 413",
-    ),
+    Option("--max-elements", "elements", parse_whole, "NUMBER",
+           "refuse more values in JSON, and more elements of BYTES"),
+    Option("--max-arrays", "containers", parse_whole, "NUMBER",
+           "refuse more arrays, objects and members in JSON with status 413"),
     Option("--max-entries", "entries", parse_whole, "NUMBER", "refuse more entries of inputs, and of outputs"),
-    Option(
-        "--max-connections", "connections", parse_whole, "NUMBER", "refuse connections beyond so many with status 503"
-    ),
-    Option(
-        "--patience",
-        "patience",
-        parse_seconds,
-        "SECONDS",
-        "refuse a request whose head, or the next part of whose body, takes longer, with status 408",
-    ),
-)
+    Option("--max-connections", "connections", parse_whole, "NUMBER",
+           "refuse connections beyond so many with status 503"),
+    Option("--patience", "patience", parse_seconds, "SECONDS",
+           "refuse a request whose head, or the next part of whose body, takes longer, with status 408"),
+)  # fmt: skip
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -116,9 +103,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             type=option.kind,
             default=getattr(DEFAULT, option.limit),
             metavar=option.unit,
-            help=f"{option.text} (default: %(default)g)"
-            if option.kind is parse_seconds
-            else f"{option.text} (default: %(default)s)",
+            help=f"{option.text} (default: %(default){'g' if option.kind is parse_seconds else 's'})",
             dest=option.limit,
         )
 
