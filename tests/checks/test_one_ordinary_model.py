@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.selection import Subjects, collected_rows
-from conformance.judging.session import Session
+from conformance.judging.selection import collected_rows
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.ledger import get_requirement
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
-from conformance.transport.settings import Settings
-from conformance.transport.target import Target
 from reference_server.models import Model
 from tests.support import small_server, unusual_models
+from tests.support.deployed_judging import judge_models, list_met, list_missed
 
 AREAS = ("json", "errors", "state")
-
-
-def judged(url: str, model: str, extension: str | None = None) -> list[CheckResult]:
-    subjects = Subjects((model,), with_roles=False)
-    with Session(Target(Settings(url))) as session:
-        session.discover((extension,) if extension else (), subjects)
-        cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
-        return [session.judge(check, row) for check, row in cases]
 
 
 def missed(results: list[CheckResult]) -> set[str]:
     """Return the requirements that are not met; with the row where that says nothing."""
     without = [r.label for r in results if r.outcome in (Outcome.BLOCKED, Outcome.ERROR)]
-    return {r.failure.requirement for r in results if r.failure} | set(without)
+    return list_missed(results) | set(without)
 
 
 def met(results: list[CheckResult]) -> set[str]:
-    found = {name for result in results if result.outcome is Outcome.PASS for name in result.requirements}
-    return {name for name in found if get_requirement(name).level == "MUST"}
+    return {name for name in list_met(results) if get_requirement(name).level == "MUST"}
 
 
 ADVISED = {"OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE", "OIP-MEMBER-MISSING", "OIP-TWICE", "OIP-ERROR-STATUS"}
@@ -54,12 +43,12 @@ ADVISED = {"OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE", "OIP-MEMBER-MISSING", "OIP
 )
 def test_each_mistake_is_seen_with_one_model(mistakes: tuple[str, ...], requirements: set[str]) -> None:
     with small_server.serve(*mistakes) as url:
-        assert missed(judged(url, "iris", PROTOCOL)) == requirements
+        assert missed(judge_models(url, AREAS, "iris", extensions=(PROTOCOL,))) == requirements
 
 
 def test_one_model_lets_nearly_every_must_be_judged() -> None:
     with small_server.serve() as url:
-        found = met(judged(url, "iris", PROTOCOL))
+        found = met(judge_models(url, AREAS, "iris", extensions=(PROTOCOL,)))
     asked = {
         name
         for check, row in collected_rows("certify")
@@ -87,7 +76,7 @@ def test_one_model_lets_nearly_every_must_be_judged() -> None:
 )
 def test_an_odd_model_misses_nothing(odd: Model) -> None:
     with unusual_models.serve(odd) as url:
-        results = judged(url, odd.name)
+        results = judge_models(url, AREAS, odd.name)
     if odd is unusual_models.PICKY:  # which takes nothing that can be guessed, so that nothing is said of it
         assert {r.outcome for r in results if r.failure} == set()
     else:

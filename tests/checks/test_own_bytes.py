@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from math import prod
 
 import pytest
@@ -11,42 +11,15 @@ from conformance.checks.metadata.server_and_models import may_have_shape
 from conformance.checks.raw.raw_answers import expect_length_counts, find_serving_requirement
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
-from conformance.judging.selection import Subjects, collected_rows
-from conformance.judging.session import Session
-from conformance.roles.guessed_inputs import UserInputs, UserTensor
+from conformance.roles.guessed_inputs import UserTensor
 from conformance.roles.roles import TensorSpec
 from conformance.spec.outcome import Outcome
-from conformance.spec.result import CheckResult
-from conformance.transport.settings import Settings
-from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 from reference_server.models import Model as Served
 from tests.support import unusual_models
+from tests.support.deployed_judging import judge_models, list_bad, list_met, list_missed
 
 AREAS = ("bytes", "datatypes", "raw", "metadata")
-BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
-
-
-def judged(url: str, *names: str, given: Mapping[str, UserInputs] | None = None) -> list[CheckResult]:
-    """Return the results of the rows of these areas on models."""
-    subjects = Subjects(names, with_roles=False)
-    with Session(Target(Settings(url))) as session:
-        session.discover((), subjects, given)
-        cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
-        return [session.judge(check, row) for check, row in cases]
-
-
-def bad(results: Sequence[CheckResult]) -> list[tuple[str, str, str]]:
-    return [(result.outcome, result.label, result.message) for result in results if result.outcome in BAD]
-
-
-def met(results: Sequence[CheckResult]) -> set[str]:
-    """Return the requirements that some row has judged and found met."""
-    return {name for result in results if result.outcome is Outcome.PASS for name in result.requirements}
-
-
-def missed(results: Sequence[CheckResult]) -> set[str]:
-    return {result.failure.requirement for result in results if result.failure}
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +51,9 @@ RAW = "RAW-HEADER-ZERO RAW-ENCODING RAW-ONE-INPUT RAW-OUTPUTS RAW-SIZE"
     ],
 )
 def test_a_right_model_fails_nothing_and_has_much_judged(names: str, requirements: str, url: str) -> None:
-    results = judged(url, *names.split())
-    assert bad(results) == []
-    assert met(results) >= set(requirements.split())
+    results = judge_models(url, AREAS, *names.split())
+    assert list_bad(results) == []
+    assert list_met(results) >= set(requirements.split())
 
 
 @pytest.mark.parametrize(
@@ -99,25 +72,25 @@ def test_a_right_model_fails_nothing_and_has_much_judged(names: str, requirement
 )
 def test_an_odd_model_fails_nothing(odd: Served, requirements: str) -> None:
     with unusual_models.serve(odd) as address:
-        results = judged(address, odd.name)
-    assert bad(results) == []
-    assert met(results) >= set(requirements.split())
+        results = judge_models(address, AREAS, odd.name)
+    assert list_bad(results) == []
+    assert list_met(results) >= set(requirements.split())
 
 
 @pytest.mark.parametrize("calls", range(11))
 def test_a_model_that_differs_once_in_eleven_calls_fails_nothing(calls: int) -> None:
     with unusual_models.serve(unusual_models.RARELY) as address:
         unusual_models.CallCounter.number = calls
-        assert bad(judged(address, "rarely")) == []
+        assert list_bad(judge_models(address, AREAS, "rarely")) == []
 
 
 def test_outputs_are_judged_where_inputs_tell_nothing() -> None:
     given = {"picky": {"X": UserTensor((2,), [7.5, 8.25])}}
     with unusual_models.serve(unusual_models.PICKY) as address:
-        results = judged(address, "picky", given=given)
-    assert bad(results) == []
-    assert met(results) >= {"BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "RAW-ONE-INPUT"}
-    assert met(results) & {"BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "RAW-ENCODING", "BIN-SAME-AS-JSON-I"} == set()
+        results = judge_models(address, AREAS, "picky", given=given)
+    assert list_bad(results) == []
+    assert list_met(results) >= {"BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "RAW-ONE-INPUT"}
+    assert list_met(results) & {"BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "RAW-ENCODING", "BIN-SAME-AS-JSON-I"} == set()
 
 
 # --- wrong servers ----------------------------------------------------------------------------------------------------
@@ -172,8 +145,8 @@ _IN, _OUT = "BIN-DATATYPES-I BIN-SAME-AS-JSON-I", "BIN-DATATYPES-O BIN-SAME-AS-J
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirements: str) -> None:
     with unusual_models.serve(fault=fault) as address:
-        results = judged(address, *name.split())
-    found = missed(results)
+        results = judge_models(address, AREAS, *name.split())
+    found = list_missed(results)
     assert found <= set(requirements.split())
     assert requirements.split()[0] in found
     assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
@@ -192,8 +165,8 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirements: str) -> Non
 def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: str, url: str) -> None:
     described = unusual_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
     with unusual_models.describe_as(described):
-        results = judged(url, "add_sub")
-    assert missed(results) == {requirement}
+        results = judge_models(url, AREAS, "add_sub")
+    assert list_missed(results) == {requirement}
 
 
 @pytest.mark.parametrize(

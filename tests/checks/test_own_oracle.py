@@ -8,41 +8,23 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from conformance.checks.sizes.wrong_size_requests import REFUSALS, SEVERAL_INPUT_REFUSALS
+from conformance.checks.sizes.wrong_size_requests import REFUSALS
+from conformance.checks.sizes.wrong_sizes import SEVERAL_INPUT_REFUSALS
 from conformance.checks.support.deployed_models import list_half_binary, read_in_turn, spare_tables
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
-from conformance.judging.selection import Subjects, collected_rows
-from conformance.judging.session import Session
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.outcome import Outcome
-from conformance.spec.result import CheckResult
-from conformance.transport.settings import Settings
-from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.tensor import Tensor
 from reference_server.models import Model as Served
 from reference_server.tensors import Tensor as Computed
 from tests.support import unusual_models
+from tests.support.deployed_judging import judge_models, list_bad, list_missed
 
 AREAS = ("headers", "sizes", "overrides", "ordering")
-BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
-
-
-def judged(url: str, name: str, extensions: Sequence[str] = ()) -> list[CheckResult]:
-    """Return the results of the rows of these areas on a model."""
-    subjects = Subjects((name,), with_roles=False)
-    with Session(Target(Settings(url))) as session:
-        session.discover(extensions, subjects)
-        cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
-        return [session.judge(check, row) for check, row in cases]
-
-
-def missed(results: Sequence[CheckResult]) -> set[str]:
-    """Return the requirements that are not met."""
-    return {result.failure.requirement for result in results if result.failure}
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------
@@ -142,16 +124,16 @@ def test_a_table_is_not_looked_up_at_any_octets(datatype: str, is_spared: bool) 
 )
 def test_an_odd_model_fails_nothing(odd: Served) -> None:
     with unusual_models.serve(odd) as url:
-        results = judged(url, odd.name)
-    assert [(r.outcome, r.label, r.message) for r in results if r.outcome in BAD] == []
+        results = judge_models(url, AREAS, odd.name)
+    assert list_bad(results) == []
     assert sum(result.outcome is Outcome.PASS for result in results) > 60
 
 
 @pytest.mark.parametrize("name", ["multi", "add_sub", "identity_fp16", "identity_bytes", "scores", "fixed", "emit"])
 def test_a_right_model_fails_nothing(name: str) -> None:
     with unusual_models.serve() as url:
-        results = judged(url, name)
-    assert [(r.outcome, r.label, r.message) for r in results if r.outcome in BAD] == []
+        results = judge_models(url, AREAS, name)
+    assert list_bad(results) == []
 
 
 def _sum(_: Served, inputs: unusual_models.Inputs) -> list[Computed]:
@@ -164,16 +146,16 @@ SUM = unusual_models.model("sum", [(name, "FP32", (-1,)) for name in "AB"], [(na
 
 def test_a_model_that_does_not_show_an_order_is_not_judged_by_it() -> None:
     with mock.patch.dict(unusual_models.ODD, {"sum": _sum}), unusual_models.serve(SUM) as url:
-        results = judged(url, "sum")
+        results = judge_models(url, AREAS, "sum")
     reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
     assert reasons["ordering.request-follows-its-json"] == "the answers of sum do not show which input is which"
     assert reasons["ordering.response-follows-its-json"] == "sum has no outputs that differ from each other"
-    assert [result.label for result in results if result.outcome in BAD] == []
+    assert list_bad(results) == []
 
 
 def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> None:
     with unusual_models.serve(unusual_models.BY_PLACE) as url:
-        results = judged(url, "by_place")
+        results = judge_models(url, AREAS, "by_place")
     reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
     assert reasons["ordering.request-follows-its-json"].startswith("the model goes by the order of its inputs")
 
@@ -214,8 +196,8 @@ def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> N
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
     with unusual_models.serve(fault=fault) as url:
-        results = judged(url, name, EXTENSIONS)
-    assert requirement in missed(results)
+        results = judge_models(url, AREAS, name, extensions=EXTENSIONS)
+    assert requirement in list_missed(results)
     assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
 
 
@@ -230,11 +212,11 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
 )
 def test_one_fault_breaks_one_requirement(fault: str, requirement: str) -> None:
     with unusual_models.serve(fault=fault) as url:
-        assert missed(judged(url, "multi", EXTENSIONS)) == {requirement}
+        assert list_missed(judge_models(url, AREAS, "multi", extensions=EXTENSIONS)) == {requirement}
 
 
 @pytest.mark.parametrize("fault", ["every-bool-read-from-the-first-byte", "octet-stream-of-two-tensors-refused"])
 def test_binary_data_that_are_always_wrong_are_no_matter_of_headers(fault: str) -> None:
     with unusual_models.serve(fault=fault) as url:
-        found = missed(judged(url, "multi", EXTENSIONS))
+        found = list_missed(judge_models(url, AREAS, "multi", extensions=EXTENSIONS))
     assert not found & {"BIN-HEADER-I", "BIN-ORDER-I", "BIN-ALL-UNSET", "BIN-CONTENT-TYPE-OF-JSON"}

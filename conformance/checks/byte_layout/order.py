@@ -32,8 +32,6 @@ from conformance.transport.target import Target
 # Each side is seen alone. Values stay below 2**53 and are binary fractions, so that a server whose JSON loses digits is
 # not blamed here.
 
-# --- byte order -------------------------------------------------------------------------------------------------------
-
 # role -> elements no two bytes of which can change places unseen
 ASYMMETRIC: dict[str, Sequence[float]] = {
     "identity_uint16": (0x0102, 0xFF00, 1),

@@ -1,4 +1,4 @@
-"""Checks of classification: classes beside outputs that are not classified, and the form that classes come in."""
+"""Classes beside outputs that are not classified, and the form that classes come in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of classification: where it ends."""
+"""Where classification ends: counts beyond the classes, wrong types, other datatypes, parameters elsewhere."""
 
 from __future__ import annotations
 

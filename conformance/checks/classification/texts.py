@@ -1,4 +1,4 @@
-"""Checks of classification: what stands in a class, that is its format, its value, its index and its label."""
+"""The text of a class: its format, its value, its index and its label."""
 
 from __future__ import annotations
 

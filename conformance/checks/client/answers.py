@@ -1,4 +1,4 @@
-"""What clients read: outputs of every datatype, shape and form, in any order, and classes."""
+"""Answers that clients read: outputs of every datatype, shape and form, in any order, and classes."""
 
 from __future__ import annotations
 

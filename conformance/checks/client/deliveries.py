@@ -1,4 +1,4 @@
-"""What clients read: the same answer in every JSON that RFC 8259 allows, however HTTP delivers it."""
+"""Answers that clients read: in every JSON that RFC 8259 allows, however HTTP delivers it."""
 
 from __future__ import annotations
 

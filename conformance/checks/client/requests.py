@@ -1,4 +1,4 @@
-"""What clients send around the tensors: paths, headers, JSON, outputs, several inputs, codings, raw requests."""
+"""Requests that clients send: paths, headers, JSON, outputs, several inputs, codings, raw requests."""
 
 from __future__ import annotations
 

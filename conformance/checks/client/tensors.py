@@ -1,4 +1,4 @@
-"""What clients send: tensors of every datatype, in every form, as their callers gave them."""
+"""Tensors that clients send: of every datatype, in every form, as their callers gave them."""
 
 from __future__ import annotations
 

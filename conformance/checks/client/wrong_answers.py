@@ -1,4 +1,4 @@
-"""What a caller is given where an answer is an error, is wrong or never comes whole, and what comes after that."""
+"""Errors, wrong answers, and answers that never come whole: the caller's result, and the next inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FP16 and BF16: read and written by models that cast, since JSON has neither. Checks of the area `datatypes`.
+"""FP16 and BF16: read and written by models that cast, since JSON has neither.
 
 Casting between a 16-bit float and FP32 loses nothing where the values are those of the smaller one, so that one side
 is seen alone and to the bit.

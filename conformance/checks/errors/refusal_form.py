@@ -1,4 +1,4 @@
-"""What a refusal looks like, whatever it is for.
+"""The form of a refusal, whatever it is for.
 
 That a request is refused is judged in its own area; one that was accepted is no refusal, and not judged here.
 """

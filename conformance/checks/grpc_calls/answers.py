@@ -1,4 +1,4 @@
-"""What an answer says of itself: model, id and outputs."""
+"""Model, id and outputs of an answer over gRPC."""
 
 from __future__ import annotations
 

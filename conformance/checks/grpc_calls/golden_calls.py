@@ -1,4 +1,4 @@
-"""Checks of gRPC: the golden calls of `fixtures/grpc`, replayed, each answer held against what its case says.
+"""The golden calls of `fixtures/grpc`, replayed, each answer held against what its case says.
 
 These messages are nobody's code: they were written byte for byte, with the meaning of each beside it.
 """

@@ -1,4 +1,4 @@
-"""A call has an answer of its own, whatever was refused before it and whatever is in flight, and the same as over HTTP."""
+"""A call has its own answer, whatever was refused before it or is in flight beside it; HTTP gives the same."""
 
 from __future__ import annotations
 

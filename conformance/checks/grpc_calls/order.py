@@ -1,4 +1,4 @@
-"""Checks of gRPC: several tensors in one message, and the two forms of one tensor."""
+"""Several tensors in one message, and the two forms of one tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of gRPC: tensors in typed and in raw contents.
+"""Tensors in typed and in raw contents.
 
 An identity model shows that a tensor comes back; models that compute (casts, lengths, sums by position) show that it
 was read as it was meant, because a server that reads and writes in the same wrong way looks right through an identity.

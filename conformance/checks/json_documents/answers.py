@@ -1,4 +1,4 @@
-"""What the JSON of an answer says: model, outputs, which of them, and the id of the request."""
+"""The JSON of an answer: its model, its outputs, which of them come, and the id of the request."""
 
 from __future__ import annotations
 

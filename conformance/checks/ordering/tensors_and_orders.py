@@ -1,4 +1,4 @@
-"""What the checks of order send: orders, choices, and tensors that can be told apart.
+"""Orders, choices, and tensors that can be told apart, for the checks of order.
 
 Only values are judged, of tensors that the server gets right alone: how their elements are encoded is a matter of
 `datatypes` and `byte_layout`. INT64 elements stay below 2^53, which is as far as the JSON of some servers goes, and

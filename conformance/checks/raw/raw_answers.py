@@ -1,4 +1,4 @@
-"""What the checks of raw binary requests share: sending one, and judging its answer by that to a binary request."""
+"""Helpers for raw binary requests: send one, and judge its answer by that to a binary request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that end or are reset inside a request, that are idle, that do not go on, or whose answers nobody reads."""
+"""Connections that end inside a request, are reset, idle, do not go on, or whose answers nobody reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How every check of this area goes: a plain request that is answered, something hostile, and another plain request."""
+"""The steps of every check of this area: a plain request, something hostile, and another plain request."""
 
 from __future__ import annotations
 

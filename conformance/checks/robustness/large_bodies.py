@@ -1,4 +1,4 @@
-"""Bodies that are deep, long or of many parts, over HTTP and over gRPC, that unpack to large ones, or are falsely coded."""
+"""Bodies that are deep, long or of many parts, that unpack to large ones, or have another coding."""
 
 from __future__ import annotations
 

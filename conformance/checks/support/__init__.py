@@ -1,4 +1,4 @@
-"""What the checks of several areas share, and which helper is for which claim.
+"""Helpers for the checks of several areas, and which helper is for which claim.
 
     the claim is about                         write
     -----------------------------------------  ----------------------------------------------------------------------

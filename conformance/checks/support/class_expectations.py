@@ -1,4 +1,4 @@
-"""What the texts of classes have to be: right as BYTES in either form, and with the label of their index."""
+"""Expectations on the texts of classes: right as BYTES in either form, with the label of their index."""
 
 from __future__ import annotations
 

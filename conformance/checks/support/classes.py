@@ -1,4 +1,4 @@
-"""What the checks of classification share: asking for classes, and reading them out of an answer that has other faults.
+"""Helpers for classification: ask for classes, and read them out of an answer that has other faults.
 
 Classes are read as texts wherever the answer has any: under a wrong datatype, in a wrong shape, in a wrong format. So a
 fault of one kind leaves the checks of the others to their own subject. A list is judged against the right scores first;

@@ -1,4 +1,4 @@
-"""What rows share that are judged on any deployed model, of which nothing is known but its signature and its answers."""
+"""Helpers for rows on any deployed model, of which only the signature and the answers are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What golden classifications ask of answers, and what is to blame where a list of classes is not the right one.
+"""Golden classifications: the classes of an answer, and the requirement to blame for a wrong list.
 
 A case asks for much at once: classes of a batch, of more than there are, of FP16, as binary data. Where its classes are
 wrong, simpler requests with the same tensors are sent. One that is wrong, too, is for other checks to name; where all of

@@ -1,4 +1,4 @@
-"""What the checks of gRPC share: the right outputs in either form of contents, and calls with one fault."""
+"""Helpers for gRPC: the right outputs in either form of contents, and calls with one fault."""
 
 from __future__ import annotations
 
