@@ -12,8 +12,7 @@ from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read_argume
 from conformance.api.report import Report
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows
 from conformance.judging.coverage import find_coverage
-from conformance.judging.nothing_to_judge import PYTHON_NAMES
-from conformance.judging.run_start import start_run
+from conformance.judging.run_start import PYTHON_NAMES, start_run
 from conformance.judging.selection import collected_rows, is_named
 from conformance.judging.session import Session
 from conformance.report import json_report

@@ -13,7 +13,7 @@ from conformance import __version__
 from conformance.certification import label, manifest, note, profiles, rejudge, signature, validity
 from conformance.certification.label import ReportedServer
 from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
-from conformance.judging.nothing_to_judge import ALL_MODELS
+from conformance.judging.run_start import ALL_MODELS
 from conformance.report import formats, json_report
 from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
 from conformance.spec import files, ledger

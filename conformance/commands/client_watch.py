@@ -26,7 +26,7 @@ from conformance.commands.watch_waiting import (
     wait_seconds,
     wait_until_idle,
 )
-from conformance.judging.request_failure import describe
+from conformance.judging.client_failure import describe_violation
 from conformance.spec.user_error import UserError
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.settings import Settings, make_settings
@@ -74,7 +74,9 @@ def watch(options: WatchOptions) -> tuple[str, int]:
         proxy = Proxy(_routes(options, behind), host=options.host)
         with _listening(proxy):
             addresses = _addresses(options, behind, proxy)
-            traffic = Traffic(partial(describe, url_of=addresses.of), options.header, strict=options.is_strict)
+            traffic = Traffic(
+                partial(describe_violation, url_of=addresses.of), options.header, strict=options.is_strict
+            )
             with _listener(options, traffic, addresses) as listener:
                 proxy.serve(listener)
                 _say(_ready(options, behind, addresses))

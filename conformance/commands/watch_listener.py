@@ -11,7 +11,7 @@ from conformance.clients.recording.archive import ArchiveWriter
 from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import FirstViolation, Traffic
 from conformance.clients.watch_checks import get_check_id
-from conformance.judging import watched_evidence
+from conformance.judging import client_evidence
 from conformance.spec import ledger
 from conformance.spec.outcome import Outcome
 from conformance.spec.text import escape_text
@@ -67,7 +67,7 @@ class WatchListener:
         for first in described:
             if self._evidence is not None and first.failure is not None:
                 check = get_check_id(first.miss.requirement)
-                watched_evidence.write(self._evidence, check, first.client, recorded, first.failure)
+                client_evidence.write_request(self._evidence, check, first.client, recorded, first.failure)
 
     def unread(self, why: str) -> None:
         """Count what was not read; show it where that is new."""

@@ -11,7 +11,7 @@ from conformance.clients.recording.archive import Archive
 from conformance.clients.traffic import Traffic
 from conformance.commands.run_files import RunFiles
 from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude
-from conformance.judging.request_failure import describe
+from conformance.judging.client_failure import describe_violation
 from conformance.spec.user_error import UserError
 from conformance.transport import har_file
 from conformance.transport.har import HarError
@@ -34,7 +34,7 @@ def replay(file: Path, gate: str | None = None) -> tuple[str, int]:
     except HarError as error:
         raise UserError(str(error)) from error
     addresses = Addresses(recording.url, recording.grpc)
-    traffic = Traffic(partial(describe, url_of=addresses.of), strict=recording.is_strict)
+    traffic = Traffic(partial(describe_violation, url_of=addresses.of), strict=recording.is_strict)
     for client, recorded in recording.requests:
         traffic.asked(recorded, client)
         traffic.answered(recorded)

@@ -14,7 +14,7 @@ from conformance.clients.inference import Inference, Introduction, Result, parse
 from conformance.clients.peer import Peer
 from conformance.clients.peer.scenario import Scenario
 from conformance.clients.rules import judge_request
-from conformance.judging.client_judge import ClientJudge
+from conformance.judging.client_session import ClientJudge
 from conformance.judging.selection import CLIENTS, collected_rows
 from conformance.spec.check import Check, Row
 from conformance.spec.outcome import Outcome

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from conformance.clients.adapter import AdapterProcess
 from conformance.clients.peer import Peer
-from conformance.judging.client_judge import ClientJudge
+from conformance.judging.client_session import ClientJudge
 from conformance.spec import data_files
 from conformance.spec.outcome import Outcome
 from tests.clients.sightings import collect_rows

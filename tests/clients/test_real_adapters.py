@@ -12,7 +12,7 @@ import pytest
 
 from conformance.clients.adapter import AdapterProcess
 from conformance.clients.peer import Peer
-from conformance.judging.client_judge import ClientJudge
+from conformance.judging.client_session import ClientJudge
 from conformance.spec.outcome import Outcome
 from tests.clients.sightings import collect_rows
 

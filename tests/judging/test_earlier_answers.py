@@ -7,7 +7,7 @@ import json
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.earlier_answers import find_earlier_answer
+from conformance.judging.failure import find_earlier_answer
 from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor

@@ -12,7 +12,8 @@ from threading import Thread
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.failure import build_curl_command, build_curl_headers, describe, format_block
+from conformance.judging.failure import describe, format_block
+from conformance.judging.repeat_command import build_curl_command, build_curl_headers
 from conformance.spec import ledger
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.judging import saved_bodies
-from conformance.judging.saved_bodies import SavedBodies
+from conformance.judging import evidence
+from conformance.judging.evidence import SavedBodies
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_a_body_is_kept_once(tmp_path: Path) -> None:
 
 
 def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_bodies, "MAX_FILES", 2)
+    monkeypatch.setattr(evidence, "MAX_SAVED_FILES", 2)
     bodies = SavedBodies()
     assert [bodies.keep(bytes([number])) is not None for number in (1, 2, 3, 1)] == [True, True, False, True]
     assert SavedBodies(_room=3).keep(b"four") is None

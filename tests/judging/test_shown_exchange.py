@@ -7,7 +7,7 @@ from base64 import b64decode
 
 import pytest
 
-from conformance.judging.exchange_rendering import MAX_BODY_BYTES, render_exchange
+from conformance.judging.message_rendering import MAX_BODY_BYTES, render_exchange
 from conformance.report.json_report import drop_repeated_exchanges
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult, Failure
