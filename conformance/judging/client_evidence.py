@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.clients import adapter_lines
-from conformance.clients.logging_adapter import AdapterCall
-from conformance.clients.recording.exchanges import to_exchange
-from conformance.clients.recording.records import RecordedExchange
+from conformance.clients.adapter import AdapterCall
+from conformance.clients.recording.records import RecordedExchange, to_exchange
 from conformance.judging.evidence import build_folder_name, write_body, write_texts
 from conformance.spec.check import Check, Row
 from conformance.spec.ledger import Party

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from conformance.clients.adapter import AdapterCall
 from conformance.clients.inference import Inference
-from conformance.clients.logging_adapter import AdapterCall
-from conformance.clients.recording.exchanges import to_exchange
-from conformance.clients.recording.records import RecordedExchange
-from conformance.clients.violation import Violation
+from conformance.clients.recording.records import RecordedExchange, to_exchange
+from conformance.clients.rules.rule import Violation
 from conformance.expect.unmet import UnmetError
 from conformance.judging.failure import MAX_MESSAGE_ROWS, build_failure, label_row, render_answer_bytes
 from conformance.judging.message_rendering import render_answer, shorten_json, summarize_call

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from conformance.clients.adapter import Adapter, AdapterError, AdapterLostError
+from conformance.clients.adapter import Adapter, AdapterError, AdapterLostError, LoggingAdapter
 from conformance.clients.client import Client
 from conformance.clients.inference import Introduction
-from conformance.clients.logging_adapter import LoggingAdapter
-from conformance.clients.peer import Peer, ReceivedRequest
+from conformance.clients.peer.peer import Peer
+from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.expect.unmet import UnmetError
 from conformance.judging import client_evidence
 from conformance.judging.client_failure import describe_call

@@ -1,4 +1,8 @@
-"""The survey at the beginning of a run: what is judged, or why nothing can be."""
+"""The beginning of a run: the target is asked what it offers. Says what is judged, or why nothing can be.
+
+That is a kind and its details for programs, and a sentence for people. The sentence says what to give so that there is
+something, in the names of whoever is told: options of a command, or arguments of a function.
+"""
 
 from __future__ import annotations
 
@@ -115,6 +119,9 @@ def shorten_names(names: Sequence[str]) -> str:
     """Return the first of these names, and how many more there are."""
     more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
     return f"{', '.join(names[:MAX_SHOWN_NAMES])}{more}"
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
 
 
 def discover_subjects(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.clients.violation import Violation
+from conformance.clients.rules.rule import Violation
 from conformance.wire.client_request import ClientRequest
 
 PATH = "/v2/models/m/infer"

@@ -11,9 +11,9 @@ from typing import Any, Self
 from conformance.clients.adapter import AdapterError, AdapterHangsError
 from conformance.clients.answers.script import Script
 from conformance.clients.inference import Inference, Introduction, Result, parse_result
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import Scenario
-from conformance.clients.rules import judge_request
+from conformance.clients.rules.judging import judge_request
 from conformance.judging.client_session import ClientJudge
 from conformance.judging.selection import CLIENTS, collected_rows
 from conformance.spec.check import Check, Row

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from conformance.clients.adapter import AdapterProcess
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.judging.client_session import ClientJudge
 from conformance.spec import data_files
 from conformance.spec.outcome import Outcome

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.clients.intent import find_differences
-from conformance.clients.rules import judge_request
+from conformance.clients.rules.judging import judge_request
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
 from tests.clients.made_requests import (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.clients.adapter import AdapterProcess
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.judging.client_session import ClientJudge
 from conformance.spec.outcome import Outcome
 from tests.clients.sightings import collect_rows

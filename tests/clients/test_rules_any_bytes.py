@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.clients.intent import find_differences
-from conformance.clients.rules import judge_request
-from conformance.clients.rules.call_rules import CALL_RULES
-from conformance.clients.rules.http_rules import RULES
+from conformance.clients.rules.judging import CALL_RULES, RULES, judge_request
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
 from tests.clients.honest_requests import HONEST

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.clients.rules import RuleResults, judge_request
-from conformance.clients.rules.call_rules import CALL_RULES
+from conformance.clients.rules.judging import CALL_RULES, judge_request
+from conformance.clients.rules.rule import RuleResults
 from conformance.spec.ledger import Party, load_for_party
 from conformance.wire.client_request import ClientRequest
 from tests.clients.made_calls import BOOL, HONEST_CALLS, METHOD, WRONG_CALLS, call, raw

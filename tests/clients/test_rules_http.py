@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.clients.rules import judge_request
-from conformance.clients.rules.http_rules import RULES
+from conformance.clients.rules.judging import RULES, judge_request
 from conformance.spec.ledger import Party, load_for_party
 from conformance.wire import codings
 from conformance.wire.client_request import ClientRequest

@@ -14,8 +14,7 @@ from conformance.checks.support.client_rows import (
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import Script
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_classes
-from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.expectations import expect_classes, expect_sent
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC

@@ -8,12 +8,11 @@ import numpy as np
 
 from conformance.checks.support.client_rows import expect_like_plain, make_script, make_small_inference, make_tensor
 from conformance.clients.answers import json_edits
-from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.json_writing import JsonWriting, write_ascii_text, write_escaped_text, write_exponent
-from conformance.clients.answers.script import Ending, Script, Tensors
+from conformance.clients.answers.script import Delivery, Ending, Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations import expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.spec.check import Row, check, rows
 from conformance.wire.request import Form

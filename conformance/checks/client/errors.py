@@ -5,8 +5,7 @@ from __future__ import annotations
 from conformance.checks.support.client_rows import choose_plain_form, make_script, make_small_inference
 from conformance.clients.answers.errors import ERRORS, ErrorAnswer
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_outputs
-from conformance.clients.expectations.refusing import expect_error, expect_text
+from conformance.clients.expectations import expect_error, expect_outputs, expect_text
 from conformance.clients.inference import RequestedOutput
 from conformance.spec.check import check, rows
 from conformance.spec.extensions import GRPC

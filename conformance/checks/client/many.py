@@ -7,7 +7,7 @@ from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations import expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import NotApplicableError, attribute_to
 from conformance.spec.check import check, rows

@@ -13,7 +13,7 @@ from conformance.checks.support.client_rows import (
     to_grpc_row,
 )
 from conformance.clients.client import Client
-from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.expectations import expect_sent
 from conformance.clients.inference import Inference
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC

@@ -14,7 +14,7 @@ from zlib import crc32
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations import expect_outputs
 from conformance.clients.inference import Inference
 from conformance.expect.unmet import UnmetError, attribute_to
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS

@@ -16,7 +16,7 @@ from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import Script
 from conformance.clients.client import Client
 from conformance.clients.inference import Inference, Introduction, Result
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging.client_session import ClientJudge
 from conformance.spec.check import Check, Row

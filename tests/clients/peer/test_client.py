@@ -20,13 +20,12 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.adapter import AdapterHangsError
-from conformance.clients.answers.broken_off import PLACES, make_broken_off_script
-from conformance.clients.answers.delivery import Delivery
+from conformance.clients.answers.errors import PLACES, make_broken_off_script
 from conformance.clients.answers.honest import Style
-from conformance.clients.answers.script import Ending, HttpAnswer, Script, Tensors
+from conformance.clients.answers.script import Delivery, Ending, HttpAnswer, Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.inference import ClientOutput, Inference, Introduction, Result
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport.exchange import FailureKind, Reply

@@ -15,11 +15,18 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.client import Observation
-from conformance.clients.expectations.reading import attribute_values_to, expect_classes, expect_outputs
-from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time, expect_text
-from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.expectations import (
+    attribute_values_to,
+    expect_absent,
+    expect_classes,
+    expect_error,
+    expect_in_time,
+    expect_outputs,
+    expect_sent,
+    expect_text,
+)
 from conformance.clients.inference import Class, ClientOutput, RequestedOutput, Result
-from conformance.clients.peer import ReceivedRequest
+from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.expect.unmet import UnmetError
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor

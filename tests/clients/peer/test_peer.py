@@ -21,9 +21,9 @@ from conformance.checks.support.client_rows import (
     make_small_script,
     make_tensor,
 )
-from conformance.clients.answers.broken_off import PLACES, make_broken_off_script
+from conformance.clients.answers.errors import PLACES, make_broken_off_script
 from conformance.clients.answers.script import Ending
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import Scenario
 from conformance.wire.client_request import ClientRequest
 

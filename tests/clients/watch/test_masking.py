@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.clients.recording.masking import find_secrets, mask_answer, mask_request
+from conformance.clients.recording.recorder import find_secrets, mask_answer, mask_request
 from conformance.clients.recording.records import RecordedAnswer
 from conformance.wire.client_request import ClientRequest
 

@@ -9,9 +9,8 @@ from functools import partial
 import pytest
 
 from conformance.clients.recording.records import RecordedAnswer, RecordedExchange
-from conformance.clients.traffic import MAX_CLIENTS, OTHERS, UNNAMED, Traffic
-from conformance.clients.violation import Violation
-from conformance.clients.watch_checks import CLAIMS, get_check_id, list_requirements
+from conformance.clients.rules.rule import Violation
+from conformance.clients.traffic import CLAIMS, MAX_CLIENTS, OTHERS, UNNAMED, Traffic, get_check_id, list_requirements
 from conformance.judging.client_failure import describe_violation
 from conformance.judging.conclusion import conclude_watch, summarize_clients
 from conformance.spec import ledger
