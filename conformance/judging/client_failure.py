@@ -66,14 +66,15 @@ def describe_violation(
     reply = Reply(exchange)
     has_answer = exchange.status is not None and exchange.body
     note = f", {exchange.note}" if exchange.note and parsed else ""
+    request = shorten_json(parsed.body[: parsed.json_end]) if parsed else ""
+    answer = f"{reply.status_line}, {render_answer(reply)}" if has_answer else reply.outcome()
     return build_failure(
         violation,
         violation.requirement,
         reply,
         sent=f"request {recorded.number}, {_sent(exchange, received)}{note}",
         rows=_render_bytes(received, parsed, violation.offset),
-        request=shorten_json(parsed.body[: parsed.json_end]) if parsed else "",
-        answer=f"{reply.status_line}, {render_answer(reply)}" if has_answer else reply.outcome(),
+        texts=(request, answer),
     )
 
 

@@ -49,8 +49,7 @@ def build_failure(
     *,
     sent: str = "",
     rows: Sequence[str] = (),
-    request: str | None = None,
-    answer: str | None = None,
+    texts: tuple[str, str] | None = None,
     repeat: str = "",
     asked: str = "",
     secrets: Collection[str] = (),
@@ -63,16 +62,15 @@ def build_failure(
         reply: the exchange that shows it, or None.
         sent: the request in a few words.
         rows: of hexadecimal, around the first wrong byte.
-        request: its JSON; None takes it from the reply.
-        answer: so it is with this.
+        texts: the JSON of request and answer; None takes it from the reply.
         repeat: the command that sends the request again.
         asked: what a client was asked to do.
         secrets: what must not be shown.
     """
     entry = ledger.get_requirement(requirement)
-    if reply is not None:
-        request = render_request(reply.exchange) if request is None else request
-        answer = render_answer(reply) if answer is None else answer
+    if texts is None:
+        texts = (render_request(reply.exchange), render_answer(reply)) if reply else ("", "")
+    request, answer = (escape_text(hide(text, secrets), MAX_JSON_CHARS) for text in texts)
     return Failure(
         requirement=requirement,
         level=str(entry.level),
@@ -84,8 +82,8 @@ def build_failure(
         bytes=list(rows),
         repeat=escape_text(repeat, MAX_COMMAND_CHARS),
         source_urls=[source.url for source in entry.sources],
-        request=escape_text(hide(request or "", secrets), MAX_JSON_CHARS),
-        answer=escape_text(hide(answer or "", secrets), MAX_JSON_CHARS),
+        request=request,
+        answer=answer,
         evidence=render_exchange(reply, secrets) if reply else None,
         asked=escape_text(asked, MAX_TEXT_CHARS),
     )
