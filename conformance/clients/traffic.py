@@ -239,10 +239,7 @@ class Traffic:
         if not tally.missed or tally.failure is None:
             return found
         return replace(
-            found,
-            outcome=self.outcome_of(entry),
-            message=_message(tally, tally.failure),
-            failure=tally.failure,
+            found, outcome=self.outcome_of(entry), message=_message(tally, tally.failure), failure=tally.failure
         )
 
 

@@ -105,10 +105,7 @@ HONEST: list[tuple[str, ClientRequest]] = [
             gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), ("Content-Encoding", "gzip"), kind=OCTETS
         ),
     ),
-    (
-        "two-codings",
-        plain(gzip.compress(zlib.compress(b'{"inputs":[]}')), ("Content-Encoding", "deflate, gzip")),
-    ),
+    ("two-codings", plain(gzip.compress(zlib.compress(b'{"inputs":[]}')), ("Content-Encoding", "deflate, gzip"))),
     ("identity", plain(inputs(PLAIN), ("Content-Encoding", "identity"))),
     ("a-coding-that-is-not-undone", plain(b"\x0b\x02", ("Content-Encoding", "br"))),
     ("raw", raw(I2_BYTES)),

@@ -32,9 +32,7 @@ PIECES = [
 ]
 edits = st.lists(
     st.tuples(
-        st.floats(0, 1, exclude_max=True),
-        st.integers(0, 12),
-        st.one_of(st.sampled_from(PIECES), st.binary(max_size=8)),
+        st.floats(0, 1, exclude_max=True), st.integers(0, 12), st.one_of(st.sampled_from(PIECES), st.binary(max_size=8))
     ),
     max_size=4,
 )

@@ -85,10 +85,7 @@ def _has_sizes(request: ParsedRequest) -> bool:
 RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-POST", judge_method),
     _Rule("CLIENT-SENDS-WHOLE", judge_length),
-    _Rule(
-        "CLIENT-SENDS-CODING",
-        judge_kinds(*FAULTS, where=lambda request: request.is_coded and bool(request.body)),
-    ),
+    _Rule("CLIENT-SENDS-CODING", judge_kinds(*FAULTS, where=lambda request: request.is_coded and bool(request.body))),
     _Rule("CLIENT-SENDS-CONTENT-TYPE", judge_content_type),
     _Rule(
         "CLIENT-SENDS-JSON",
@@ -117,17 +114,12 @@ RULES: Final[tuple[_Rule, ...]] = (
         ),
     ),
     _Rule(
-        "CLIENT-SENDS-BOOL-JSON",
-        judge_kinds("bool-number", where=lambda request: tensors.has_json("BOOL", request)),
+        "CLIENT-SENDS-BOOL-JSON", judge_kinds("bool-number", where=lambda request: tensors.has_json("BOOL", request))
     ),
     _Rule(
-        "CLIENT-SENDS-BOOL",
-        judge_kinds("bool-byte", where=lambda request: tensors.has_content("BOOL", request.binary)),
+        "CLIENT-SENDS-BOOL", judge_kinds("bool-byte", where=lambda request: tensors.has_content("BOOL", request.binary))
     ),
-    _Rule(
-        "CLIENT-SENDS-DATA-OR-SIZE",
-        judge_kinds("data-and-size", where=lambda request: bool(request.inputs)),
-    ),
+    _Rule("CLIENT-SENDS-DATA-OR-SIZE", judge_kinds("data-and-size", where=lambda request: bool(request.inputs))),
     _Rule("CLIENT-SENDS-RAW", tensors.judge_raw),
 )
 

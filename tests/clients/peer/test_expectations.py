@@ -70,11 +70,7 @@ ERROR = Result(error="broken", status="503")
         (given(7, -8, name="OUT1"), "output OUT0 INT32 [2]", "no output of that name"),
         (Result(()), "output OUT0 INT32 [2]", "no output of that name"),
         (ERROR, "the outputs of the answer", "an error: broken"),
-        (
-            Result((ClientOutput("OUT0", trouble="5 bytes"),)),
-            "OUT0 INT32 [2]",
-            "bytes that do not fit: 5 bytes",
-        ),
+        (Result((ClientOutput("OUT0", trouble="5 bytes"),)), "OUT0 INT32 [2]", "bytes that do not fit: 5 bytes"),
     ],
 )
 def test_outputs_that_are_not_those_of_the_answer(result: Result, expected: str, actual: str) -> None:
@@ -181,11 +177,7 @@ TEXTS = ("0.750000:3:a:b", "-2:0")
 
 
 @pytest.mark.parametrize(
-    "made",
-    [
-        (Class("0.750000", 3, "a:b"), Class("-2", 0)),
-        (Class("0.75", 3, "a:b"), Class("-2.0", 0, "")),
-    ],
+    "made", [(Class("0.750000", 3, "a:b"), Class("-2", 0)), (Class("0.75", 3, "a:b"), Class("-2.0", 0, ""))]
 )
 def test_classes_may_be_spelled_otherwise(made: tuple[Class, ...]) -> None:
     expect_classes(classes(*made), TEXTS)

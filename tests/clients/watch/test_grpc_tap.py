@@ -41,10 +41,7 @@ def notes() -> ListenerLog:
 
 @pytest.fixture
 def watched(direct: GrpcConnection, notes: ListenerLog) -> Iterator[GrpcConnection]:
-    with (
-        run_recorder(f"grpc://{direct.address}", notes) as (host, port),
-        connect(f"{host}:{port}") as opened,
-    ):
+    with run_recorder(f"grpc://{direct.address}", notes) as (host, port), connect(f"{host}:{port}") as opened:
         yield opened
 
 
