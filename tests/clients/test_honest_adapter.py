@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,3 +80,27 @@ def test_an_unknown_fault_is_one_line_and_a_status() -> None:
     done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+# --- the adapter of the documentation ---------------------------------------------------------------------------------
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "clients.md"
+
+
+def test_the_adapter_of_the_docs_is_judged(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "adapter.py").write_text(code, encoding="utf-8")
+    rows = "client.reads-every-datatype or client.reads-classes or client.keeps-answers-apart"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", f"--client-adapter={sys.executable} adapter.py", "-k", rows],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stdout
+    assert "tritonclient.http" in run.stdout
+    assert run.stdout.rstrip().endswith(" rows, none failed")
+    assert int(re.findall(r"(\d+) passed", run.stdout)[0]) > 30

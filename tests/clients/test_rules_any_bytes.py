@@ -13,8 +13,8 @@ from conformance.clients.intent import find_differences
 from conformance.clients.rules.judging import CALL_RULES, RULES, judge_request
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
-from tests.clients.honest_requests import HONEST
 from tests.clients.made_calls import HONEST_CALLS, METHOD, WRONG_CALLS
+from tests.clients.made_requests import HONEST
 from tests.clients.wrong_requests import WRONG
 
 MEANT = Inference(
