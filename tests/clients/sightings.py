@@ -21,26 +21,14 @@ from conformance.clients.rules.judging import judge_request
 from conformance.judging.client_session import ClientJudge
 from conformance.judging.selection import CLIENTS, collected_rows
 from conformance.spec.check import Check, Row
-from conformance.spec.outcome import Outcome
 from tests.clients.alterations import Alteration, apply
 from tests.clients.honest.lines import Adapter, introduction
+from tests.support.sightings import MET, UnmetRow
 
 # Seconds that the client has for itself beside those of its inferences.
 MARGIN = 1.0
-MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
 
 Case = tuple[Check, Row]
-
-
-@dataclass(frozen=True, slots=True)
-class UnmetRow:
-    """A row that was not passed: what it came to, on which requirement, and its message."""
-
-    check: str
-    row: str
-    outcome: str
-    requirement: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

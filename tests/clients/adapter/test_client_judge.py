@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -43,12 +43,6 @@ class ScriptedAdapter:
 
     def close(self) -> None:
         """Nothing was started."""
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[Peer]:
-    with Peer() as opened:
-        yield opened
 
 
 def asking(client: Client) -> None:

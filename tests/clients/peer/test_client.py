@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
@@ -37,12 +37,6 @@ CLOSED = Style(delivery=Delivery(ending=Ending.CLOSE))
 MODEL = f"/v2/models/{derive_model_name('peer')}"
 HEAD = f"POST {MODEL}/infer HTTP/1.1\r\nHost: h\r\n".encode()
 REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[Peer]:
-    with Peer() as opened:
-        yield opened
 
 
 class ConstantAdapter:

@@ -1,12 +1,15 @@
-"""The honest client as what it is to the suite: a program that speaks the lines of an adapter."""
+"""Adapters as programs: of the honest client, of real clients that need no more than tests do, of the documentation.
+
+`tox -e clients` has all rows of all real clients.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,12 +31,6 @@ WANTED = {
     "grpc": ("client-grpc.reads-every-datatype", "INT8-raw"),
 }
 HELLO = {"seq": 1, "command": "hello", "protocol": 1}
-
-
-@pytest.fixture
-def peer() -> Iterator[Peer]:
-    with Peer() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("transport", ["http", "grpc"])
@@ -104,3 +101,39 @@ def test_the_adapter_of_the_docs_is_judged(tmp_path: Path) -> None:
     assert "tritonclient.http" in run.stdout
     assert run.stdout.rstrip().endswith(" rows, none failed")
     assert int(re.findall(r"(\d+) passed", run.stdout)[0]) > 30
+
+
+# --- real clients -----------------------------------------------------------------------------------------------------
+
+
+CLIENTS = Path(__file__).parents[2] / "targets" / "clients"
+ADAPTERS = {
+    "tritonclient.http": ("http", sys.executable, "adapters/tritonclient_http.py"),
+    "tritonclient.http.aio": ("http", sys.executable, "adapters/tritonclient_http_aio.py"),
+    "tritonclient.grpc": ("grpc", sys.executable, "adapters/tritonclient_grpc.py"),
+    "tritonclient.grpc.aio": ("grpc", sys.executable, "adapters/tritonclient_grpc_aio.py"),
+    "oip-node": ("http", shutil.which("node") or "node", "node/adapter.mjs"),
+}
+ROWS = {
+    "http": {
+        ("client.reads-every-datatype", "INT64-json"): Outcome.PASS,
+        ("client.sends-inputs-in-order", "C-B-A"): Outcome.PASS,
+        ("client.gives-each-caller-its-own-answer", "32-binary"): Outcome.PASS,
+        ("client.reads-every-datatype", "BYTES-binary"): Outcome.PASS,
+    },
+    "grpc": {
+        ("client-grpc.reads-every-datatype", "INT64-raw"): Outcome.PASS,
+        ("client-grpc.reads-every-datatype", "INT64-typed"): Outcome.FAIL,
+    },
+}
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_a_real_client_is_judged(peer: Peer, name: str) -> None:
+    transport, program, adapter = ADAPTERS[name]
+    with closing(AdapterProcess((program, str(CLIENTS / adapter)))) as opened:
+        assert (opened.introduction.name, opened.introduction.transports) == (name, (transport,))
+        judge = ClientJudge(opened, opened.introduction, peer)
+        cases = {(one[0].id, one[1].id): one for one in collect_rows((transport,))}
+        found = {row: judge(*cases[row]).outcome for row in ROWS[transport]}
+    assert found == ROWS[transport]
