@@ -290,21 +290,18 @@ class RobustnessJudge(Judge):
     def _has_failed(self, found: RowOutcome) -> bool:
         return found.failure is not None
 
-    def _add_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
-        del check, row
+    def _add_broken_request(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
         self.target.broken = []
         return found
 
-    def _find_blamed(self, lost: TargetLostError) -> None:
-        del lost
+    def _find_blamed(self, *_: object) -> None:
+        """Blame no row: that a server ends says nothing about other requirements."""
 
-    def _find_limit(self, check: Check, row: Row, unmet: UnmetError | None) -> None:
-        del check, row, unmet
+    def _find_limit(self, *_: object) -> None:
+        """Look for no limit: a hostile request may be too large for any server."""
 
-    def _named(self, check: Check, row: Row, unmet: UnmetError) -> str:
-        del unmet
+    def _named(self, check: Check, row: Row, *_: object) -> str:
         return check.requirements(row)[0]
 
-    def _grade(self, requirement: str) -> Outcome:
-        del requirement
+    def _grade(self, *_: object) -> Outcome:
         return Outcome.ADVISORY
