@@ -12,8 +12,7 @@ from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read_argume
 from conformance.api.report import Report
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows
 from conformance.judging.coverage import find_coverage
-from conformance.judging.nothing_to_judge import PYTHON_NAMES
-from conformance.judging.run_start import start_run
+from conformance.judging.run_start import PYTHON_NAMES, start_run
 from conformance.judging.selection import collected_rows, is_named
 from conformance.judging.session import Session
 from conformance.report import json_report
@@ -61,16 +60,7 @@ def judge(
         target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
     )
     with _address(arguments) as url:
-        settings = arguments.settings(url)
-        file = arguments.file
-        seed = client_names.choose_seed(profile, settings)
-        with Session(Target(settings), placements=file.roles, strict=strict, seed=seed) as session:
-            started = _now()
-            subjects, conclusion = start_run(
-                session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
-            )
-            arguments = replace(arguments, subjects=subjects)
-            return _report(session, conclusion or _run(session, arguments), arguments, settings, started, seed)
+        return _judge_at(url, arguments)
 
 
 @contextmanager
@@ -89,6 +79,18 @@ def _address(arguments: Arguments) -> Iterator[str]:
             server.stop()
     else:
         yield arguments.url
+
+
+def _judge_at(url: str, arguments: Arguments) -> Report:
+    settings, file = arguments.settings(url), arguments.file
+    seed = client_names.choose_seed(arguments.profile, settings)
+    with Session(Target(settings), placements=file.roles, strict=arguments.strict, seed=seed) as session:
+        started = _now()
+        subjects, conclusion = start_run(
+            session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
+        )
+        arguments = replace(arguments, subjects=subjects)
+        return _report(session, conclusion or _run(session, arguments), arguments, settings, started, seed)
 
 
 def _run(session: Session, arguments: Arguments) -> Conclusion:

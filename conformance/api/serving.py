@@ -1,7 +1,7 @@
 """Serves an ASGI app on a free port of 127.0.0.1, by uvicorn in a thread of this process, for as long as a block lasts.
 
 The suite looks at bytes on a connection, so that no test client of a framework would do. What is judged is the app,
-not the server that it will have in front: where uvicorn itself does not keep to HTTP, `asgi_front` makes up for it.
+not the server that it will have in front: where uvicorn itself does not keep to HTTP, `AsgiWrapper` makes up for it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,62 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import uvicorn
 
 from conformance.api.arguments import AsgiApp, JudgeError
-from conformance.api.asgi_wrapper import AsgiWrapper
+from conformance.spec.text import escape_text
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+LENGTH_HEADERS = {b"content-length", b"transfer-encoding"}
+
+
+class AsgiWrapper:
+    """An app that passes everything on to another.
+
+    Attributes:
+        failure: what the app says where its lifespan does not start, in one line; else empty.
+    """
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._app = app
+        self.failure = ""
+
+    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+        """Carry out one call."""
+        if scope["type"] == "lifespan":
+            send = self._listening(send)
+        elif scope["type"] == "http" and {name for name, _ in scope["headers"]} >= LENGTH_HEADERS:
+            send = _closing(send)
+        await self._app(scope, receive, send)
+
+    def _listening(self, send: Send) -> Send:
+        async def listened(message: Message) -> None:
+            if message["type"] == "lifespan.startup.failed":  # with a whole traceback, mostly
+                self.failure = escape_text(str(message.get("message", "")).strip().rpartition("\n")[2])
+            await send(message)
+
+        return listened
+
+
+def _closing(send: Send) -> Send:
+    """Close the connection after an answer: what RFC 9112 6.3 asks of a server that was told two lengths."""
+
+    async def closed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own: Headers = message.get("headers", ())
+            kept = [(name, value) for name, value in own if name.lower() != b"connection"]
+            message["headers"] = [*kept, (b"connection", b"close")]
+        await send(message)
+
+    return closed
+
 
 BACKLOG = 2048  # the suite opens many connections at once
 START_LIMIT, STOP_LIMIT = 60.0, 10.0  # seconds

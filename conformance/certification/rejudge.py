@@ -9,9 +9,9 @@ from typing import Any
 from conformance.certification.manifest import Manifest
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.coverage import find_coverage
+from conformance.judging.run_start import resolve_models
 from conformance.judging.selection import Subjects, collected_rows, select_subjects
 from conformance.judging.session import Session
-from conformance.judging.subject_discovery import resolve_models
 from conformance.report import json_report
 from conformance.roles.placement import Placement
 from conformance.spec.result import CheckResult

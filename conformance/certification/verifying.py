@@ -20,7 +20,7 @@ from conformance.certification.manifest import (
     Manifest,
     ReportedServer,
 )
-from conformance.judging.nothing_to_judge import ALL_MODELS
+from conformance.judging.run_start import ALL_MODELS
 from conformance.report import formats, json_report
 from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
 from conformance.spec import files, ledger

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from conformance.clients.adapter_errors import AdapterError
 from conformance.clients.inference import (
     PROTOCOL,
     ClientOutput,
@@ -18,6 +17,7 @@ from conformance.clients.inference import (
     parse_result,
     tensor_to_dict,
 )
+from conformance.clients.line_process import AdapterError
 from conformance.spec import data_files
 from conformance.spec.text import escape_text
 

@@ -9,8 +9,8 @@ from typing import Final
 from conformance.clients.adapter import Adapter, AdapterError, AdapterHangsError
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference, Result
-from conformance.clients.peer import Peer, ReceivedRequest
-from conformance.clients.peer.scenario import Scenario
+from conformance.clients.peer.peer import Peer
+from conformance.clients.peer.scenario import ReceivedRequest, Scenario
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.spec.extensions import GRPC
 from conformance.spec.text import escape_text

@@ -15,8 +15,28 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
-from conformance.clients.adapter_errors import AdapterError, AdapterHangsError
 from conformance.spec.text import escape_text
+
+
+class AdapterError(Exception):
+    """An adapter broke: it died, hung, or said what it must not. The message is one line of safe text.
+
+    Attributes:
+        stderr: the last lines that it wrote there, safe as well.
+    """
+
+    def __init__(self, message: str, stderr: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.stderr = tuple(stderr)
+
+
+class AdapterHangsError(AdapterError):
+    """It runs, and has not answered in the time that it had."""
+
+
+class AdapterLostError(AdapterError):
+    """It broke so often in a row that it is not started again."""
+
 
 MAX_LINE_BYTES = 512 * 1024 * 1024  # bytes
 CHUNK = 1024 * 1024

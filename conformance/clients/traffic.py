@@ -1,21 +1,79 @@
-"""What watched clients have sent, by client, judged as it comes: from requests to results as a run has them."""
+"""What watched clients have sent, by client, judged as it comes: from requests to results as a run has them.
+
+There is a check for each requirement that a request alone can miss.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from conformance.clients.recording.records import RecordedExchange
-from conformance.clients.rules import judge_request
-from conformance.clients.violation import RuleResults, Violation
-from conformance.clients.watch_checks import CLAIM, get_check_id, list_requirements
+from conformance.clients.rules.judging import judge_request
+from conformance.clients.rules.rule import RuleResults, Violation
+from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, HTTP
-from conformance.spec.ledger import Requirement, get_requirement
+from conformance.spec.ledger import GRPC_SUFFIX, Requirement, get_requirement
 from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult, Failure
 from conformance.spec.text import escape_text
+
+_CHECK: Final = "client.watched-"
+_GRPC_SUFFIX: Final = "-over-grpc"
+CLAIM: Final = "Every request of this client that has to do with it meets it."
+
+# What only the caller knows, or somebody who sees what the caller is given, is not here.
+CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "CLIENT-SENDS-POST": "request-is-a-post-to-its-model",
+        "CLIENT-SENDS-WHOLE": "body-is-as-long-as-it-says",
+        "CLIENT-SENDS-CODING": "announced-coding-is-applied",
+        "CLIENT-SENDS-CONTENT-TYPE": "content-type-fits-the-form",
+        "CLIENT-SENDS-JSON": "json-is-valid",
+        "CLIENT-SENDS-MEMBER-ONCE": "members-stand-once",
+        "CLIENT-SENDS-MEMBERS": "request-has-its-members",
+        "CLIENT-SENDS-PARAMETERS": "parameters-have-their-types",
+        "CLIENT-SENDS-PARAMETERS-PLACE": "parameters-stand-in-their-place",
+        "CLIENT-SENDS-CLASSIFICATION": "classification-is-a-count",
+        "CLIENT-SENDS-CLASSIFICATION-PLACE": "classification-stands-in-its-place",
+        "CLIENT-SENDS-DATA": "data-fit-the-shape",
+        "CLIENT-SENDS-ELEMENTS": "elements-fit-the-datatype",
+        "CLIENT-SENDS-BOOL-JSON": "bool-elements-are-true-or-false",
+        "CLIENT-SENDS-FP16": "half-floats-are-binary",
+        "CLIENT-SENDS-HEADER": "binary-data-have-the-header",
+        "CLIENT-SENDS-HEADER-LENGTH": "header-counts-the-json",
+        "CLIENT-SENDS-HEADER-ON-JSON": "header-without-binary-data-counts-the-json",
+        "CLIENT-SENDS-SIZE": "sizes-fit-shape-and-datatype",
+        "CLIENT-SENDS-SIZES-FILL": "sizes-fill-the-body",
+        "CLIENT-SENDS-ORDER": "binary-data-follow-the-json",
+        "CLIENT-SENDS-BYTES": "bytes-elements-have-their-lengths",
+        "CLIENT-SENDS-BOOL": "bool-elements-are-0-or-1",
+        "CLIENT-SENDS-DATA-OR-SIZE": "an-input-has-data-or-a-size",
+        "CLIENT-SENDS-RAW": "raw-request-is-one-tensor",
+        "CLIENT-SENDS-ONE-FORM": "contents-have-one-form",
+    }
+)
+
+
+def get_check_id(requirement: str) -> str:
+    """Return the id of the check that judges a requirement."""
+    name = requirement.removesuffix(GRPC_SUFFIX)
+    return f"{_CHECK}{CLAIMS[name]}{_GRPC_SUFFIX if requirement != name else ''}"
+
+
+def is_watched(check: str) -> bool:
+    """Say whether a check is one of clients that are watched."""
+    return check.startswith(_CHECK)
+
+
+def list_requirements(transport: str) -> list[Requirement]:
+    """Return what is judged over a transport, in the order of the ledger."""
+    watched = [entry for entry in ledger.load_for_party(ledger.Party.CLIENT) if entry.name in CLAIMS]
+    return [entry for entry in watched if entry.transport == transport]
+
 
 UNNAMED: Final = "unnamed"
 OTHERS: Final = "others"
@@ -181,10 +239,7 @@ class Traffic:
         if not tally.missed or tally.failure is None:
             return found
         return replace(
-            found,
-            outcome=self.outcome_of(entry),
-            message=_message(tally, tally.failure),
-            failure=tally.failure,
+            found, outcome=self.outcome_of(entry), message=_message(tally, tally.failure), failure=tally.failure
         )
 
 

@@ -1,21 +1,34 @@
-"""Failed rows of a client, judged again: its adapter is asked for the same inferences, and answered as before."""
+"""Clients judged again: failed rows of one with an adapter, and recordings of watched ones.
+
+An adapter is asked for the same inferences, and answered as before. Of a recording the same requests are judged.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from conformance.checks import CLIENT_AREAS
 from conformance.clients.adapter import AdapterError, AdapterProcess
+from conformance.clients.recording import archive
+from conformance.clients.recording.archive import Archive
+from conformance.clients.traffic import Traffic
 from conformance.commands.evidence_reader import read_client_evidence
+from conformance.commands.run_files import RunFiles
+from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude
+from conformance.judging.client_failure import describe_violation
 from conformance.judging.client_session import ClientSession
 from conformance.judging.selection import find_row
 from conformance.spec.check import Check, Row, format_label
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.transport import recording
+from conformance.transport.har import HarError
 
 
 def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckResult]:
@@ -50,3 +63,36 @@ def _row(file: Path) -> tuple[Check, Row]:
     if found is None or found[0].area not in CLIENT_AREAS:
         raise UserError(f"{file}: this suite has no {escape_text(format_label(check, row))} of clients")
     return found
+
+
+# --- recordings of watched clients ------------------------------------------------------------------------------------
+
+
+def find_recording(path: Path) -> Path | None:
+    """Return the recording of clients that a file is, or that a folder holds; None where there is none."""
+    file = recording.find_recording(path) if path.is_dir() else path
+    return file if archive.is_client_recording(file) else None
+
+
+def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
+    """Judge a recording again; return what to print and the exit status, which the gate decides.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        recording = archive.load(file)
+    except HarError as error:
+        raise UserError(str(error)) from error
+    addresses = Addresses(recording.url, recording.grpc)
+    traffic = Traffic(partial(describe_violation, url_of=addresses.of), strict=recording.is_strict)
+    for client, recorded in recording.requests:
+        traffic.asked(recorded, client)
+        traffic.answered(recorded)
+    watched = WatchResult(traffic, addresses, _started(recording), recording.stopped, is_of_recording=True)
+    return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
+
+
+def _started(recording: Archive) -> str:
+    first = [recorded.started for _, recorded in recording.requests[:1]]
+    return first[0] if first else datetime.now(UTC).isoformat(timespec="seconds")

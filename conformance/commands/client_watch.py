@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from conformance.clients.recording import upstream
 from conformance.clients.recording.archive import ArchiveWriter
+from conformance.clients.recording.forwarding import read_grpc_upstream, read_http_upstream
 from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.proxy import PortError, Proxy, Route
-from conformance.clients.traffic import Traffic
+from conformance.clients.recording.records import RecordedExchange
+from conformance.clients.traffic import FirstViolation, Traffic, get_check_id
 from conformance.commands.watch_conclusion import Addresses, WatchResult, conclude, format_now
-from conformance.commands.watch_listener import WatchListener
 from conformance.commands.watch_options import WatchOptions, add_options, read_options
 from conformance.commands.watch_waiting import (
     Interruption,
@@ -26,7 +29,11 @@ from conformance.commands.watch_waiting import (
     wait_seconds,
     wait_until_idle,
 )
-from conformance.judging.request_failure import describe
+from conformance.judging import client_evidence
+from conformance.judging.client_failure import describe_violation
+from conformance.spec import ledger
+from conformance.spec.outcome import Outcome
+from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.settings import Settings, make_settings
@@ -74,7 +81,9 @@ def watch(options: WatchOptions) -> tuple[str, int]:
         proxy = Proxy(_routes(options, behind), host=options.host)
         with _listening(proxy):
             addresses = _addresses(options, behind, proxy)
-            traffic = Traffic(partial(describe, url_of=addresses.of), options.header, strict=options.is_strict)
+            traffic = Traffic(
+                partial(describe_violation, url_of=addresses.of), options.header, strict=options.is_strict
+            )
             with _listener(options, traffic, addresses) as listener:
                 proxy.serve(listener)
                 _say(_ready(options, behind, addresses))
@@ -106,11 +115,11 @@ def _routes(options: WatchOptions, behind: Settings) -> list[Route]:
     """Return what is listened at: HTTP first, then gRPC."""
     routes = []
     if options.port is not None:
-        routes.append(Route(options.port, upstream.read_http_upstream(behind), HttpTap))
+        routes.append(Route(options.port, read_http_upstream(behind), HttpTap))
     if options.grpc_port is not None:
         from conformance.clients.recording.grpc_tap import GrpcTap  # its packages come with an extra
 
-        routes.append(Route(options.grpc_port, upstream.read_grpc_upstream(behind), GrpcTap))
+        routes.append(Route(options.grpc_port, read_grpc_upstream(behind), GrpcTap))
     return routes
 
 
@@ -175,3 +184,76 @@ def _say(line: str) -> None:
     """Show a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+# --- each request -----------------------------------------------------------------------------------------------------
+
+
+MAX_REASONS = 100
+
+
+class WatchListener:
+    """Listens to a recording; see `recorded.Listener`.
+
+    Attributes:
+        unread_reasons: why something was not read -> how often.
+        last: when the last request or answer came, by the monotonic clock.
+        waiting: how many requests have no answer yet.
+        stopped: why the watch was cut short; empty where it was not.
+
+    Args:
+        traffic: judges.
+        show: takes a line for the terminal.
+        evidence: a folder for what is not met, or None; `writer`: of the recording.
+    """
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        show: Callable[[str], None],
+        evidence: Path | None = None,
+        writer: ArchiveWriter | None = None,
+    ) -> None:
+        self.traffic = traffic
+        self.unread_reasons: Counter[str] = Counter()
+        self.last = time.monotonic()
+        self.waiting = 0
+        self.stopped = ""
+        self._show = show
+        self._evidence = evidence
+        self._writer = writer
+
+    def asked(self, recorded: RecordedExchange) -> None:
+        """Judge a request; show what it misses first."""
+        self.last = time.monotonic()
+        self.waiting += 1
+        for first in self.traffic.asked(recorded):
+            self._show(_line(first))
+
+    def answered(self, recorded: RecordedExchange) -> None:
+        """Write a request and its answer down."""
+        self.last = time.monotonic()
+        self.waiting -= 1
+        described = self.traffic.answered(recorded)
+        if self._writer is not None:
+            self._writer.write(recorded, self.traffic.name_of(recorded))
+        for first in described:
+            if self._evidence is not None and first.failure is not None:
+                check = get_check_id(first.miss.requirement)
+                client_evidence.write_request(self._evidence, check, first.client, recorded, first.failure)
+
+    def unread(self, why: str) -> None:
+        """Count what was not read; show it where that is new."""
+        line = escape_text(why)
+        if line not in self.unread_reasons and len(self.unread_reasons) < MAX_REASONS:
+            self._show(f"not read: {line}")
+            self.unread_reasons[line] = 0
+        if line in self.unread_reasons:
+            self.unread_reasons[line] += 1
+
+
+def _line(first: FirstViolation) -> str:
+    miss, request = first.miss, f"request {first.recorded.number} of {first.client}"
+    named = f"{miss.requirement} ({ledger.get_requirement(miss.requirement).level})"
+    said = f"{request} does not meet {named}" if first.outcome is Outcome.FAIL else f"advice on {request}, by {named}"
+    return f"{said}: expected {escape_text(miss.expected, 200)}, got {escape_text(miss.actual, 200)}"

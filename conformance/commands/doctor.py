@@ -10,10 +10,9 @@ from typing import Any
 from conformance.commands.connection_options import add_connection, add_timeout
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.nothing_to_judge import ALL_MODELS, shorten_names
+from conformance.judging.run_start import ALL_MODELS, discover_subjects, shorten_names
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.judging.subject_discovery import discover_subjects
 from conformance.report.deployed_models import describe_unsteady_model, format_signature
 from conformance.roles import roles
 from conformance.spec.extensions import OVER_HTTP, PROTOCOL

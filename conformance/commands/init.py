@@ -11,7 +11,7 @@ from conformance.commands.connection_options import add_connection
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.nothing_to_judge import shorten_names
+from conformance.judging.run_start import shorten_names
 from conformance.judging.session import Session
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.text import escape_text

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance.commands import client_replay, evidence_reader, watch_replay
+from conformance.commands import client_replay, evidence_reader
 from conformance.commands.connection_options import add_connection, add_timeout
 from conformance.commands.evidence_reader import CHECK_FILE
 from conformance.commands.watch_options import add_gate
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         ReplayError: there is no evidence, it is of another suite, or the settings cannot be used.
     """
-    if recording := watch_replay.find_recording(options.folder):
-        return watch_replay.replay(recording, options.conformance_gate)
+    if recording := client_replay.find_recording(options.folder):
+        return client_replay.replay_recording(recording, options.conformance_gate)
     if options.conformance_gate:
         raise ReplayError("--conformance-gate: only a recording of `client watch` has a verdict")
     results = list(_results(options))

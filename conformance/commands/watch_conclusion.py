@@ -16,8 +16,7 @@ from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import Traffic
 from conformance.commands.run_files import RunFiles, apply_baseline, write_reports
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.conclusion import Conclusion
-from conformance.judging.watched_conclusion import conclude_watch, summarize_clients
+from conformance.judging.conclusion import Conclusion, conclude_watch, summarize_clients
 from conformance.report import github, json_report, terminal, terminal_findings
 from conformance.report.findings import format_label
 from conformance.report.lines import Line

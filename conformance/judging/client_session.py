@@ -2,19 +2,121 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from conformance.clients.adapter import Adapter
+from conformance.clients.adapter import Adapter, AdapterError, AdapterLostError, LoggingAdapter
+from conformance.clients.client import Client
 from conformance.clients.inference import Introduction
-from conformance.clients.peer import Peer
-from conformance.judging.client_judge import ClientJudge
-from conformance.spec.check import Check, Row
+from conformance.clients.peer.peer import Peer
+from conformance.clients.peer.scenario import ReceivedRequest
+from conformance.expect.unmet import UnmetError
+from conformance.judging import client_evidence
+from conformance.judging.client_failure import describe_call
+from conformance.judging.row_judge import (
+    RowJudge,
+    RowOutcome,
+    add_lines,
+    conclude_met,
+    conclude_stopped,
+    conclude_unmet,
+    grade,
+    name_requirement,
+    no_verdict,
+)
+from conformance.spec.check import Check, Row, format_key
 from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
+from conformance.spec.text import escape_text
 from conformance.transport import settings
+from conformance.transport.call import Call
 from conformance.transport.har_bodies import JUDGED_LIMIT
 from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings
+
+# Where an adapter that hangs speaks for its client: the answer never comes, and the caller waits all the same.
+HANG_REQUIREMENTS = {"CLIENT-ENDS", "CLIENT-ENDS/grpc"}
+MAX_TEXT_CHARS = 600  # characters of what an adapter, or a check of a client, says
+
+
+class ClientJudge(RowJudge):
+    """Judges the rows of a client."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        client: Introduction,
+        peer: Peer,
+        *,
+        strict: bool = False,
+        evidence: Path | None = None,
+        journal: Callable[[Call], None] | None = None,
+    ) -> None:
+        """Take everything that judging one row takes.
+
+        Args:
+            adapter: of the client, which `client` describes.
+            client: see there.
+            peer: answers it.
+            strict: advice counts as failure.
+            evidence: where a failed row leaves request and answer, or None.
+            journal: is told every exchange, or None.
+        """
+        self._adapter = adapter
+        self._client = client
+        self._peer = peer
+        self._strict = strict
+        self._evidence = evidence
+        self._journal = journal
+
+    def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
+        adapter, transport = LoggingAdapter(self._adapter), check.over[0]
+        client = Client(adapter, self._peer, transport)
+        found = self._find_absence(transport) or self._run(check, row, client, adapter)
+        self._write_down(check, row, client.heard)
+        return found, len(client.heard)
+
+    def _find_absence(self, transport: str) -> RowOutcome | None:
+        """Say that the client does not speak a transport, or None."""
+        if transport in self._client.transports:
+            return None
+        message = f"{escape_text(self._client.name, 60)} does not speak {transport}"
+        return no_verdict(Outcome.NOT_APPLICABLE, ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
+
+    def _run(self, check: Check, row: Row, client: Client, adapter: LoggingAdapter) -> RowOutcome:
+        try:
+            return conclude_met(check, row, check.body(client, *row.values))
+        except UnmetError as unmet:
+            if adapter.hung is not None and not HANG_REQUIREMENTS & {*check.requirements(row)}:
+                return _conclude_broken(adapter.hung)
+            return self._conclude_unmet(check, row, unmet, adapter)
+        except AdapterError as error:
+            return _conclude_broken(error)
+        except Exception as error:
+            return conclude_stopped(error, MAX_TEXT_CHARS)
+
+    def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError, adapter: LoggingAdapter) -> RowOutcome:
+        requirement = name_requirement(check, row, unmet)
+        failure = describe_call(unmet, requirement, adapter.asked)
+        if self._evidence is not None:
+            client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.asked)
+        return conclude_unmet(failure, grade(requirement, strict=self._strict))
+
+    def _write_down(self, check: Check, row: Row, heard: Sequence[ReceivedRequest]) -> None:
+        if self._journal is None:
+            return
+        for place, one in enumerate(heard):
+            exchange = one.exchange()
+            self._journal(Call(format_key(check.id, row.id), place, (exchange.message,), (exchange,)))
+
+
+def _conclude_broken(error: AdapterError) -> RowOutcome:
+    """Return the outcome of a row in which the adapter broke."""
+    text = escape_text(str(error), MAX_TEXT_CHARS)
+    if isinstance(error, AdapterLostError):
+        return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, text, text)
+    return no_verdict(Outcome.ERROR, ReasonKind.ADAPTER_BROKE, add_lines(text, error.stderr))
 
 
 class ClientSession:
@@ -39,8 +141,8 @@ class ClientSession:
         Args:
             adapter: nobody else's; it is closed with the session.
             client: what the adapter has said of it to somebody else.
-            strict: see `ClientJudge.strict`.
-            evidence: see `ClientJudge.evidence`; the recording of all exchanges goes there, too.
+            strict: see `ClientJudge`.
+            evidence: see `ClientJudge`; the recording of all exchanges goes there, too.
             process: what identifies this process among those of a run.
 
         Raises:
@@ -49,9 +151,9 @@ class ClientSession:
         self._adapter = adapter
         self.client = adapter.introduction if client is None else client
         self._peer = Peer().__enter__()
-        self.settings = _settings(self._peer, self.client)
+        self.settings = _make_settings(self._peer, self.client)
         journal = None if evidence is None else Journal(evidence, process, self.settings, JUDGED_LIMIT)
-        self._judge = ClientJudge(adapter, self.client, self._peer, strict, evidence, journal)
+        self._judge = ClientJudge(adapter, self.client, self._peer, strict=strict, evidence=evidence, journal=journal)
 
     @property
     def transports(self) -> tuple[str, ...]:
@@ -69,7 +171,7 @@ class ClientSession:
         self._peer.__exit__(None, None, None)
 
 
-def _settings(peer: Peer, client: Introduction) -> Settings:
+def _make_settings(peer: Peer, client: Introduction) -> Settings:
     grpc = peer.grpc_address if GRPC in client.transports else None
     is_grpc_alone = grpc is not None and HTTP not in client.transports
     return settings.make_settings("" if is_grpc_alone else peer.http_address, grpc=grpc)

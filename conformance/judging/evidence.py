@@ -12,23 +12,29 @@ CHECK-ROW/
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-import shlex
+import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.judging import grpc_call, reproducers
-from conformance.judging.body_files import write_body
-from conformance.judging.failure import build_curl_headers
+from conformance.judging import reproducers
+from conformance.judging.message_rendering import format_message, summarize_answer
+from conformance.judging.reproducers import map_secret_variables
 from conformance.judging.reproduction import Reproduction, is_single_request
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
-from conformance.transport import credentials as hidden
+from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.har_bodies import JUDGED_LIMIT, Excerpt, shorten
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import parse_request
+
+MAX_SAVED_FILES = 50
+MAX_SAVED_BYTES = 64 * 1024 * 1024  # of all files together
 
 
 def build_folder_name(check: str, row: str) -> str:
@@ -50,39 +56,18 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Repro
     exchange = steps[-1][0]
     message, secrets = exchange.message, settings.secrets
     (folder / "request.bin").write_bytes(message.body)
-    write_body(folder, "response", hidden.hide_bytes(exchange.body, secrets))
+    write_body(folder, "response", hide_bytes(exchange.body, secrets))
     texts = {
         "request.txt": _request_head(exchange, settings),
-        "response.txt": hidden.hide(_response_head(exchange), secrets),
+        "response.txt": hide(_response_head(exchange), secrets),
         "bytes.txt": "\n".join(failure.bytes),
-        **_programs(about, failure, steps, settings),
-        "check.json": hidden.hide(json.dumps(about, indent=1), secrets),
+        **reproducers.build_programs(about, failure, steps, settings),
+        "check.json": hide(json.dumps(about, indent=1), secrets),
     }
     if not is_single_request(steps):
         reproducers.write(folder, steps, settings)
-    for name, text in texts.items():
-        (folder / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    write_texts(folder, texts)
     (folder / "repro.sh").chmod(0o755)
-
-
-def _programs(about: Mapping[str, Any], failure: Failure, steps: Reproduction, settings: Settings) -> dict[str, str]:
-    """Return what sends the course again, in shell and in Python."""
-    exchange = steps[-1][0]
-    is_call = Reply(exchange).is_over_grpc
-    if is_single_request(steps):
-        given = about, failure, exchange, settings
-        if is_call:
-            return {"repro.sh": _PYTHON_SHELL, "repro.py": _grpc_python(*given)}
-        return {"repro.sh": _shell(*given), "repro.py": _python(*given)}
-    make = reproducers.build_grpc_program if is_call else reproducers.build_http_program
-    lines = [*_comment(about, failure, exchange), make(steps, settings, map_secret_variables(settings))]
-    return {"repro.sh": _PYTHON_SHELL, "repro.py": "\n".join(lines)}
-
-
-def map_secret_variables(settings: Settings) -> dict[str, str]:
-    """Return the headers whose values are not shown, each with the environment variable that holds it."""
-    names = [name for name, _ in settings.headers if name.lower() != "host"]
-    return {name: re.sub(r"\W", "_", name).upper() for name in names}
 
 
 def _request_head(exchange: Exchange, settings: Settings) -> str:
@@ -93,7 +78,7 @@ def _request_head(exchange: Exchange, settings: Settings) -> str:
     ]
     lines = [f"{message.method} {exchange.url}", *[f"{name}: {value}" for name, value in shown]]
     if Reply(exchange).is_over_grpc:
-        lines.append(grpc_call.format_message(parse_request(message), len(message.body), lines=True))
+        lines.append(format_message(parse_request(message), len(message.body), lines=True))
     return "\n".join([*lines, *([f"({exchange.note})"] if exchange.note else [])])
 
 
@@ -102,100 +87,62 @@ def _response_head(exchange: Exchange) -> str:
     if exchange.details:
         status += f": {escape_text(exchange.details, 1000)}"
     if exchange.code and exchange.body:
-        status += f"\n{grpc_call.summarize_answer(exchange)}"
+        status += f"\n{summarize_answer(exchange)}"
     lines = [status, *[f"{escape_text(name)}: {escape_text(value)}" for name, value in exchange.headers]]
     return "\n".join([*lines, *([f"({escape_text(str(exchange.failure))})"] if exchange.failure else [])])
 
 
-def _comment(about: Mapping[str, Any], failure: Failure, exchange: Exchange) -> list[str]:
-    return [
-        f"# {about['check']} [{about['row']}]: {failure.requirement} ({failure.level})",
-        f"# Expected: {escape_text(failure.expected, 300)}",
-        f"# Actual:   {escape_text(failure.actual, 300)}",
-        *([f"# The suite sent it otherwise: {exchange.note}."] if exchange.note else []),
-    ]
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write files that each end in a line's end.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    for name, text in texts.items():
+        (folder / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8", errors="backslashreplace")
 
 
-def _shell(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
-    message, secret = exchange.message, map_secret_variables(settings)
-    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, secret)]
-    command += [part for name, value in settings.headers if name not in secret for part in ("-H", f"{name}: {value}")]
-    words = [shlex.join(command), *[f'-H "{name}: ${{{variable}:?}}"' for name, variable in secret.items()]]
-    words += ["--data-binary @request.bin"] if message.method == "POST" else []
-    words.append('"$URL"')
-    lines = [
-        "#!/bin/sh",
-        *_comment(about, failure, exchange),
-        f'[ -n "$URL" ] || URL={shlex.quote(exchange.url)}',
-        'cd "$(dirname "$0")" || exit 2',
-        f"exec {' '.join(words)}",
-    ]
-    return "\n".join(lines)
+def write_body(folder: Path, name: str, body: bytes) -> None:
+    """Write a body as `NAME.bin`, or what is kept of it as `NAME.head.bin`, `NAME.tail.bin` and `NAME.json`.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    kept = shorten(body, JUDGED_LIMIT)
+    if not isinstance(kept, Excerpt):
+        (folder / f"{name}.bin").write_bytes(body)
+        return
+    (folder / f"{name}.head.bin").write_bytes(kept[: kept.head])
+    (folder / f"{name}.tail.bin").write_bytes(kept[kept.head :])
+    about = {"length": kept.length, "sha256": kept.digest}
+    (folder / f"{name}.json").write_text(json.dumps(about) + "\n", encoding="ascii")
 
 
-_PYTHON = """
-import os
-import sys
-from pathlib import Path
+@dataclass(slots=True)
+class SavedBodies:
+    """The request bodies of one process that are too long for a command, so that a failure's command can send them.
 
-import httpx
+    They are files in a folder of their own among the user's temporary files. Nothing is written before the first
+    body is kept.
+    """
 
-body = Path(__file__).with_name("request.bin").read_bytes()
-headers = {headers}
-{secret}
-answer = httpx.request({method!r}, os.environ.get("URL", {url!r}), headers=headers, content=body, timeout=60)
-print(f"HTTP {{answer.status_code}}")
-for name, value in answer.headers.multi_items():
-    print(f"{{name}}: {{value}}")
-sys.stdout.flush()
-sys.stdout.buffer.write(b"\\n" + answer.content)
-"""
+    _folder: Path | None = None
+    _files: dict[str, Path] = field(default_factory=dict)
+    _room: int = MAX_SAVED_BYTES
 
-
-def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
-    message, secret = exchange.message, map_secret_variables(settings)
-    shown = [(name, value) for name, value in settings.headers if name not in secret]
-    is_plain = message.header("Accept-Encoding") is None
-    plain = [("Accept-Encoding", "identity")] if is_plain else []  # httpx would ask for compression
-    program = _PYTHON.format(
-        headers=repr([*message.headers, *shown, *plain]),
-        secret="".join(f"headers.append(({name!r}, os.environ[{v!r}]))\n" for name, v in secret.items()).rstrip("\n"),
-        method=message.method,
-        url=exchange.url,
-    )
-    return "\n".join([*_comment(about, failure, exchange), program.strip()])
-
-
-_PYTHON_SHELL = """#!/bin/sh
-exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio, where it is over gRPC
-"""
-
-_GRPC_PYTHON = """
-import os
-from pathlib import Path
-
-import grpc
-
-body = Path(__file__).with_name("request.bin").read_bytes()
-metadata = []
-{secret}
-address = os.environ.get("ADDRESS", {address!r})
-channel = {channel}
-try:
-    print(channel.unary_unary({path!r})(body, timeout=60, metadata=metadata))
-except grpc.RpcError as error:
-    print(error.code().name, error.details())
-"""
-
-
-def _grpc_python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
-    secret, address = map_secret_variables(settings), settings.grpc_address
-    program = _GRPC_PYTHON.format(
-        secret="".join(f"metadata.append(({n.lower()!r}, os.environ[{v!r}]))\n" for n, v in secret.items()).rstrip(
-            "\n"
-        ),
-        address=address.target,
-        channel=grpc_call.build_channel_expression(address, settings).replace(json.dumps(address.target), "address"),
-        path=exchange.message.path,
-    )
-    return "\n".join([*_comment(about, failure, exchange), program.strip()])
+    def keep(self, body: bytes) -> str | None:
+        """Return the file that holds a body; None where there is no room for it."""
+        name = hashlib.sha256(body).hexdigest()[:16]
+        if name in self._files:
+            return str(self._files[name])
+        if len(self._files) >= MAX_SAVED_FILES or len(body) > self._room:
+            return None
+        try:
+            self._folder = self._folder or Path(tempfile.mkdtemp(prefix="oip-conformance-"))
+            path = self._folder / f"{name}.bin"
+            path.write_bytes(body)
+        except OSError:  # a full disk is no reason to judge otherwise
+            return None
+        self._files[name] = path
+        self._room -= len(body)
+        return str(path)

@@ -1,41 +1,96 @@
 """Turns an unmet requirement into the block that a user reads: claim, source, bytes, and how to send it again.
 
-Everything that a server sent passes `text.safe`; the values of headers that the user gave never appear.
+Everything that a peer sent passes `escape_text`; the values of headers that the user gave never appear.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
-from base64 import b64encode
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging import grpc_call
-from conformance.judging.exchange_rendering import render_exchange
-from conformance.judging.message_rendering import render_answer, render_request
+from conformance.judging.message_rendering import render_answer, render_exchange, render_request, summarize_call
+from conformance.judging.repeat_command import build_repeat_command
 from conformance.spec import ledger
 from conformance.spec.result import CheckResult, Failure
 from conformance.spec.text import escape_text
 from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, Reply
-from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.wire import body_layout
 from conformance.wire.request import INFERENCE_HEADER, Message
+from conformance.wire.response import Output
+from conformance.wire.tensor import find_first_difference
 
-# A body up to this many bytes is part of the command itself; a longer one has to be a file.
-MAX_INLINE_BYTES = 1024
-# From this size on curl asks for leave to send (RFC 9110 10.1.1), which no other client does.
-EXPECT_CONTINUE_BYTES = 1024 * 1024
 LINE_WIDTH = 118
 MAX_MESSAGE_ROWS = 8  # of eight bytes, of a gRPC message in which no place is known
+MAX_TEXT_CHARS = 600  # characters of a line
 MAX_JSON_CHARS = 500  # characters of a request, and of an answer
 MAX_COMMAND_CHARS = 16 * 1024  # characters; more than any body that is part of it makes
 
 
+class Fault(Protocol):
+    """What is not met, and what there is instead: an `UnmetError`, or a `Violation` of a watched client."""
+
+    @property
+    def expected(self) -> str:
+        """What should stand there."""
+
+    @property
+    def actual(self) -> str:
+        """What does."""
+
+
+def build_failure(
+    fault: Fault,
+    requirement: str,
+    reply: Reply | None,
+    *,
+    sent: str = "",
+    rows: Sequence[str] = (),
+    texts: tuple[str, str] | None = None,
+    repeat: str = "",
+    asked: str = "",
+    secrets: Collection[str] = (),
+) -> Failure:
+    """Return a failure of a server or of a client, all of its texts safe to show.
+
+    Args:
+        fault: what is not met.
+        requirement: its ledger id.
+        reply: the exchange that shows it, or None.
+        sent: the request in a few words.
+        rows: of hexadecimal, around the first wrong byte.
+        texts: the JSON of request and answer; None takes it from the reply.
+        repeat: the command that sends the request again.
+        asked: what a client was asked to do.
+        secrets: what must not be shown.
+    """
+    entry = ledger.get_requirement(requirement)
+    if texts is None:
+        texts = (render_request(reply.exchange), render_answer(reply)) if reply else ("", "")
+    request, answer = (escape_text(hide(text, secrets), MAX_JSON_CHARS) for text in texts)
+    return Failure(
+        requirement=requirement,
+        level=str(entry.level),
+        statement=entry.statement,
+        source=entry.source,
+        expected=escape_text(hide(fault.expected, secrets), MAX_TEXT_CHARS),
+        actual=escape_text(hide(fault.actual, secrets), MAX_TEXT_CHARS),
+        sent=escape_text(sent, MAX_TEXT_CHARS),
+        bytes=list(rows),
+        repeat=escape_text(repeat, MAX_COMMAND_CHARS),
+        source_urls=[source.url for source in entry.sources],
+        request=request,
+        answer=answer,
+        evidence=render_exchange(reply, secrets) if reply else None,
+        asked=escape_text(asked, MAX_TEXT_CHARS),
+    )
+
+
 def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
-    """Return the failure that an `UnmetError` stands for.
+    """Return the failure of a server that an `UnmetError` stands for.
 
     Args:
         unmet: what the body raised.
@@ -43,24 +98,69 @@ def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file:
         settings: of the target, for what must not be shown.
         body_file: where the request's body was written, for the command that repeats it.
     """
-    values = settings.secrets
-    entry = ledger.get_requirement(requirement)
-    reply = unmet.reply
-    return Failure(
+    reply, secrets = unmet.reply, settings.secrets
+    if reply is None:
+        return build_failure(unmet, requirement, None, secrets=secrets)
+    return build_failure(
+        unmet,
         requirement,
-        str(entry.level),
-        entry.statement,
-        entry.source,
-        escape_text(hide(unmet.expected, values), 600),
-        escape_text(hide(unmet.actual, values), 600),
-        _sent(reply.exchange) if reply else "",
-        _bytes(reply, unmet.offset, values) if reply else [],
-        escape_text(build_repeat_command(reply.exchange, settings, body_file), MAX_COMMAND_CHARS) if reply else "",
-        [source.url for source in entry.sources],
-        escape_text(hide(render_request(reply.exchange), values), MAX_JSON_CHARS) if reply else "",
-        escape_text(hide(render_answer(reply), values), MAX_JSON_CHARS) if reply else "",
-        render_exchange(reply, values) if reply else None,
+        reply,
+        sent=_sent(reply.exchange),
+        rows=_bytes(reply, unmet.offset, secrets),
+        repeat=build_repeat_command(reply.exchange, settings, body_file),
+        secrets=secrets,
     )
+
+
+def _sent(exchange: Exchange) -> str:
+    message = exchange.message
+    if Reply(exchange).is_over_grpc:
+        return summarize_call(exchange)
+    parts = [f"{message.method} {message.path}", f"{len(message.body)} bytes", *_tensors(message)]
+    header = message.header(INFERENCE_HEADER)
+    if header is not None:
+        parts.append("raw binary request" if header == "0" else f"inference header {escape_text(header, 40)}")
+    return ", ".join([*parts, *([exchange.note] if exchange.note else [])])
+
+
+def _tensors(message: Message) -> list[str]:
+    """Return one phrase for inputs and one for requested outputs, as far as the JSON says it."""
+    try:
+        document = json.loads(message.body[: message.json_length])
+        inputs = [
+            f"{item['name']} {item['datatype']} {item['shape']} {'json' if 'data' in item else 'binary'}"
+            for item in document["inputs"]
+        ]
+        outputs = [f"{item['name']} {json.dumps(item.get('parameters', {}))}" for item in document.get("outputs", [])]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    return [f"inputs {'; '.join(inputs)}", *([f"outputs {'; '.join(outputs)}"] if outputs else [])]
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+
+def _bytes(reply: Reply, offset: int | None, secrets: Collection[str]) -> list[str]:
+    """Return rows of the answer around an offset; without one the beginning of a message of gRPC."""
+    if offset is not None:
+        return render_answer_bytes(reply, offset, secrets)
+    body = hide_bytes(reply.body, secrets) if reply.is_over_grpc else b""
+    return body_layout.format_hex_window(body, 0, rows=MAX_MESSAGE_ROWS).splitlines()
+
+
+def render_answer_bytes(reply: Reply, offset: int, secrets: Collection[str] = ()) -> list[str]:
+    """Return rows of hexadecimal around an offset of the answer's body, with the field that begins there."""
+    label = hide(body_layout.find_label(reply.answer, offset), secrets)
+    rows = body_layout.format_hex_window(hide_bytes(reply.body, secrets), offset).splitlines()
+    return label_row(rows, offset, label)
+
+
+def label_row(rows: Sequence[str], offset: int, label: str) -> list[str]:
+    """Return rows of hexadecimal with a label behind the one that begins at an offset."""
+    return [f"{row}   <- {escape_text(label)}" if int(row.split()[0], 16) == offset else row for row in rows]
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------------------
 
 
 def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
@@ -96,95 +196,34 @@ def _line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 
-def _bytes(reply: Reply, offset: int | None, values: Collection[str]) -> list[str]:
-    """Return hexadecimal rows around an offset of the answer's body, the row that begins there with its field named.
-
-    Without an offset an answer over gRPC, which nobody can read as it is, is shown from its beginning.
-    """
-    if offset is None:
-        body = hide_bytes(reply.body, values) if reply.is_over_grpc else b""
-        return body_layout.format_hex_window(body, 0, rows=MAX_MESSAGE_ROWS).splitlines()
-    label = escape_text(hide(body_layout.find_label(reply.answer, offset), values))
-    rows = body_layout.format_hex_window(hide_bytes(reply.body, values), offset).splitlines()
-    return [f"{row}   <- {label}" if int(row.split()[0], 16) == offset else row for row in rows]
+# --- what came instead ------------------------------------------------------------------------------------------------
 
 
-def is_long(message: Message) -> bool:
-    """Say whether a body is too long to be part of a command."""
-    return len(message.body) > MAX_INLINE_BYTES
+MAX_EARLIER_ANSWERS = 8  # answers that are looked at
 
 
-def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the request again; empty for what no program sends."""
-    if exchange.as_octets:
-        return ""
-    if Reply(exchange).is_over_grpc:
-        return grpc_call.build_repeat_command(exchange, settings, body_file)
-    return build_curl_command(exchange, settings, body_file)
-
-
-def _sent(exchange: Exchange) -> str:
-    message = exchange.message
-    if Reply(exchange).is_over_grpc:
-        return escape_text(grpc_call.summarize_call(exchange), 600)
-    parts = [f"{message.method} {message.path}", f"{len(message.body)} bytes", *_tensors(message)]
-    header = message.header(INFERENCE_HEADER)
-    if header is not None:
-        parts.append("raw binary request" if header == "0" else f"inference header {escape_text(header, 40)}")
-    return escape_text(", ".join([*parts, *([exchange.note] if exchange.note else [])]), 600)
-
-
-def _tensors(message: Message) -> list[str]:
-    """Return one phrase for inputs and one for requested outputs, as far as the JSON says it."""
-    try:
-        document = json.loads(message.body[: message.json_length])
-        inputs = [
-            f"{item['name']} {item['datatype']} {item['shape']} {'json' if 'data' in item else 'binary'}"
-            for item in document["inputs"]
-        ]
-        outputs = [f"{item['name']} {json.dumps(item.get('parameters', {}))}" for item in document.get("outputs", [])]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return []
-    return [f"inputs {'; '.join(inputs)}", *([f"outputs {'; '.join(outputs)}"] if outputs else [])]
-
-
-def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the request again and prints the answer with its headers."""
-    message = exchange.message
-    shown = [f"{name}: {value if name.lower() == 'host' else '...'}" for name, value in settings.headers]
-    names = [name for name, _ in settings.headers]
-    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, names)]
-    command += [part for header in shown for part in ("-H", header)]
-    url = shlex.quote(exchange.url)
-    if not message.body:  # with a Content-Length of 0, where a request can have a body
-        return f"{shlex.join([*command, *(['--data-binary', ''] if message.method == 'POST' else [])])} {url}"
-    if body_file is not None:
-        return f"{shlex.join([*command, '--data-binary', '@' + body_file])} {url}"
-    if is_long(message):
-        return f"(a body of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file for curl)"
-    if all(0x20 <= byte < 0x7F for byte in message.body):
-        return f"{shlex.join([*command, '--data-binary', message.body.decode()])} {url}"
-    encoded = b64encode(message.body).decode()
-    return f"echo {encoded} | base64 -d | {shlex.join([*command, '--data-binary', '@-'])} {url}"
-
-
-def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
-    """Return curl's -H options for a message.
-
-    Those are among them that the suite sends with each, and those that keep curl from adding headers of its own.
+def find_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
+    """Return whose tensor came instead of the expected one, as the end of a message; empty where nobody's.
 
     Args:
-        message: what is sent.
-        named: names of further headers that the command gives.
+        unmet: with the tensor that was expected, or none.
+        exchanges: of the row, in order; those before the one that is wrong are looked at.
     """
-    options = [part for name, value in message.headers for part in ("-H", f"{name}: {value}" if value else f"{name};")]
-    given = {name.lower() for name in (*named, *(name for name, _ in message.headers))}
-    usual = (("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"))
-    options += [part for name, value in usual if name.lower() not in given for part in ("-H", f"{name}: {value}")]
-    for name, is_added in (
-        ("Content-Type", message.method == "POST"),
-        ("Expect", len(message.body) >= EXPECT_CONTINUE_BYTES),
-    ):
-        if is_added and name.lower() not in given:
-            options += ["-H", f"{name}:"]
-    return options
+    if unmet.tensor is None or unmet.reply is None:
+        return ""
+    name, wrong = unmet.tensor.name, unmet.reply.answer.output(unmet.tensor.name)
+    number = unmet.reply.exchange.number
+    before = [exchange for exchange in exchanges if exchange.number < number and exchange.status]
+    for exchange in reversed(before[-MAX_EARLIER_ANSWERS:]):
+        if wrong is not None and _is_same(wrong, Reply(exchange).answer.output(name)):
+            behind = number - exchange.number
+            return f"; it is the tensor of the answer {'before' if behind == 1 else f'{behind} requests before'}"
+    return ""
+
+
+def _is_same(one: Output, other: Output | None) -> bool:
+    if other is None or one.array is None or other.array is None or not one.array.size:
+        return False
+    if (one.datatype, one.shape) != (other.datatype, other.shape):
+        return False
+    return find_first_difference(one.array, other.array, one.datatype) is None

@@ -1,16 +1,26 @@
-"""The JSON of a request and of its answer, short enough to be read in a failure: long arrays lose their tail.
+"""A request and its answer as failures and reports show them.
 
-Nothing here is escaped, nor freed of secrets: that is for the caller.
+A line has their JSON without the tails of long arrays, or the message of a gRPC call in protobuf's text form; it is
+neither escaped nor freed of secrets, which is for the caller. A report has the exchange itself: heads as text, bodies
+as bytes with their parts named, without secrets, headers that the user gave, and cookies. A recording does not keep
+their values either, and what is judged from one has to come to the same.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from base64 import b64encode
+from collections.abc import Collection
 from typing import Any
 
-from conformance.judging import grpc_call
-from conformance.spec.text import format_elements
+from conformance.spec.result import Evidence, MessageEvidence
+from conformance.spec.text import escape_text, format_elements
+from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, Reply
+from conformance.wire.body_layout import Field, Layout, list_fields
+from conformance.wire.grpc_answer import parse_message
+from conformance.wire.grpc_request import SERVICE, Pb, parse_request
 from conformance.wire.request import INFERENCE_HEADER
 
 MAX_ARRAY_ITEMS = 6  # elements of an array, members of an object
@@ -18,6 +28,13 @@ MAX_DEPTH = 8  # arrays and objects inside each other
 MAX_TEXT_CHARS = 60  # characters of a string
 MAX_OUTPUTS = 4  # tensors of binary data whose first elements are shown
 MAX_PARSED_BYTES = 64 * 1024  # bytes of JSON that are taken apart to be shown
+MAX_TEXT_BYTES = 16 * 1024  # bytes of a message up to which its text form is made; a longer one says how long it is
+MAX_BODY_BYTES = 4096  # bytes of a body in a report
+MAX_HEADERS = 40
+MAX_LINE_CHARS = 400  # characters of a line of a head
+COOKIE_HEADERS = ("set-cookie",)
+
+# --- on a line --------------------------------------------------------------------------------------------------------
 
 
 def render_request(exchange: Exchange) -> str:
@@ -31,7 +48,7 @@ def render_request(exchange: Exchange) -> str:
 def render_answer(reply: Reply) -> str:
     """Return the JSON of an answer, and the first elements of what follows it; of no JSON, how it begins."""
     if reply.is_over_grpc:
-        return grpc_call.summarize_answer(reply.exchange)
+        return summarize_answer(reply.exchange)
     answer, header = reply.answer, reply.header(INFERENCE_HEADER)
     parts = [f"inference header {header}"] if header is not None else []
     parts.append(shorten_json(reply.body[: answer.json_end]) or "no body")
@@ -64,3 +81,77 @@ def _short(value: Any, depth: int = 0) -> Any:
         return kept | ({"...": f"{more} more"} if more > 0 else {})
     kept_items = [_short(item, depth + 1) for item in value[:MAX_ARRAY_ITEMS]]
     return [*kept_items, f"... {more} more"] if more > 0 else kept_items
+
+
+def summarize_call(exchange: Exchange) -> str:
+    """Return the call on one line."""
+    message = exchange.message
+    method = message.path.removeprefix(f"/{SERVICE}/")
+    form = format_message(parse_request(message), len(message.body))
+    return f"{method} over gRPC, {len(message.body)} bytes" + (f": {form}" if form else "")
+
+
+def summarize_answer(exchange: Exchange) -> str:
+    """Return the answer on one line; empty where there is none to show."""
+    method = exchange.message.path.removeprefix(f"/{SERVICE}/")
+    return format_message(parse_message(exchange.body, method), len(exchange.body)) if exchange.body else ""
+
+
+def format_message(message: Pb | None, size: int, *, lines: bool = False) -> str:
+    """Return protobuf's text form of a message of so many bytes; empty for one that is none, or long."""
+    from google.protobuf import text_format
+
+    if message is None or size > MAX_TEXT_BYTES:
+        return ""
+    return str(text_format.MessageToString(message, as_one_line=not lines, as_utf8=False)).strip()
+
+
+# --- in a report ------------------------------------------------------------------------------------------------------
+
+
+def render_exchange(reply: Reply, secrets: Collection[str]) -> Evidence:
+    """Return the exchange of a reply."""
+    exchange = reply.exchange
+    message = exchange.message
+    layout = Layout(message.json_length, message.spans, message.body)
+    return {
+        "request": _message(_request_head(exchange), message.body, layout, secrets),
+        "answer": _message(_answer_head(reply), reply.body, Layout.of(reply.answer), secrets),
+    }
+
+
+def _message(head: list[str], body: bytes, layout: Layout, secrets: Collection[str]) -> MessageEvidence:
+    hidden = hide_bytes(body, secrets)
+    shown: MessageEvidence = {
+        "head": [escape_text(hide(line, secrets), MAX_LINE_CHARS) for line in head],
+        "length": len(hidden),
+        "sha256": hashlib.sha256(hidden).hexdigest(),
+    }
+    if 0 < len(hidden) <= MAX_BODY_BYTES:
+        shown["body_base64"] = b64encode(hidden).decode()
+        shown["fields"] = [_plain(field, secrets) for field in list_fields(layout, len(hidden))]
+    return shown
+
+
+def _plain(field: Field, secrets: Collection[str]) -> list[int | str]:
+    label = escape_text(hide(field.label, secrets))
+    return [field.start, field.end, label, *([field.size] if field.size else [])]
+
+
+def _request_head(exchange: Exchange) -> list[str]:
+    message = exchange.message
+    lines = [f"{message.method} {message.path}", *_headers(message.headers)]
+    return [*lines, *([f"({exchange.note})"] if exchange.note else [])]
+
+
+def _answer_head(reply: Reply) -> list[str]:
+    exchange = reply.exchange
+    status = reply.status_line if exchange.status else "no answer"
+    lines = [f"{status}: {exchange.details}" if exchange.details else status, *_headers(exchange.headers)]
+    return [*lines, *([f"({exchange.failure})"] if exchange.failure else [])]
+
+
+def _headers(headers: Collection[tuple[str, str]]) -> list[str]:
+    shown = [f"{name}: {'...' if name.lower() in COOKIE_HEADERS else value}" for name, value in headers]
+    more = len(shown) - MAX_HEADERS
+    return [*shown[:MAX_HEADERS], *([f"and {more} more"] if more > 0 else [])]

@@ -1,24 +1,152 @@
-"""Programs that take a course again: what came before on the connection, what was in flight at once, in its manner.
+"""Programs that send again what shows a failure: a request alone, or a course of them.
 
-Each request is a file of its own beside the program, with head and body as they went out, but for the headers of the
-user's own, which the program adds: the values of those that are secret come from the environment.
+A course is what came before on the connection and what was in flight at once, each sent in its manner. Each of its
+requests is a file beside the program, with head and body as they went out, but for the headers of the user's own, which
+the program adds: the values of those that are secret come from the environment.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from conformance.judging import grpc_call
-from conformance.judging.reproduction import Reproduction
+from conformance.judging.repeat_command import build_channel_expression, build_curl_headers
+from conformance.judging.reproduction import Reproduction, is_single_request
+from conformance.spec.result import Failure
+from conformance.spec.text import escape_text
 from conformance.transport.connection import cut_segments
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.settings import Settings
 
 FOLDER = "course"
 
-_HTTP = """
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+
+def build_programs(
+    about: Mapping[str, Any], failure: Failure, steps: Reproduction, settings: Settings
+) -> dict[str, str]:
+    """Return what sends the course again, in shell and in Python."""
+    exchange = steps[-1][0]
+    is_call = Reply(exchange).is_over_grpc
+    if is_single_request(steps):
+        given = about, failure, exchange, settings
+        if is_call:
+            return {"repro.sh": _PYTHON_SHELL, "repro.py": _grpc_python(*given)}
+        return {"repro.sh": _shell(*given), "repro.py": _python(*given)}
+    make = build_grpc_program if is_call else build_http_program
+    lines = [*_comment(about, failure, exchange), make(steps, settings, map_secret_variables(settings))]
+    return {"repro.sh": _PYTHON_SHELL, "repro.py": "\n".join(lines)}
+
+
+def map_secret_variables(settings: Settings) -> dict[str, str]:
+    """Return the headers whose values are not shown, each with the environment variable that holds it."""
+    names = [name for name, _ in settings.headers if name.lower() != "host"]
+    return {name: re.sub(r"\W", "_", name).upper() for name in names}
+
+
+def _comment(about: Mapping[str, Any], failure: Failure, exchange: Exchange) -> list[str]:
+    return [
+        f"# {about['check']} [{about['row']}]: {failure.requirement} ({failure.level})",
+        f"# Expected: {escape_text(failure.expected, 300)}",
+        f"# Actual:   {escape_text(failure.actual, 300)}",
+        *([f"# The suite sent it otherwise: {exchange.note}."] if exchange.note else []),
+    ]
+
+
+def _shell(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
+    message, secret = exchange.message, map_secret_variables(settings)
+    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, secret)]
+    command += [part for name, value in settings.headers if name not in secret for part in ("-H", f"{name}: {value}")]
+    words = [shlex.join(command), *[f'-H "{name}: ${{{variable}:?}}"' for name, variable in secret.items()]]
+    words += ["--data-binary @request.bin"] if message.method == "POST" else []
+    words.append('"$URL"')
+    lines = [
+        "#!/bin/sh",
+        *_comment(about, failure, exchange),
+        f'[ -n "$URL" ] || URL={shlex.quote(exchange.url)}',
+        'cd "$(dirname "$0")" || exit 2',
+        f"exec {' '.join(words)}",
+    ]
+    return "\n".join(lines)
+
+
+_PYTHON = """
+import os
+import sys
+from pathlib import Path
+
+import httpx
+
+body = Path(__file__).with_name("request.bin").read_bytes()
+headers = {headers}
+{secret}
+answer = httpx.request({method!r}, os.environ.get("URL", {url!r}), headers=headers, content=body, timeout=60)
+print(f"HTTP {{answer.status_code}}")
+for name, value in answer.headers.multi_items():
+    print(f"{{name}}: {{value}}")
+sys.stdout.flush()
+sys.stdout.buffer.write(b"\\n" + answer.content)
+"""
+
+
+def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
+    message, secret = exchange.message, map_secret_variables(settings)
+    shown = [(name, value) for name, value in settings.headers if name not in secret]
+    is_plain = message.header("Accept-Encoding") is None
+    plain = [("Accept-Encoding", "identity")] if is_plain else []  # httpx would ask for compression
+    program = _PYTHON.format(
+        headers=repr([*message.headers, *shown, *plain]),
+        secret="".join(f"headers.append(({name!r}, os.environ[{v!r}]))\n" for name, v in secret.items()).rstrip("\n"),
+        method=message.method,
+        url=exchange.url,
+    )
+    return "\n".join([*_comment(about, failure, exchange), program.strip()])
+
+
+_PYTHON_SHELL = """#!/bin/sh
+exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio, where it is over gRPC
+"""
+
+_GRPC_PYTHON = """
+import os
+from pathlib import Path
+
+import grpc
+
+body = Path(__file__).with_name("request.bin").read_bytes()
+metadata = []
+{secret}
+address = os.environ.get("ADDRESS", {address!r})
+channel = {channel}
+try:
+    print(channel.unary_unary({path!r})(body, timeout=60, metadata=metadata))
+except grpc.RpcError as error:
+    print(error.code().name, error.details())
+"""
+
+
+def _grpc_python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
+    secret, address = map_secret_variables(settings), settings.grpc_address
+    program = _GRPC_PYTHON.format(
+        secret="".join(f"metadata.append(({n.lower()!r}, os.environ[{v!r}]))\n" for n, v in secret.items()).rstrip(
+            "\n"
+        ),
+        address=address.target,
+        channel=build_channel_expression(address, settings).replace(json.dumps(address.target), "address"),
+        path=exchange.message.path,
+    )
+    return "\n".join([*_comment(about, failure, exchange), program.strip()])
+
+
+# --- courses ----------------------------------------------------------------------------------------------------------
+
+_HTTP_COURSE = """
 import http.client
 import os
 import socket
@@ -94,7 +222,7 @@ print(*[f"{{key}}: {{value}}" for key, value in (answer.getheaders() if answer e
 os.write(1, body + b"\\n")
 """
 
-_GRPC = """
+_GRPC_COURSE = """
 import os
 from pathlib import Path
 
@@ -137,7 +265,7 @@ def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
 def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
     """Return a program that sends a course again; `secret` has the variable of each header that is not shown."""
     names = _names(steps)
-    return _HTTP.format(
+    return _HTTP_COURSE.format(
         url=settings.url,
         headers=[(name, value) for name, value in settings.headers if name not in secret and name.lower() != "host"],
         secret="\n".join(f"HEADERS.append(({name!r}, os.environ[{v!r}]))" for name, v in secret.items()),
@@ -151,10 +279,10 @@ def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[
     """Return a program that makes the calls of a course again."""
     names, address = _names(steps), settings.grpc_address
     paths = {name: exchange.message.path for name, exchange in _named(steps)}
-    return _GRPC.format(
+    return _GRPC_COURSE.format(
         secret="\n".join(f"metadata.append(({name.lower()!r}, os.environ[{v!r}]))" for name, v in secret.items()),
         address=address.target,
-        channel=grpc_call.build_channel_expression(address, settings).replace(f'"{address.target}"', "address"),
+        channel=build_channel_expression(address, settings).replace(f'"{address.target}"', "address"),
         steps=[{name: paths[name] for name in step} for step in names],
     ).strip()
 

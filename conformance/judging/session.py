@@ -14,8 +14,9 @@ from pathlib import Path
 
 from conformance.discovery import model_discovery, role_discovery
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
-from conformance.judging.judge import Judge
-from conformance.judging.saved_bodies import SavedBodies
+from conformance.judging.evidence import SavedBodies
+from conformance.judging.judge import Judge, RobustnessJudge
+from conformance.judging.row_judge import find_requirement
 from conformance.judging.selection import ROLES, Subjects
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
@@ -56,16 +57,25 @@ class Session:
             target: nobody else's.
             survey: one that was taken before, or None.
             placements: role -> model; None looks for models of the roles' own names.
-            strict: see `Judge.strict`.
-            evidence: see `Judge.evidence`.
-            is_one_of_several: see `Judge.is_one_of_several`.
-            bodies: see `Judge.bodies`.
-            seed: see `Judge.seed`.
+            strict: see `Judge`.
+            evidence: see `Judge`.
+            is_one_of_several: see `Judge`.
+            bodies: see `Judge`.
+            seed: see `Judge`.
         """
         self.target = target
         self.survey = DiscoveryResult()
         self._placements = placements
-        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several, bodies, seed)
+        self._judge = Judge(
+            target,
+            self.survey,
+            strict=strict,
+            evidence=evidence,
+            is_one_of_several=is_one_of_several,
+            bodies=bodies,
+            seed=seed,
+        )
+        self._robustness_judge = RobustnessJudge(self._judge)
         if survey is not None:
             self._use(survey)
 
@@ -84,7 +94,7 @@ class Session:
             wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
             subjects: what is judged.
             given: model -> inputs that a user knows better than to guess them.
-            lenient: see `deployed_survey.take`.
+            lenient: see `model_discovery.discover_models`.
             progress: is told how far the survey is.
 
         Raises:
@@ -118,7 +128,8 @@ class Session:
 
     def judge(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row."""
-        return self._judge(check, row)
+        is_of_robustness = find_requirement(check, row).is_of_robustness
+        return (self._robustness_judge if is_of_robustness else self._judge)(check, row)
 
     def close(self) -> None:
         """Close every connection."""
@@ -131,7 +142,7 @@ class Session:
         self.close()
 
     def _use(self, survey: DiscoveryResult) -> None:
-        self.survey = self._judge.survey = survey
+        self.survey = self._judge.models.survey = survey
         self.target.roles = survey.roles
         self.target.placements = self._placements or {}
         self.target.survey_broken = [broken_request.from_dict(one) for one in survey.broken]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
 
-from conformance.judging.grpc_call import format_message
+from conformance.judging.message_rendering import format_message
 from conformance.judging.session import Session
 from conformance.pages import examples, requirement_facts
 from conformance.pages.message_lines import SHOWN_BYTES, find_group_width, format_bytes, format_json

@@ -12,8 +12,8 @@ import pytest
 
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
+from conformance.judging.evidence import SavedBodies
 from conformance.judging.run_start import start_run
-from conformance.judging.saved_bodies import SavedBodies
 from conformance.judging.scheduling import ConcurrentScheduler, choose_connections
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.clients.watch_checks import is_watched
+from conformance.clients.traffic import is_watched
 from conformance.report import robustness
 from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import (

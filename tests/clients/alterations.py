@@ -18,7 +18,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -67,13 +67,26 @@ class Alteration:
         return ("http", "grpc") if shared else ("http",)
 
 
-def alteration(*steps: str, misses: str = "", broad: bool = False) -> Callable[[Body], Alteration]:
-    """Make an alteration of a body; the requirements that it misses are separated by blanks."""
+def alteration(*steps: str, misses: str = "", broad: bool = False, datatypes: str = "") -> Callable[[Body], Alteration]:
+    """Make an alteration of a body; requirements and datatypes are separated by blanks.
+
+    With datatypes, what the step takes first is a tensor or a datatype; of others than these the step is the original.
+    """
 
     def made(body: Body) -> Alteration:
-        return Alteration(body.__name__.replace("_", "-"), steps, tuple(misses.split()), body, broad)
+        altered = _limited(body, datatypes.split()) if datatypes else body
+        return Alteration(body.__name__.replace("_", "-"), steps, tuple(misses.split()), altered, broad)
 
     return made
+
+
+def _limited(body: Body, datatypes: Sequence[str]) -> Body:
+    @functools.wraps(body)
+    def altered(original: Original, subject: Any, *others: Any) -> Any:
+        is_meant = getattr(subject, "datatype", subject) in datatypes
+        return body(original, subject, *others) if is_meant else original(subject, *others)
+
+    return altered
 
 
 fault = variation = alteration

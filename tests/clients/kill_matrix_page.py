@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
 from tests.clients.matrix import find_complaints, run
-from tests.clients.samples import SEEN_BY
-from tests.clients.sightings import Sighting, UnmetRow
+from tests.clients.sightings import SEEN_BY, Sighting
+from tests.support.sightings import UnmetRow
 
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix-clients.md"
 HEAD = """# Kill matrix of clients

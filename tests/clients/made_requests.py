@@ -1,13 +1,16 @@
-"""Requests made by hand: literal JSON, hex, and headers that count what they are given."""
+"""Requests over HTTP written by hand, and those among them that are honest."""
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from conformance.clients.violation import Violation
+from conformance.clients.rules.rule import Violation
 from conformance.wire.client_request import ClientRequest
 
 PATH = "/v2/models/m/infer"
@@ -103,3 +106,91 @@ def list_ids(misses: Iterable[Violation]) -> list[str]:
 def rows(named: Iterable[tuple[Any, ...]]) -> list[Any]:
     """Return rows for pytest: what comes first is the name."""
     return [pytest.param(*values, id=name) for name, *values in named]
+
+
+# --- honest requests --------------------------------------------------------------------------------------------------
+
+
+HONEST: list[tuple[str, ClientRequest]] = [
+    ("json", plain(inputs(PLAIN))),
+    ("binary", BINARY),
+    ("several", framed(inputs(I2, TEXT, BOOL), I2_BYTES + TEXT_BYTES + BOOL_BYTES)),
+    ("several-in-another-order", framed(inputs(BOOL, TEXT, I2), BOOL_BYTES + TEXT_BYTES + I2_BYTES)),
+    ("mixed", framed(inputs(TEXT, PLAIN, BOOL), TEXT_BYTES + BOOL_BYTES)),
+    ("members-in-another-order", plain('{"id":"","inputs":[{"data":[1],"shape":[1],"datatype":"INT8","name":"A"}]}')),
+    ("spacing", framed(' {\n"inputs" : [ ' + I2 + " ]\t}\r\n ", I2_BYTES)),
+    ("blanks-that-the-header-counts", framed(inputs(I2) + "    ", I2_BYTES)),
+    ("blanks-before", framed("  \n" + inputs(I2), I2_BYTES)),
+    ("data-that-begin-with-blanks", framed(inputs(I2), b"        ")),
+    ("data-that-look-like-json", framed(inputs(I2), b'{"a":[1}')),
+    ("escapes", plain('{"inputs":[{"name":"\\u0041\\n","datatype":"\\u0042OOL","shape":[1],"data":[true]}]}')),
+    ("not-ascii", framed(inputs(make_sized_input("élan-日本", "INT32", "[2]", 8)), I2_BYTES)),
+    ("header-on-json", framed(inputs(PLAIN), kind=JSON)),
+    ("header-on-json-as-octets", framed(inputs(PLAIN))),
+    ("header-in-another-case", make_received(BINARY.body, (LENGTH.upper(), str(len(inputs(I2)))), kind=OCTETS)),
+    ("header-with-leading-zeros", framed(inputs(I2), I2_BYTES, count=f"00{len(inputs(I2))}")),
+    ("header-with-many-zeros", framed(inputs(I2), I2_BYTES, count="0" * 9000 + str(len(inputs(I2))))),
+    ("empty-with-header", framed(inputs(EMPTY))),
+    ("empty-without-header", framed(inputs(EMPTY), count=None)),
+    ("empty-as-json-type", framed(inputs(EMPTY), count=None, kind=JSON)),
+    ("empty-between", framed(inputs(I2, EMPTY, BOOL), I2_BYTES + BOOL_BYTES)),
+    ("empty-data-beside-a-size", framed(inputs(I2[:-1] + ',"data":[]}'), I2_BYTES)),
+    ("null-data-beside-a-size", framed(inputs(I2[:-1] + ',"data":null}'), I2_BYTES)),
+    ("size-as-8.0", framed(inputs(make_sized_input("A", "INT32", "[2]", "8.0")), I2_BYTES)),
+    ("dimension-as-2.0", framed(inputs(make_sized_input("A", "INT32", "[2.0]", 8)), I2_BYTES)),
+    ("rank-0", framed(inputs(make_sized_input("A", "INT32", "[]", 4)), I2_BYTES[:4])),
+    ("rank-0-json", with_type("INT32", "[]", "[5]")),
+    ("rank-0-json-bare", with_type("INT32", "[]", "5")),
+    ("rank-40", with_type("INT32", "[" + ",".join(["1"] * 40) + "]", "[5]")),
+    ("large-dimension-of-nothing", with_type("INT32", "[0,18446744073709551615]", "[]")),
+    ("nested", with_type("INT32", "[2,2]", "[[1,2],[3,4]]")),
+    ("flat", with_type("INT32", "[2,2]", "[1,2,3,4]")),
+    ("empty-json", with_type("FP32", "[2,0]", "[[],[]]")),
+    ("integers-as-floats", with_type("INT64", "[3]", "[5.0,1e3,-0]")),
+    ("largest-integers", with_type("UINT64", "[2]", "[18446744073709551615,9007199254740993]")),
+    ("floats-as-integers", with_type("FP32", "[2]", "[1,-2]")),
+    ("small-floats", with_type("FP64", "[3]", "[5e-324,-0.0,1.7976931348623157e308]")),
+    ("bool", with_type("BOOL", "[2]", "[true,false]")),
+    ("texts", with_type("BYTES", "[3]", '["","é","a\\u0000b"]')),
+    ("no-inputs", plain('{"inputs":[]}')),
+    ("unknown-members", plain(inputs(PLAIN[:-1] + ',"x":{"y":[]}}', rest=',"model_name":"m","z":null'))),
+    ("unknown-parameters", top('{"priority":2,"sequence_id":"a","binary":true}')),
+    ("own-classification-of-a-server", top('{"classification":"secret"}')),
+    ("null-members", plain(inputs(PLAIN, rest=',"id":null,"parameters":null,"outputs":null'))),
+    ("null-parameters-of-an-output", asking('{"binary_data":null,"classification":null}')),
+    ("no-output-listed", plain(inputs(PLAIN, rest=',"outputs":[]'))),
+    ("binary-data", asking('{"binary_data":true}')),
+    ("binary-data-false-and-classes", asking('{"binary_data":false,"classification":3}')),
+    ("classes-as-2.0", asking('{"classification":2.0}')),
+    ("binary-data-output", top('{"binary_data_output":true}')),
+    ("shared-memory", plain(inputs(PLAIN.replace('"data":[1,2]', '"parameters":{"shared_memory_region":"r"}')))),
+    ("content-type-with-charset", plain(inputs(PLAIN), kind="Application/JSON; charset=utf-8")),
+    (
+        "chunked",
+        make_received(BINARY.body, (LENGTH, str(len(inputs(I2)))), ("Transfer-Encoding", "chunked"), kind=OCTETS),
+    ),
+    ("http-1.0", replace(BINARY, version="HTTP/1.0")),
+    ("version-in-the-path", plain(inputs(PLAIN), path="/v2/models/m/versions/12/infer")),
+    ("encoded-name", plain(inputs(PLAIN), path="/v2/models/a%2Fb%20c%C3%A9:d@e/infer")),
+    ("behind-a-prefix-with-a-query", plain(inputs(PLAIN), path="/gateway/v2/models/m/infer?trace=1")),
+    ("absolute-target", plain(inputs(PLAIN), path="http://host:8000/v2/models/m/infer")),
+    ("equal-content-lengths", make_received(b'{"inputs":[]}', ("Content-Length", "13, 13"))),
+    ("gzip", plain(gzip.compress(inputs(PLAIN).encode()), ("Content-Encoding", "gzip"))),
+    ("gzip-in-another-case", plain(gzip.compress(inputs(PLAIN).encode()), ("content-encoding", "GZip"))),
+    ("gzip-in-members", plain(gzip.compress(b'{"inputs"') + gzip.compress(b":[]}"), ("Content-Encoding", "x-gzip"))),
+    ("deflate", plain(zlib.compress(inputs(PLAIN).encode()), ("Content-Encoding", "deflate"))),
+    (
+        "gzip-binary",
+        make_received(
+            gzip.compress(BINARY.body), (LENGTH, str(len(inputs(I2)))), ("Content-Encoding", "gzip"), kind=OCTETS
+        ),
+    ),
+    ("two-codings", plain(gzip.compress(zlib.compress(b'{"inputs":[]}')), ("Content-Encoding", "deflate, gzip"))),
+    ("identity", plain(inputs(PLAIN), ("Content-Encoding", "identity"))),
+    ("a-coding-that-is-not-undone", plain(b"\x0b\x02", ("Content-Encoding", "br"))),
+    ("raw", raw(I2_BYTES)),
+    ("raw-of-no-bytes", raw(b"")),
+    ("raw-that-looks-like-json", raw(b'{"inputs":[{"name":"A"}]}')),
+    ("raw-that-looks-like-gzip", raw(gzip.compress(b"123"))),
+    ("raw-with-00", raw(I2_BYTES, count="00")),
+]

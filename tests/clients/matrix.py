@@ -9,7 +9,8 @@ from multiprocessing import get_context
 
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.sightings import SharedPeer, Sighting, UnmetRow, collect_rows
+from tests.clients.sightings import SharedPeer, Sighting, collect_rows
+from tests.support.sightings import UnmetRow
 
 PROCESSES = 2
 

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.clients.intent import find_differences
-from conformance.clients.rules import judge_request
-from conformance.clients.rules.call_rules import CALL_RULES
-from conformance.clients.rules.http_rules import RULES
+from conformance.clients.rules.judging import CALL_RULES, RULES, judge_request
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
-from tests.clients.honest_requests import HONEST
 from tests.clients.made_calls import HONEST_CALLS, METHOD, WRONG_CALLS
+from tests.clients.made_requests import HONEST
 from tests.clients.wrong_requests import WRONG
 
 MEANT = Inference(
@@ -34,9 +32,7 @@ PIECES = [
 ]
 edits = st.lists(
     st.tuples(
-        st.floats(0, 1, exclude_max=True),
-        st.integers(0, 12),
-        st.one_of(st.sampled_from(PIECES), st.binary(max_size=8)),
+        st.floats(0, 1, exclude_max=True), st.integers(0, 12), st.one_of(st.sampled_from(PIECES), st.binary(max_size=8))
     ),
     max_size=4,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.clients.rules import judge_request
+from conformance.clients.rules.judging import judge_request
 from conformance.wire.client_request import ClientRequest
 from tests.clients.made_requests import list_ids
 

@@ -15,7 +15,7 @@ from tritonclient.grpc._utils import _get_inference_request
 
 from conformance.clients.inference import Form, Inference, RequestedOutput
 from conformance.clients.intent import find_differences
-from conformance.clients.rules import judge_request
+from conformance.clients.rules.judging import judge_request
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor

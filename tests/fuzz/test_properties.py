@@ -15,8 +15,8 @@ import pytest
 from conformance.certification import manifest
 from conformance.clients import adapter_lines
 from conformance.clients.recording import message_reader
-from conformance.clients.recording.body_store import Body
 from conformance.clients.recording.message_reader import HttpMessage
+from conformance.clients.recording.recorder import Body
 from conformance.fleet import units
 from conformance.judging import baseline_file
 from conformance.report import formats

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.body_files import write_body
+from conformance.judging.evidence import write_body
 from conformance.spec import packed_files
 from conformance.transport import har_bodies, journal, recording
 from conformance.transport.call import Call

@@ -14,8 +14,8 @@ from functools import partial
 import pytest
 import trustme
 
+from conformance.judging.run_start import discover_subjects
 from conformance.judging.session import Session
-from conformance.judging.subject_discovery import discover_subjects
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.transport.unreachable import UnreachableError

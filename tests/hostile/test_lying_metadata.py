@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from conformance.judging.run_start import discover_subjects
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
-from conformance.judging.subject_discovery import discover_subjects
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
 from conformance.transport.settings import Settings

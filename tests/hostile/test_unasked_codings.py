@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from conformance.judging.run_start import discover_subjects
 from conformance.judging.session import Session
-from conformance.judging.subject_discovery import discover_subjects
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target

@@ -12,13 +12,14 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import block_if
 from conformance.judging.judge import Judge
 from conformance.spec.check import Check, Row
+from conformance.spec.extensions import HTTP
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import conclude
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from conformance.transport.unreachable import UnreachableError
+from conformance.transport.unreachable import TargetLostError, UnreachableError
 from conformance.wire.request import Message
 
 LIVE = Message("/v2/health/live", method="GET")
@@ -128,3 +129,25 @@ def test_a_request_beside_those_of_others_is_not_blamed_for_its_own_requirement(
         assert list(map(read_message, results)) == ["pass", ALIVE, GONE]
     answered = judge_bodies(EndingTarget(ANSWERED, BROKEN, ANSWERED, ANSWERED), looking, looking, looking, several=True)
     assert list(map(read_message, answered)) == ["pass", OWN, "pass"]
+
+
+# --- credentials ------------------------------------------------------------------------------------------------------
+
+
+TOKEN = "tok-Sup3rS3cret"  # noqa: S105 - made up
+
+
+def _lost(*_: object) -> None:
+    raise TargetLostError(f"cannot connect to proxy with {TOKEN}")
+
+
+def test_a_reason_for_programs_holds_no_credentials_either() -> None:
+    target = Target(Settings("http://127.0.0.1:9", headers=(("Authorization", f"Bearer {TOKEN}"),)))
+    check = Check("state.made", ("OIP-ALIVE",), None, (Row(""),), _lost, over=(HTTP,))
+    survey = DiscoveryResult()
+    survey.offered["protocol"] = survey.offered["binary_tensor_data"] = "listed"
+    result = Judge(target, survey)(check, Row(""))
+    assert result.reason is not None
+    assert result.reason.kind is ReasonKind.TARGET_LOST
+    assert result.reason.subject == f"cannot connect to proxy with {'*' * len(TOKEN)}"
+    assert TOKEN not in result.message

@@ -12,7 +12,8 @@ from threading import Thread
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.failure import build_curl_command, build_curl_headers, describe, format_block
+from conformance.judging.failure import describe, find_earlier_answer, format_block
+from conformance.judging.repeat_command import build_curl_command, build_curl_headers
 from conformance.spec import ledger
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -160,3 +161,39 @@ def test_a_large_body_is_not_put_into_the_command() -> None:
     assert build_curl_command(exchange(message=REQUEST.with_body(b"x" * 5000)), HOST).startswith(
         "(a body of 5000 bytes: "
     )
+
+
+# --- a tensor of an earlier answer ------------------------------------------------------------------------------------
+
+
+def answered(number: int, *elements: int, name: str = "X") -> Exchange:
+    output = {"name": name, "datatype": "INT32", "shape": [len(elements)], "data": elements}
+    return Exchange(number, Message("/x"), "http://h/x", 200, body=json.dumps({"outputs": [output]}).encode())
+
+
+RIGHT = Tensor.of("X", "INT32", [9, 9])
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "words"),
+    [
+        ([answered(0, 1, 2), answered(1, 1, 2)], "; it is the tensor of the answer before"),
+        (
+            [answered(0, 1, 2), answered(1, 5, 6), answered(2, 1, 2)],
+            "; it is the tensor of the answer 2 requests before",
+        ),
+        ([answered(0, 1, 2), answered(1, 2, 1)], ""),
+        ([answered(0, 1, 2, name="Y"), answered(1, 1, 2)], ""),
+        ([answered(0, 1, 2)], ""),
+        ([answered(0), answered(1)], ""),
+    ],
+)
+def test_whose_tensor_came(exchanges: list[Exchange], words: str) -> None:
+    unmet = UnmetError("a", "b", Reply(exchanges[-1]), tensor=RIGHT)
+    assert find_earlier_answer(unmet, exchanges) == words
+
+
+def test_nothing_is_said_where_no_tensor_was_expected() -> None:
+    exchanges = [answered(0, 1, 2), answered(1, 1, 2)]
+    assert find_earlier_answer(UnmetError("a", "b", Reply(exchanges[-1])), exchanges) == ""
+    assert find_earlier_answer(UnmetError("a", "b", tensor=RIGHT), exchanges) == ""

@@ -1,13 +1,15 @@
-"""What has to be sent again to see a failure, and the files and programs that send it."""
+"""What has to be sent again to see a failure, the programs that send it, and bodies that are kept for that."""
 
 from __future__ import annotations
 
 import ast
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from conformance.judging import reproducers
+from conformance.judging import evidence, reproducers
+from conformance.judging.evidence import SavedBodies
 from conformance.judging.reproduction import MAX_EARLIER_REQUESTS, build_reproduction, is_single_request
 from conformance.transport import settings
 from conformance.transport.exchange import Exchange
@@ -87,3 +89,33 @@ def test_secrets_are_in_no_file(tmp_path: Path, grpc: bool) -> None:
     assert b"secret-token" not in b"".join([program.encode(), *(path.read_bytes() for path in files)])
     assert "os.environ['AUTHORIZATION']" in program
     assert grpc or b"\r\nHost: models.example\r\n" in files[0].read_bytes()
+
+
+# --- saved bodies -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_a_body_is_kept_once(tmp_path: Path) -> None:
+    bodies = SavedBodies()
+    assert list(tmp_path.iterdir()) == []
+    first, again, other = bodies.keep(b"a" * 2000), bodies.keep(b"a" * 2000), bodies.keep(b"b" * 2000)
+    assert first is not None
+    assert other is not None
+    assert first == again != other
+    assert (Path(first).read_bytes(), Path(other).read_bytes()) == (b"a" * 2000, b"b" * 2000)
+
+
+def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "MAX_SAVED_FILES", 2)
+    bodies = SavedBodies()
+    assert [bodies.keep(bytes([number])) is not None for number in (1, 2, 3, 1)] == [True, True, False, True]
+    assert SavedBodies(_room=3).keep(b"four") is None
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    assert SavedBodies().keep(b"a") is None

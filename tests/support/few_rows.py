@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Judge few rows in this run."""
     few = with_few_rows()
     few.__enter__()
-    config.add_cleanup(lambda: few.__exit__(None, None, None))
+    config.add_cleanup(few.close)
 
 
 @contextmanager

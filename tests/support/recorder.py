@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from conformance.clients.recording.forwarding import Upstream
 from conformance.clients.recording.grpc_tap import GrpcTap
 from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.proxy import Proxy, Route
 from conformance.clients.recording.records import RecordedExchange
-from conformance.clients.recording.upstream import Upstream
 
 
 class ListenerLog:

@@ -21,12 +21,10 @@ from conformance.checks.support.client_rows import (
     to_raw_grpc_row,
 )
 from conformance.clients.answers.honest import HeaderUse, Style
-from conformance.clients.answers.honest_calls import UNKNOWN, CallStyle
-from conformance.clients.answers.message_fields import encode_unpacked
+from conformance.clients.answers.honest_calls import UNKNOWN, CallStyle, encode_unpacked
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_classes, expect_outputs
-from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.expectations import expect_classes, expect_outputs, expect_sent
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.corner_values import INTEGER_CORNERS, get_all_corners

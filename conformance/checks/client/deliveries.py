@@ -14,11 +14,10 @@ from conformance.checks.support.client_rows import (
     make_small_inference,
     make_tensor,
 )
-from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.honest import Document, Style
-from conformance.clients.answers.script import Ending, Script, Tensors
+from conformance.clients.answers.script import Delivery, Ending, Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations import expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.spec.check import Row, check, rows
 from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_exponent

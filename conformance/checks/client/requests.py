@@ -19,7 +19,7 @@ from conformance.checks.support.client_rows import (
     to_raw_grpc_row,
 )
 from conformance.clients.client import Client
-from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.expectations import expect_sent
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec.check import Row, check, rows

@@ -21,10 +21,9 @@ from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import HttpScript, Script, Tensors
-from conformance.clients.answers.wrong_lengths import WRONG_LENGTHS, entry_too_many, header_past_the_json
+from conformance.clients.answers.wrong import WRONG_LENGTHS, entry_too_many, header_past_the_json
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_outputs
-from conformance.clients.expectations.refusing import expect_error
+from conformance.clients.expectations import expect_error, expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import NotApplicableError, attribute_to
 from conformance.spec.check import Row, check, rows

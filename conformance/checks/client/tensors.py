@@ -18,7 +18,7 @@ from conformance.checks.support.client_rows import (
     to_grpc_row,
 )
 from conformance.clients.client import Client
-from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.expectations import expect_sent
 from conformance.clients.inference import Inference
 from conformance.roles.corner_values import INTEGER_CORNERS, get_all_corners, make_corner_tensor
 from conformance.spec.check import Row, check, rows

@@ -13,16 +13,27 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.answers import honest, honest_calls
-from conformance.clients.answers.broken_off import IN_CHUNKS, PLACES, before_the_last_chunk, make_broken_off_script
-from conformance.clients.answers.delivery import Delivery
-from conformance.clients.answers.errors import ERRORS, ErrorAnswer
+from conformance.clients.answers.errors import (
+    ERRORS,
+    IN_CHUNKS,
+    PLACES,
+    ErrorAnswer,
+    before_the_last_chunk,
+    make_broken_off_script,
+)
 from conformance.clients.answers.honest import Style
-from conformance.clients.answers.script import CallScript, Ending, HttpScript, Script, Tensors
+from conformance.clients.answers.script import CallScript, Delivery, Ending, HttpScript, Script, Tensors
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client
-from conformance.clients.expectations.reading import attribute_values_to, expect_outputs
-from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time, expect_text
+from conformance.clients.expectations import (
+    attribute_values_to,
+    expect_absent,
+    expect_error,
+    expect_in_time,
+    expect_outputs,
+    expect_text,
+)
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import attribute_to
 from conformance.spec.check import Row, check, rows

@@ -15,7 +15,7 @@ from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations import expect_outputs
 from conformance.clients.inference import Inference
 from conformance.expect.unmet import UnmetError, attribute_to
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS

@@ -1,4 +1,8 @@
-"""Honest answers over HTTP: the same tensors, written in every way that the documents leave to a server."""
+"""Honest answers over HTTP: the same tensors, written in every way that the documents leave to a server.
+
+Binary data are little-endian, row-major, packed; an element of BYTES stands behind its length in four bytes (Triton,
+Binary Tensor Data Extension, "Data Representation").
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,39 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from conformance.clients.answers.delivery import PLAIN, Delivery
-from conformance.clients.answers.encoding import encode_binary, encode_elements
-from conformance.clients.answers.script import VERSION, HttpAnswer, Tensors
+from conformance.clients.answers.script import PLAIN, VERSION, Delivery, HttpAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
+from conformance.wire.datatypes import lookup
 from conformance.wire.json_writing import COMPACT, JsonStyle
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
+
+
+def encode_binary(one: Tensor) -> bytes:
+    """Return the binary form of a tensor."""
+    flat = one.array.reshape(-1)
+    if one.datatype == "BYTES":
+        return b"".join(len(element).to_bytes(4, "little") + element for element in flat.tolist())
+    return bytes(flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes())
+
+
+def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
+    """Return the elements as values of JSON, flat or nested as the shape is; rank 0 is a list of one.
+
+    Raises:
+        ValueError: a datatype or an element that JSON cannot carry.
+    """
+    if not lookup(one.datatype).has_json_form:
+        raise ValueError(f"{one.datatype} has no JSON form")
+    values = one.array.tolist() if nested and one.array.ndim else one.array.reshape(-1).tolist()
+    texts: list[Any] = _as_texts(values) if one.datatype == "BYTES" else values
+    return texts
+
+
+def _as_texts(values: Any) -> Any:
+    return [_as_texts(value) for value in values] if isinstance(values, list) else values.decode()
+
 
 Document = dict[str, Any]
 HeaderUse = Literal["usual", "always", "never"]

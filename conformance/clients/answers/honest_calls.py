@@ -1,21 +1,62 @@
-"""Honest answers over gRPC: raw and typed contents, as the bytes of a ModelInferResponse.
+"""Honest answers over gRPC: raw and typed contents, as the bytes of a ModelInferResponse, written by hand.
 
-Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data", for the numbers of the fields.
+Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data", for the numbers of the fields; Protocol Buffers,
+"Encoding".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from conformance.clients.answers import message_fields as fields
-from conformance.clients.answers.encoding import encode_binary
+from conformance.clients.answers.honest import encode_binary
 from conformance.clients.answers.script import VERSION, CallAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.datatypes import lookup
 from conformance.wire.tensor import Tensor
+
+VARINT: Final = 0  # wire types
+DELIMITED: Final = 2
+
+
+def encode_varint(value: int) -> bytes:
+    """Return an integer in groups of seven bits, the lowest first; below zero, two's complement of 64 bits."""
+    rest = value % 2**64
+    groups = bytearray()
+    while rest > 0x7F:
+        groups.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    groups.append(rest)
+    return bytes(groups)
+
+
+def encode_tag(number: int, wire_type: int) -> bytes:
+    """Return what stands in front of a field."""
+    return encode_varint(number << 3 | wire_type)
+
+
+def encode_delimited(number: int, octets: bytes) -> bytes:
+    """Return a field of bytes, of a message, or of packed numbers."""
+    return encode_tag(number, DELIMITED) + encode_varint(len(octets)) + octets
+
+
+def encode_text(number: int, value: str) -> bytes:
+    """Return a field of text; an empty one is left out, as an absent one reads the same."""
+    return encode_delimited(number, value.encode()) if value else b""
+
+
+def encode_packed(number: int, values: Iterable[int]) -> bytes:
+    """Return a repeated field of integers, packed; without values it is left out."""
+    octets = b"".join(map(encode_varint, values))
+    return encode_delimited(number, octets) if octets else b""
+
+
+def encode_unpacked(number: int, values: Iterable[int]) -> bytes:
+    """Return a repeated field of integers, each behind a tag of its own, which readers have to take as well."""
+    return b"".join(encode_tag(number, VARINT) + encode_varint(value) for value in values)
+
 
 # Fields of a ModelInferResponse.
 MODEL_NAME, MODEL_VERSION, ID, PARAMETERS, OUTPUTS, RAW_CONTENTS = range(1, 7)
@@ -32,7 +73,7 @@ VARINTS: Final[Mapping[str, int]] = {
 FIXED: Final[Mapping[str, int]] = {"FP32": 6, "FP64": 7}
 BYTES_CONTENTS: Final = 8
 # Fields that no version of the protocol has: one of text, which readers pass over.
-UNKNOWN: Final = fields.encode_text(1999, "of a later version")
+UNKNOWN: Final = encode_text(1999, "of a later version")
 Integers = Callable[[int, list[int]], bytes]
 
 
@@ -50,7 +91,7 @@ class CallStyle:
 
     form: Literal["raw", "typed"] = "raw"
     order: Callable[[Tensors], Tensors] = tuple
-    integers: Integers = fields.encode_packed
+    integers: Integers = encode_packed
     more: bytes = b""
     raw_first: bool = False
 
@@ -68,30 +109,28 @@ class CallStyle:
 
     def message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
         """Return the message of an answer with these outputs."""
-        outputs = b"".join(fields.encode_delimited(OUTPUTS, entry) for entry in entries)
-        contents = b"".join(fields.encode_delimited(RAW_CONTENTS, octets) for octets in raw)
-        named = fields.encode_text(MODEL_NAME, inference.model) + fields.encode_text(
-            MODEL_VERSION, inference.version or VERSION
-        )
+        outputs = b"".join(encode_delimited(OUTPUTS, entry) for entry in entries)
+        contents = b"".join(encode_delimited(RAW_CONTENTS, octets) for octets in raw)
+        named = encode_text(MODEL_NAME, inference.model) + encode_text(MODEL_VERSION, inference.version or VERSION)
         both = contents + outputs if self.raw_first else outputs + contents
-        return named + fields.encode_text(ID, inference.id or "") + self.more + both
+        return named + encode_text(ID, inference.id or "") + self.more + both
 
     def entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
         """Return one output with its typed contents, where it has any; `shape`: another one than its own."""
-        named = fields.encode_text(NAME, one.name) + fields.encode_text(DATATYPE, one.datatype)
+        named = encode_text(NAME, one.name) + encode_text(DATATYPE, one.datatype)
         dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
         return named + dimensions + self.more + contents
 
     def contents(self, one: Tensor) -> bytes:
         """Return the typed contents of an output."""
-        return fields.encode_delimited(CONTENTS, self._elements(one))
+        return encode_delimited(CONTENTS, self._elements(one))
 
     def _elements(self, one: Tensor) -> bytes:
         flat = one.array.reshape(-1)
         if one.datatype == "BYTES":
-            return b"".join(fields.encode_delimited(BYTES_CONTENTS, element) for element in flat.tolist())
+            return b"".join(encode_delimited(BYTES_CONTENTS, element) for element in flat.tolist())
         if one.datatype in FIXED:
-            return fields.encode_delimited(FIXED[one.datatype], encode_binary(one))
+            return encode_delimited(FIXED[one.datatype], encode_binary(one))
         return self.integers(VARINTS[one.datatype], list(map(int, flat.tolist())))
 
 

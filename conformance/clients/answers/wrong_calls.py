@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from conformance.clients.answers import message_fields as fields
-from conformance.clients.answers.encoding import encode_binary
-from conformance.clients.answers.honest_calls import CONTENTS, CallStyle
+from conformance.clients.answers.honest import encode_binary
+from conformance.clients.answers.honest_calls import CONTENTS, CallStyle, encode_delimited
 from conformance.clients.answers.script import CallAnswer, CallScript, Tensors
 from conformance.clients.answers.wrong import prefix_huge, prefix_past_the_end, prefix_short
 from conformance.clients.inference import Inference
@@ -79,7 +78,7 @@ def make_shape_script(change: int, style: CallStyle) -> CallScript:
 
 def field_of_another_datatype(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """Typed contents of INT32 stand in the field of FP32."""
-    wrong = fields.encode_delimited(CONTENTS, fields.encode_delimited(6, encode_binary(tensors[0])))
+    wrong = encode_delimited(CONTENTS, encode_delimited(6, encode_binary(tensors[0])))
     entries = [TYPED.entry(tensors[0], wrong), *(TYPED.entry(one, TYPED.contents(one)) for one in tensors[1:])]
     return CallAnswer(TYPED.message(inference, entries, []))
 

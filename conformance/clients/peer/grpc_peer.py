@@ -1,9 +1,16 @@
-"""The gRPC peer: grpcio's generic handlers, bytes in and bytes out. Imported only where grpcio is installed."""
+"""The gRPC peer: grpcio's generic handlers, bytes in and bytes out. Imported only where grpcio is installed.
+
+grpcio's server cannot close a connection in the middle of a call. So clients reach it through a relay, which passes
+bytes on unread; its port stays open when connections close.
+"""
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 from typing import Any, Final
 
@@ -12,13 +19,77 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import DecodeError
 
 from conformance.clients.answers.script import CallAnswer
-from conformance.clients.peer import peer_metadata
 from conformance.clients.peer.http_peer import MAX_SILENCE_S
-from conformance.clients.peer.received_request import ReceivedRequest
-from conformance.clients.peer.relay import Relay
-from conformance.clients.peer.scenario import PeerScript
+from conformance.clients.peer.scenario import (
+    SERVER,
+    PeerScript,
+    ReceivedRequest,
+    make_model_config,
+    make_model_metadata,
+    make_model_statistics,
+)
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, load_stubs
+
+_READ: Final = 64 * 1024
+
+
+class Relay:
+    """A port of 127.0.0.1 that leads to another one."""
+
+    def __init__(self, port: int) -> None:
+        self._to = ("127.0.0.1", port)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._accepting = threading.Thread(target=self._accept)
+        self._accepting.start()
+
+    def disconnect(self) -> None:
+        """Close every connection that is open now."""
+        with self._lock:
+            for connection in self._open:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the port and every connection, and wait for every thread."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join()
+        self.disconnect()
+        for thread in self._threads:
+            thread.join()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(self._to)
+                pairs = ((near, far), (far, near))
+                threads = [threading.Thread(target=self._pass_on, args=pair) for pair in pairs]
+                with self._lock:
+                    self._open |= {near, far}
+                    self._threads = [*filter(threading.Thread.is_alive, self._threads), *threads]
+                for connection, thread in zip((near, far), threads, strict=True):
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    thread.start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        """Pass bytes on in one direction until either side closes; each direction closes the socket that it reads."""
+        with suppress(OSError):
+            while octets := source.recv(_READ):
+                sink.sendall(octets)
+        for connection in (source, sink):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._open.discard(source)
+        source.close()
+
 
 THREADS: Final = 48  # more than there are calls at once
 INFER: Final = f"/{SERVICE}/ModelInfer"
@@ -64,14 +135,14 @@ class GrpcPeer:
         named: dict[str, Callable[[Any], Any]] = {
             "ServerLive": lambda _: {"live": True},
             "ServerReady": lambda _: {"ready": True},
-            "ServerMetadata": lambda _: peer_metadata.SERVER,
+            "ServerMetadata": lambda _: SERVER,
             "ModelReady": lambda request: {"ready": self._stage.inference_of(request.name) is not None},
-            "ModelMetadata": lambda request: self._of_model(request.name, peer_metadata.make_model_metadata),
+            "ModelMetadata": lambda request: self._of_model(request.name, make_model_metadata),
             "ModelConfig": lambda request: self._of_model(
-                request.name, lambda *asked: {"config": peer_metadata.make_model_config(*asked)}
+                request.name, lambda *asked: {"config": make_model_config(*asked)}
             ),
             "ModelStatistics": lambda request: self._of_model(
-                request.name, lambda one, _: peer_metadata.make_model_statistics(one, self._stage.count_of(one.model))
+                request.name, lambda one, _: make_model_statistics(one, self._stage.count_of(one.model))
             ),
         }
         return {INFER: self._infer, **{f"/{SERVICE}/{name}": _says(name, say) for name, say in named.items()}}

@@ -1,14 +1,71 @@
-"""Which inference a request is for, how it is answered, and what was heard of it: what both peers share."""
+"""What both peers share: which inference a request is for, how it is answered, what was heard, what is said of models.
+
+Both transports describe models in the same way: over gRPC the JSON becomes the message of the same fields.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from conformance.clients.answers.script import CallAnswer, HttpAnswer, Script, Tensors
+from conformance.clients.answers.script import VERSION, CallAnswer, Ending, HttpAnswer, Script, Tensors
 from conformance.clients.inference import Inference
-from conformance.clients.peer.received_request import ReceivedRequest
+from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.wire.client_request import ClientRequest
+from conformance.wire.request import INFERENCE_HEADER, Message
+from conformance.wire.tensor import Tensor
+
+_FAILURES: Final = {
+    Ending.CLOSE: TransportFailure(FailureKind.BROKEN, "the peer closed the connection, as scripted"),
+    Ending.RESET: TransportFailure(FailureKind.BROKEN, "the peer reset the connection, as scripted"),
+    Ending.SILENT: TransportFailure(FailureKind.TIMEOUT, "the peer fell silent, as scripted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """One inference request and its answer.
+
+    Attributes:
+        address: of the peer, as the client was given it.
+        number: its place among those that a check has heard.
+    """
+
+    received: ClientRequest
+    answer: HttpAnswer | CallAnswer
+    address: str
+    number: int = 0
+
+    def exchange(self, number: int | None = None) -> Exchange:
+        """Return it as an exchange, for reports; `number` is its own unless it is given."""
+        place = self.number if number is None else number
+        message = Message(
+            self.received.path,
+            self.received.headers,
+            self.received.body,
+            self.received.method,
+            json_length=_json_length(self.received),
+        )
+        url = f"{self.address}{self.received.path}"
+        chunked = self.received.is_chunked
+        if isinstance(self.answer, HttpAnswer):
+            failure = _FAILURES.get(self.answer.ending)
+            headers, body = self.answer.headers, self.answer.body
+            return Exchange(place, message, url, self.answer.status, headers, body, failure, is_chunked=chunked)
+        ending = Ending.SILENT if self.answer.is_silent else Ending.CLOSE if self.answer.is_closed else Ending.KEEP
+        code, details = self.answer.code, self.answer.details
+        return Exchange(
+            place, message, url, None, (), self.answer.message, _FAILURES.get(ending), code=code, details=details
+        )
+
+
+def _json_length(received: ClientRequest) -> int:
+    """Return how long the request says that its JSON is, as far as that can be."""
+    said = received.header(INFERENCE_HEADER) or ""
+    length = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else len(received.body)
+    return 0 if received.is_over_grpc else min(length, len(received.body))
 
 
 class ScriptFault(Exception):  # noqa: N818 - a fault of ours, not an error of a peer's
@@ -105,3 +162,56 @@ class PeerScript:
         if scene is None:
             return None
         return next(one for one in scene.inferences if one.model == model), scene.script
+
+
+# --- metadata ---------------------------------------------------------------------------------------------------------
+
+
+SERVER: Final = {
+    "name": "scripted-peer",
+    "version": "1",
+    "extensions": ["binary_tensor_data", "classification", "model_configuration", "statistics"],
+}
+
+
+def make_model_metadata(inference: Inference, script: Script) -> dict[str, Any]:
+    """Return the metadata of the model that an inference asks."""
+    return {
+        "name": inference.model,
+        "versions": [inference.version or VERSION],
+        "platform": "",
+        "inputs": [_signature(one) for one in inference.inputs],
+        "outputs": [_signature(one) for one in _declared(inference, script)],
+    }
+
+
+def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
+    """Return its configuration, as clients that know about batches ask for it: this one knows of none."""
+    return {
+        "name": inference.model,
+        "platform": "",
+        "backend": "",
+        "max_batch_size": 0,
+        "input": [_configured(one) for one in inference.inputs],
+        "output": [_configured(one) for one in _declared(inference, script)],
+    }
+
+
+def make_model_statistics(inference: Inference, count: int) -> dict[str, Any]:
+    """Return its statistics: how many inferences there were."""
+    one = {"name": inference.model, "version": inference.version or VERSION}
+    return {"model_stats": [{**one, "inference_count": count, "execution_count": count}]}
+
+
+def _declared(inference: Inference, script: Script) -> tuple[Tensor, ...]:
+    """Return the outputs that a model has; its inputs stand for them where the answer has none, such as an error."""
+    return script.outputs(inference) or inference.inputs
+
+
+def _signature(one: Tensor) -> dict[str, Any]:
+    return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
+
+
+def _configured(one: Tensor) -> dict[str, Any]:
+    kind = "STRING" if one.datatype == "BYTES" else one.datatype
+    return {"name": one.name, "data_type": f"TYPE_{kind}", "dims": list(one.shape)}

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance import __version__
-from conformance.clients.recording.exchanges import read_recorded_answer, to_exchange
-from conformance.clients.recording.records import RecordedExchange
+from conformance.clients.recording.records import RecordedExchange, read_recorded_answer, to_exchange
 from conformance.spec import files
 from conformance.transport import har, recording, settings
 from conformance.transport.call import Call

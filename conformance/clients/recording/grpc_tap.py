@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from conformance.clients.recording.body_store import Body
-from conformance.clients.recording.grpc_frames import Event, FrameReader, Headers, NotHttp2Error
-from conformance.clients.recording.grpc_messages import MessageSplitter, decompress_message
-from conformance.clients.recording.recorder import PendingRequest, Recorder
+from conformance.clients.recording.grpc_frames import (
+    Event,
+    FrameReader,
+    Headers,
+    MessageSplitter,
+    NotHttp2Error,
+    decompress_message,
+)
+from conformance.clients.recording.recorder import Body, PendingRequest, Recorder
 from conformance.clients.recording.records import RecordedAnswer
 from conformance.transport.grpc_ending import CODES, RESET_NAMES
 from conformance.wire.client_request import ClientRequest

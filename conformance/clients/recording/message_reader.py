@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import h11
 
-from conformance.clients.recording.body_store import MAX_HEAD_BYTES, Body, Store
+from conformance.clients.recording.recorder import MAX_HEAD_BYTES, Body, Store
 
 Headers = tuple[tuple[str, str], ...]
 _REQUEST_LINE: Final = re.compile(rb"([!-~]+) ([^\r\n]*?)(?: HTTP/(\d\.\d))?\r?(?:\n|\Z)")

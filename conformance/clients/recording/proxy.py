@@ -13,12 +13,9 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
-from conformance.clients.recording.body_store import Store
-from conformance.clients.recording.forwarding import Connection
-from conformance.clients.recording.recorder import Recorder
+from conformance.clients.recording.forwarding import Connection, Tap, Upstream
+from conformance.clients.recording.recorder import Recorder, Store
 from conformance.clients.recording.records import Listener, RecordedExchange
-from conformance.clients.recording.tap import Tap
-from conformance.clients.recording.upstream import Upstream
 
 MAX_STOP_S: Final = 3.0  # seconds that open connections have at the end
 _BACKLOG: Final = 512

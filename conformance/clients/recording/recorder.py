@@ -1,15 +1,66 @@
-"""Makes records of requests and of their answers, and tells the listener of them, without any credential in them."""
+"""Makes records of requests and of their answers, as far as there is room, and tells the listener of them.
+
+Credentials are taken out before anybody keeps them: they are of no interest to any rule. Headers keep their names, and
+URLs the names of their parameters. Where a long secret is repeated elsewhere, as many asterisks stand in its place, so
+that lengths and offsets stay true.
+"""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
-from conformance.clients.recording.body_store import Store
-from conformance.clients.recording.masking import find_secrets, mask_answer, mask_request
 from conformance.clients.recording.records import Listener, RecordedAnswer, RecordedExchange
+from conformance.transport import credentials
 from conformance.wire.client_request import ClientRequest
+
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024  # bytes of one body
+MAX_HEAD_BYTES: Final = 256 * 1024
+MAX_TOTAL_BYTES: Final = 512 * 1024 * 1024  # bytes of all bodies that are on their way at a time
+
+
+class Store:
+    """The room that all connections of a recording share."""
+
+    def __init__(self, most: int = MAX_TOTAL_BYTES, longest: int = MAX_BODY_BYTES) -> None:
+        self.left = most
+        self.longest = longest
+
+
+class Body:
+    """A body as far as it is kept; what does not fit is counted alone.
+
+    Attributes:
+        length: of all that came.
+        is_whole: whether all of it is kept.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pieces = bytearray()
+        self.length = 0
+        self.is_whole = True
+
+    def add(self, data: bytes | bytearray) -> None:
+        """Take the next bytes."""
+        self.length += len(data)
+        if self.is_whole and (self.length > self._store.longest or len(data) > self._store.left):
+            self.is_whole = False
+            self.release()
+        if self.is_whole:
+            self._store.left -= len(data)
+            self._pieces += data
+
+    def release(self) -> bytes:
+        """Give the room back, and return what was kept: nothing where that was not all."""
+        kept = bytes(self._pieces)
+        self._store.left += len(kept)
+        self._pieces = bytearray()
+        return kept if self.is_whole else b""
 
 
 class PendingRequest:
@@ -52,3 +103,56 @@ class Recorder:
     def unread(self, why: str) -> None:
         """Tell that something was forwarded and not read."""
         self._listener.unread(why)
+
+
+# --- without credentials ----------------------------------------------------------------------------------------------
+
+
+HIDDEN: Final = "..."
+# From this length on a secret is taken out of the rest of a request, too: what is shorter may be part of its JSON.
+MIN_SECRET_CHARS: Final = 16
+_USER: Final = re.compile(r"\A([a-z]+://)[^/@?#]*@", re.IGNORECASE)
+_PARAMETER: Final = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
+
+
+def find_secrets(received: ClientRequest) -> tuple[str, ...]:
+    """Return the credentials that a request carries, the longest first."""
+    in_url = [(match[2], match[3]) for match in _PARAMETER.finditer(received.path)]
+    return credentials.find_secrets([*received.headers, *in_url])
+
+
+def mask_request(received: ClientRequest) -> ClientRequest:
+    """Return a request without its credentials."""
+    long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
+    path = _PARAMETER.sub(_hidden_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
+    return replace(
+        received,
+        path=_without(path, long),
+        headers=_headers(received.headers, long),
+        body=credentials.hide_bytes(received.body, long),
+    )
+
+
+def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAnswer:
+    """Return an answer without its cookies, and without credentials of the request that it repeats."""
+    return replace(
+        answer,
+        headers=_headers(answer.headers, secrets),
+        body=credentials.hide_bytes(answer.body, secrets),
+        details=_without(answer.details, secrets),
+    )
+
+
+def _headers(headers: tuple[tuple[str, str], ...], secrets: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, HIDDEN if credentials.is_credential(name) else _without(value, secrets)) for name, value in headers
+    )
+
+
+def _without(text: str, secrets: Sequence[str]) -> str:
+    return credentials.hide_bytes(text.encode("utf-8", "surrogatepass"), secrets).decode("utf-8", "surrogatepass")
+
+
+def _hidden_parameter(match: re.Match[str]) -> str:
+    before, name, value = match.groups()
+    return f"{before}{name}={HIDDEN if credentials.is_credential(name) else value}"

@@ -1,15 +1,228 @@
-"""One request held against every rule of its transport."""
+"""The rules for requests, as one table for each transport, and one request held against every rule of its own.
+
+What a rule over HTTP looks at in the JSON and in the data is in `members` and `tensors`.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Iterator
+from typing import Any, Final
 
-from conformance.clients.rules.call_rules import CALL_RULES
-from conformance.clients.rules.http_rules import RULES
-from conformance.clients.rules.rule import apply_rules
-from conformance.clients.violation import RuleResults
+from conformance.clients.rules import members, tensors
+from conformance.clients.rules.rule import Fault, Faults, Rule, RuleResults, apply_rules, judge_kinds
+from conformance.clients.rules.tensors import has_content
+from conformance.roles.roles import BINARY_ONLY
 from conformance.wire import parsed_call, parsed_request
-from conformance.wire.client_request import ClientRequest
+from conformance.wire.client_request import ClientRequest, parse_path
+from conformance.wire.codings import FAULTS
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.finding import format_value
+from conformance.wire.parsed_call import ParsedCall
+from conformance.wire.parsed_request import ParsedRequest
+from conformance.wire.request import JSON, OCTET_STREAM
+
+# --- over HTTP --------------------------------------------------------------------------------------------------------
+
+_PATHS: Final = "v2/models/NAME/infer or v2/models/NAME/versions/VERSION/infer"
+
+
+def judge_method(request: ParsedRequest) -> Iterator[Fault]:
+    """An inference request is a POST to the path of the model."""
+    received = request.received
+    if received.method != "POST":
+        yield Fault("POST", format_value(received.method))
+    if parse_path(received.path) is None:
+        yield Fault(f"{_PATHS}, percent-encoded", format_value(received.path))
+
+
+def judge_length(request: ParsedRequest) -> Iterator[Fault]:
+    """Content-Length counts the whole body."""
+    received = request.received
+    if received.trouble:
+        yield Fault("a whole request of HTTP", format_value(received.trouble))
+        return
+    wanted = str(len(received.body))
+    # A list of equal values is as good as one (RFC 9110, 8.6).
+    stated = {part.strip() for value in received.values("Content-Length") for part in value.split(",")}
+    wrong = sorted(
+        value for value in stated if not re.fullmatch("[0-9]+", value) or value.lstrip("0") != wanted.lstrip("0")
+    )
+    if wrong:
+        yield Fault(f"Content-Length {wanted}", format_value(wrong[0]))
+
+
+def judge_content_type(request: ParsedRequest) -> Faults:
+    """The Content-Type is that of the examples."""
+    if not request.is_raw and request.document is None:
+        return None
+    given = request.received.header("Content-Type")
+    wanted = _wanted_types(request)
+    if given is not None and given.partition(";")[0].strip().lower() in wanted:
+        return ()
+    return [Fault(" or ".join(wanted), "none" if given is None else format_value(given))]
+
+
+def _wanted_types(request: ParsedRequest) -> tuple[str, ...]:
+    if request.is_raw or request.has_binary_data:
+        return (OCTET_STREAM,)
+    # Framed as if with binary data, or with tensors of no bytes: either example is like it.
+    return (JSON, OCTET_STREAM) if request.header is not None or request.binary else (JSON,)
+
+
+_Rule = Rule[ParsedRequest]
+
+
+def _has_json(request: ParsedRequest) -> bool:
+    return request.document is not None
+
+
+def _has_sizes(request: ParsedRequest) -> bool:
+    return bool(request.binary)
+
+
+RULES: Final[tuple[_Rule, ...]] = (
+    _Rule("CLIENT-SENDS-POST", judge_method),
+    _Rule("CLIENT-SENDS-WHOLE", judge_length),
+    _Rule("CLIENT-SENDS-CODING", judge_kinds(*FAULTS, where=lambda request: request.is_coded and bool(request.body))),
+    _Rule("CLIENT-SENDS-CONTENT-TYPE", judge_content_type),
+    _Rule(
+        "CLIENT-SENDS-JSON",
+        judge_kinds("json-not-utf8", "json-invalid", "json-non-finite", "json-not-object", where=_has_json),
+    ),
+    _Rule("CLIENT-SENDS-MEMBER-ONCE", judge_kinds("json-duplicate-member", where=_has_json)),
+    _Rule("CLIENT-SENDS-MEMBERS", members.judge_members),
+    _Rule("CLIENT-SENDS-PARAMETERS", members.judge_parameters),
+    _Rule("CLIENT-SENDS-PARAMETERS-PLACE", members.judge_parameter_places),
+    _Rule("CLIENT-SENDS-CLASSIFICATION", members.judge_classification),
+    _Rule("CLIENT-SENDS-CLASSIFICATION-PLACE", members.judge_classification_place),
+    _Rule("CLIENT-SENDS-DATA", tensors.judge_data),
+    _Rule("CLIENT-SENDS-ELEMENTS", tensors.judge_elements),
+    _Rule("CLIENT-SENDS-FP16", tensors.judge_half_precision),
+    _Rule("CLIENT-SENDS-HEADER", tensors.judge_header_once),
+    _Rule("CLIENT-SENDS-HEADER-LENGTH", tensors.judge_header_length),
+    _Rule("CLIENT-SENDS-HEADER-ON-JSON", tensors.judge_header_on_json),
+    _Rule("CLIENT-SENDS-SIZE", judge_kinds("size-mismatch", "size-negative", where=_has_sizes)),
+    _Rule("CLIENT-SENDS-SIZES-FILL", judge_kinds("size-beyond-body", "trailing-bytes", where=_has_sizes)),
+    _Rule("CLIENT-SENDS-ORDER", judge_kinds("order", where=tensors.is_order_visible)),
+    _Rule(
+        "CLIENT-SENDS-BYTES",
+        judge_kinds(
+            *("bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"),
+            where=lambda request: tensors.has_content("BYTES", request.binary),
+        ),
+    ),
+    _Rule(
+        "CLIENT-SENDS-BOOL-JSON", judge_kinds("bool-number", where=lambda request: tensors.has_json("BOOL", request))
+    ),
+    _Rule(
+        "CLIENT-SENDS-BOOL", judge_kinds("bool-byte", where=lambda request: tensors.has_content("BOOL", request.binary))
+    ),
+    _Rule("CLIENT-SENDS-DATA-OR-SIZE", judge_kinds("data-and-size", where=lambda request: bool(request.inputs))),
+    _Rule("CLIENT-SENDS-RAW", tensors.judge_raw),
+)
+
+
+# --- over gRPC --------------------------------------------------------------------------------------------------------
+
+_CLASSIFICATION: Final = "classification"
+_OUTPUT: Final = "a requested output"
+
+
+def _named(call: ParsedCall) -> Faults:
+    """The call names its model."""
+    return () if call.message.model_name else [Fault("a model_name", "none")]
+
+
+def _members(call: ParsedCall) -> Iterator[Fault]:
+    """Inputs have a name, a datatype and a shape, requested outputs a name."""
+    for index, entry in enumerate(call.message.inputs):
+        if not entry.name:
+            yield Fault("a name", f"inputs[{index}]: none")
+        if entry.datatype not in DATATYPES:
+            yield Fault("a datatype of the protocol", f"inputs[{index}].datatype: {format_value(entry.datatype)}")
+        if any(size < 0 for size in entry.shape):
+            yield Fault("dimensions from 0", f"inputs[{index}].shape: {format_value(list(entry.shape))}")
+    for index, entry in enumerate(call.message.outputs):
+        if not entry.name:
+            yield Fault("a name", f"outputs[{index}]: none")
+
+
+def _classification(call: ParsedCall) -> Faults:
+    """`classification`, in the parameters of a requested output, is a count of classes as int64_param."""
+    asked = [
+        (f"outputs[{index}]", entry.parameters[_CLASSIFICATION])
+        for index, entry in enumerate(call.message.outputs)
+        if _CLASSIFICATION in entry.parameters
+    ]
+    found = [
+        Fault("an int64_param from 0", f"{field}: {_shown(value)}") for field, value in asked if not _is_count(value)
+    ]
+    return found if asked else None
+
+
+def _place_of_classification(call: ParsedCall) -> Faults:
+    """A count of classes stands nowhere but in the parameters of a requested output."""
+    message = call.message
+    owners = [("request", message), *((f"inputs[{index}]", entry) for index, entry in enumerate(message.inputs))]
+    found = [
+        Fault(f"{_CLASSIFICATION} in the parameters of {_OUTPUT}", f"in those of {field}")
+        for field, owner in owners
+        # A parameter of another kind is the server's own.
+        if _CLASSIFICATION in owner.parameters and _is_count(owner.parameters[_CLASSIFICATION])
+    ]
+    return found if found or any(_CLASSIFICATION in entry.parameters for entry in message.outputs) else None
+
+
+def _is_count(parameter: Any) -> bool:
+    return parameter.WhichOneof("parameter_choice") == "int64_param" and int(parameter.int64_param) >= 0
+
+
+def _shown(parameter: Any) -> str:
+    kind = parameter.WhichOneof("parameter_choice")
+    return "no value" if kind is None else f"{kind} {format_value(getattr(parameter, kind))}"
+
+
+def _has_typed(call: ParsedCall) -> bool:
+    return any(not one.binary and one.array is not None for one in call.inputs)
+
+
+def _has_half_precision(call: ParsedCall) -> bool:
+    return any(one.datatype in BINARY_ONLY and one.binary for one in call.inputs)
+
+
+def _has_numbers(call: ParsedCall) -> bool:
+    return any(one.binary and one.native_size is not None for one in call.inputs)
+
+
+_CallRule = Rule[ParsedCall]
+
+CALL_RULES: Final[tuple[_CallRule, ...]] = (
+    _CallRule("CLIENT-SENDS-POST/grpc", _named),
+    _CallRule("CLIENT-SENDS-MEMBERS/grpc", _members),
+    _CallRule("CLIENT-SENDS-CLASSIFICATION/grpc", _classification),
+    _CallRule("CLIENT-SENDS-CLASSIFICATION-PLACE/grpc", _place_of_classification),
+    _CallRule("CLIENT-SENDS-DATA/grpc", judge_kinds("data-count", "field-of-another", where=_has_typed)),
+    _CallRule("CLIENT-SENDS-ELEMENTS/grpc", judge_kinds("data-value", where=_has_typed)),
+    _CallRule("CLIENT-SENDS-FP16/grpc", judge_kinds("half-precision-typed", where=_has_half_precision)),
+    _CallRule("CLIENT-SENDS-SIZE/grpc", judge_kinds("size-mismatch", where=_has_numbers)),
+    _CallRule("CLIENT-SENDS-ORDER/grpc", judge_kinds("order", "entry-count", where=lambda call: len(call.entries) > 1)),
+    _CallRule(
+        "CLIENT-SENDS-BYTES/grpc",
+        judge_kinds(
+            *("bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"),
+            where=lambda call: has_content("BYTES", [one for one in call.inputs if one.binary]),
+        ),
+    ),
+    _CallRule(
+        "CLIENT-SENDS-BOOL/grpc",
+        judge_kinds("bool-byte", where=lambda call: has_content("BOOL", [one for one in call.inputs if one.binary])),
+    ),
+    _CallRule("CLIENT-SENDS-ONE-FORM", judge_kinds("raw-and-typed", where=lambda call: bool(call.message.inputs))),
+)
+
+
+# --- a request --------------------------------------------------------------------------------------------------------
 
 # What browsers and proxies ask of a path on their own account.
 _NO_INFERENCE: Final = frozenset({"OPTIONS", "HEAD"})

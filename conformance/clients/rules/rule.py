@@ -1,4 +1,4 @@
-"""What a rule is: a requirement, and a function that says where a request does not meet it."""
+"""What a rule is, and what it finds: a requirement, and a function that says where a request does not meet it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,36 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from conformance.clients.violation import RuleResults, Violation
 from conformance.wire.finding import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A requirement that a request does not meet.
+
+    Attributes:
+        requirement: its id; over gRPC with `/grpc`.
+        expected: what should stand there, one line of printable ASCII, as is `actual`: what does.
+        offset: the byte of the body to blame, as it was before any content coding; None where none is.
+    """
+
+    requirement: str
+    expected: str
+    actual: str
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResults:
+    """What one request says of its client. A requirement that it says nothing about is in neither.
+
+    Attributes:
+        met: ids of the requirements that the request was judged by and meets, in the order of the rules.
+        misses: those that it does not meet; one fault is one miss.
+    """
+
+    met: tuple[str, ...] = ()
+    misses: tuple[Violation, ...] = ()
 
 
 class Fault(NamedTuple):

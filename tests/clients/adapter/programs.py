@@ -1,11 +1,16 @@
-"""Adapters that tests start: the small one with a trouble, and programs of a few lines."""
+"""Adapters that tests start, and runs of pytest that judge them: the small one with a trouble, and short programs."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from conformance.report.report_file import read
+from tests.support.servers import judge
 
 SMALL = Path(__file__).with_name("small_adapter.py")
 HELLO = '{"seq": 1, "client": {"name": "odd", "transports": ["http"]}}'
@@ -27,3 +32,41 @@ def make_answering_command(*lines: str, then: str = "") -> tuple[str, ...]:
         f"import sys, os, time\nfor said in {list(lines)!r}:\n    sys.stdin.readline(); print(said, flush=True)\n{then}"
     )
     return (sys.executable, "-c", program)
+
+
+# --- runs of pytest ---------------------------------------------------------------------------------------------------
+
+
+FEW = ("-k", "client.sends-every-datatype")  # 13 rows that send binary data, and 12 that send JSON
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that has ended, and the folder that it was in."""
+
+    folder: Path
+    status: int
+    lines: list[str]
+
+    @property
+    def last(self) -> str:
+        """The verdict."""
+        return self.lines[-1]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The JSON report, held against its schema."""
+        return read(self.folder / "r.json")
+
+    def text(self, name: str) -> str:
+        """Return what a file says."""
+        return (self.folder / name).read_text(encoding="utf-8")
+
+
+def run_pytest(folder: Path, *arguments: str, **environment: str) -> RunResult:
+    done = judge(folder, *arguments, **environment)
+    return RunResult(folder, done.returncode, (done.stdout.strip() or done.stderr.strip()).splitlines())
+
+
+def list_report_options(*names: str) -> list[str]:
+    return [f"--conformance-report={name}" for name in names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -16,9 +16,9 @@ from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import Script
 from conformance.clients.client import Client
 from conformance.clients.inference import Inference, Introduction, Result
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
-from conformance.judging.client_judge import ClientJudge
+from conformance.judging.client_session import ClientJudge
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.outcome import Outcome, ReasonKind
@@ -43,12 +43,6 @@ class ScriptedAdapter:
 
     def close(self) -> None:
         """Nothing was started."""
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[Peer]:
-    with Peer() as opened:
-        yield opened
 
 
 def asking(client: Client) -> None:
@@ -76,7 +70,7 @@ def judged(
     row = Row("row")
     check = Check("client.some-claim", (answers,), None, (row,), body, (over,))
     asked = adapter or ScriptedAdapter()
-    return ClientJudge(asked, asked.introduction, peer, strict)(check, row)
+    return ClientJudge(asked, asked.introduction, peer, strict=strict)(check, row)
 
 
 def test_a_body_that_returns_is_satisfied(peer: Peer) -> None:
@@ -143,10 +137,7 @@ def test_a_transport_that_the_client_does_not_speak_is_not_judged(peer: Peer) ->
 
 def test_what_a_client_cannot_do_is_not_applicable_with_its_reason(peer: Peer) -> None:
     found = judged(peer, adapter=ScriptedAdapter([Result(cannot="it has no\x1b[31m such call")]))
-    assert (found.outcome, found.message) == (
-        Outcome.NOT_APPLICABLE,
-        "the client cannot: it has no\\x1b[31m such call",
-    )
+    assert (found.outcome, found.message) == (Outcome.NOT_APPLICABLE, "the client cannot: it has no\\x1b[31m such call")
 
 
 def test_an_adapter_that_breaks_says_its_last_words(peer: Peer) -> None:

@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.adapter.programs import HELLO, make_answering_command, make_option, make_small_command
-from tests.clients.adapter.runs import FEW, RunResult, list_report_options, run_pytest
+from tests.clients.adapter.programs import (
+    FEW,
+    HELLO,
+    RunResult,
+    list_report_options,
+    make_answering_command,
+    make_option,
+    make_small_command,
+    run_pytest,
+)
 from tests.support.servers import judge, run_command
 
 USAGE, INCOMPLETE = 4, 6

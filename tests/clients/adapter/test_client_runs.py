@@ -12,8 +12,14 @@ import pytest
 
 from conformance.transport import recording
 from conformance.transport.har import HarError
-from tests.clients.adapter.programs import make_option, make_small_command
-from tests.clients.adapter.runs import FEW, RunResult, list_report_options, run_pytest
+from tests.clients.adapter.programs import (
+    FEW,
+    RunResult,
+    list_report_options,
+    make_option,
+    make_small_command,
+    run_pytest,
+)
 from tests.support.run_archives import read_log
 from tests.support.servers import run_command
 

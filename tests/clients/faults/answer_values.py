@@ -50,29 +50,23 @@ def int8_as_uint8(original: Original, output: Tensor) -> Any:
     return original(replace(output, datatype="UINT8") if output.datatype == "INT8" else output)
 
 
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", datatypes="BYTES")
 def trailing_nul_stripped_from_answers(original: Original, output: Tensor) -> Any:
     """The caller is given elements of BYTES without the NULs at their end."""
-    if output.datatype != "BYTES":
-        return original(output)
     data = b"".join(tensors.framed(one.rstrip(b"\0")) for one in tensors.strings(output.data))
     return original(replace(output, data=data))
 
 
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", datatypes="BYTES")
 def bytes_read_as_text(original: Original, output: Tensor) -> Any:
     """The caller is given bytes that are no UTF-8 as replacement characters."""
-    if output.datatype != "BYTES":
-        return original(output)
     found = (one.decode(errors="replace").encode() for one in tensors.strings(output.data))
     return original(replace(output, data=b"".join(map(tensors.framed, found))))
 
 
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", broad=True)
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", broad=True, datatypes="FP64")
 def fp64_as_fp32(original: Original, output: Tensor) -> Any:
     """The caller is given the elements of FP64 with the precision of FP32."""
-    if output.datatype != "FP64":
-        return original(output)
     found = tensors.elements("FP64", output.data)
     rounded = [one if abs(one) > 1e38 else struct.unpack("<f", struct.pack("<f", one))[0] for one in found]
     return original(replace(output, data=tensors.packed("FP64", rounded)))

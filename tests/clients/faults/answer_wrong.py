@@ -11,6 +11,7 @@ from tests.clients.honest import tensors
 from tests.clients.honest.answer import Answer
 from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError
 from tests.clients.honest.connection import Connection
+from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.http_client import HttpClient
 
 
@@ -111,16 +112,23 @@ def keeps_connection_after_cut(_original: Original, found: HttpClient | Connecti
     return True
 
 
-@fault("http_client.HttpClient.infer", misses="CLIENT-GOES-ON", broad=True)
-def stays_broken_after_an_error(
-    original: Original, client: HttpClient, asked: CallerRequest, timeout: float
+def infer_until_error(
+    original: Original, client: HttpClient | GrpcClient, asked: CallerRequest, timeout: float, what: str
 ) -> CallerResult:
-    """After its first error every inference of a client is an error."""
+    """Return what the client gives; after its first error every inference is an error."""
     if vars(client).get("is_broken"):
-        raise RefusedError("the client is closed")
+        raise RefusedError(f"the {what} is closed")
     try:
         given: CallerResult = original(client, asked, timeout)
     except RefusedError:
         vars(client)["is_broken"] = True
         raise
     return given
+
+
+@fault("http_client.HttpClient.infer", misses="CLIENT-GOES-ON", broad=True)
+def stays_broken_after_an_error(
+    original: Original, client: HttpClient, asked: CallerRequest, timeout: float
+) -> CallerResult:
+    """After its first error every inference of a client is an error."""
+    return infer_until_error(original, client, asked, timeout, "client")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.clients.alterations import Original, fault
+from tests.clients.faults.answer_wrong import infer_until_error
 from tests.clients.honest import tensors
 from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError, Tensor
 from tests.clients.honest.grpc_answer import Output, Response
@@ -149,14 +150,7 @@ def channel_closed_after_an_error(
     original: Original, client: GrpcClient, asked: CallerRequest, timeout: float
 ) -> CallerResult:
     """After its first error every call of a client is an error."""
-    if vars(client).get("is_broken"):
-        raise RefusedError("the channel is closed")
-    try:
-        given: CallerResult = original(client, asked, timeout)
-    except RefusedError:
-        vars(client)["is_broken"] = True
-        raise
-    return given
+    return infer_until_error(original, client, asked, timeout, "channel")
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-REFUSES-WRONG/grpc")

@@ -10,9 +10,8 @@ from tritonclient.grpc import service_pb2
 from conformance.checks.client.answers import CALL_STYLES
 from conformance.checks.client.wrong_answers import make_outputs
 from conformance.checks.support.client_rows import make_small_inference, make_tensor
-from conformance.clients.answers import message_fields
 from conformance.clients.answers.errors import ERRORS
-from conformance.clients.answers.honest_calls import CallStyle
+from conformance.clients.answers.honest_calls import CallStyle, encode_varint
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.wire import grpc_answer
 from conformance.wire.client_request import ClientRequest
@@ -90,4 +89,4 @@ def test_errors_and_answers_that_never_come_say_so() -> None:
     [(0, "00"), (127, "7f"), (128, "80 01"), (300, "ac 02"), (-1, "ff " * 9 + "01"), (2**64 - 1, "ff " * 9 + "01")],
 )
 def test_integers_are_written_in_groups_of_seven_bits(value: int, octets: str) -> None:
-    assert message_fields.encode_varint(value) == bytes.fromhex(octets)
+    assert encode_varint(value) == bytes.fromhex(octets)

@@ -14,12 +14,9 @@ from tritonclient.http import InferResult
 from conformance.checks.client.deliveries import CODED_DELIVERIES, DELIVERIES, WRITING_STYLES
 from conformance.checks.client.wrong_answers import make_outputs
 from conformance.checks.support.client_rows import make_small_inference, make_tensor
-from conformance.clients.answers.broken_off import PLACES, make_broken_off_script
-from conformance.clients.answers.delivery import Delivery
-from conformance.clients.answers.encoding import encode_binary, encode_elements
-from conformance.clients.answers.errors import ERRORS
-from conformance.clients.answers.honest import Style
-from conformance.clients.answers.script import Ending, HttpAnswer, Tensors
+from conformance.clients.answers.errors import ERRORS, PLACES, make_broken_off_script
+from conformance.clients.answers.honest import Style, encode_binary, encode_elements
+from conformance.clients.answers.script import Delivery, Ending, HttpAnswer, Tensors
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.spec import data_files

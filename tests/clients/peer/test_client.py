@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
@@ -20,13 +20,12 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.adapter import AdapterHangsError
-from conformance.clients.answers.broken_off import PLACES, make_broken_off_script
-from conformance.clients.answers.delivery import Delivery
+from conformance.clients.answers.errors import PLACES, make_broken_off_script
 from conformance.clients.answers.honest import Style
-from conformance.clients.answers.script import Ending, HttpAnswer, Script, Tensors
+from conformance.clients.answers.script import Delivery, Ending, HttpAnswer, Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.inference import ClientOutput, Inference, Introduction, Result
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport.exchange import FailureKind, Reply
@@ -38,12 +37,6 @@ CLOSED = Style(delivery=Delivery(ending=Ending.CLOSE))
 MODEL = f"/v2/models/{derive_model_name('peer')}"
 HEAD = f"POST {MODEL}/infer HTTP/1.1\r\nHost: h\r\n".encode()
 REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[Peer]:
-    with Peer() as opened:
-        yield opened
 
 
 class ConstantAdapter:

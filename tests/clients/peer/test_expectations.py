@@ -15,11 +15,18 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.client import Observation
-from conformance.clients.expectations.reading import attribute_values_to, expect_classes, expect_outputs
-from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time, expect_text
-from conformance.clients.expectations.sending import expect_sent
+from conformance.clients.expectations import (
+    attribute_values_to,
+    expect_absent,
+    expect_classes,
+    expect_error,
+    expect_in_time,
+    expect_outputs,
+    expect_sent,
+    expect_text,
+)
 from conformance.clients.inference import Class, ClientOutput, RequestedOutput, Result
-from conformance.clients.peer import ReceivedRequest
+from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.expect.unmet import UnmetError
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
@@ -63,11 +70,7 @@ ERROR = Result(error="broken", status="503")
         (given(7, -8, name="OUT1"), "output OUT0 INT32 [2]", "no output of that name"),
         (Result(()), "output OUT0 INT32 [2]", "no output of that name"),
         (ERROR, "the outputs of the answer", "an error: broken"),
-        (
-            Result((ClientOutput("OUT0", trouble="5 bytes"),)),
-            "OUT0 INT32 [2]",
-            "bytes that do not fit: 5 bytes",
-        ),
+        (Result((ClientOutput("OUT0", trouble="5 bytes"),)), "OUT0 INT32 [2]", "bytes that do not fit: 5 bytes"),
     ],
 )
 def test_outputs_that_are_not_those_of_the_answer(result: Result, expected: str, actual: str) -> None:
@@ -174,11 +177,7 @@ TEXTS = ("0.750000:3:a:b", "-2:0")
 
 
 @pytest.mark.parametrize(
-    "made",
-    [
-        (Class("0.750000", 3, "a:b"), Class("-2", 0)),
-        (Class("0.75", 3, "a:b"), Class("-2.0", 0, "")),
-    ],
+    "made", [(Class("0.750000", 3, "a:b"), Class("-2", 0)), (Class("0.75", 3, "a:b"), Class("-2.0", 0, ""))]
 )
 def test_classes_may_be_spelled_otherwise(made: tuple[Class, ...]) -> None:
     expect_classes(classes(*made), TEXTS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
 
@@ -21,9 +20,9 @@ from conformance.checks.support.client_rows import (
     make_small_script,
     make_tensor,
 )
-from conformance.clients.answers.broken_off import PLACES, make_broken_off_script
+from conformance.clients.answers.errors import PLACES, make_broken_off_script
 from conformance.clients.answers.script import Ending
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import Scenario
 from conformance.wire.client_request import ClientRequest
 
@@ -31,12 +30,6 @@ INFERENCE = make_small_inference("peer", "json")
 MODEL = f"/v2/models/{derive_model_name('peer')}"
 HEAD = f"POST {MODEL}/infer HTTP/1.1\r\nHost: h\r\n".encode()
 REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[Peer]:
-    with Peer() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from conformance import checks
 from conformance.clients.client import Client
-from conformance.clients.peer import Peer
+from conformance.clients.peer.peer import Peer
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.spec import ledger

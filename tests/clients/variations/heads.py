@@ -185,11 +185,9 @@ def asks_for_metadata_first(original: Original, client: HttpClient, deadline: fl
     return fresh
 
 
-@variation("request.binary_data")
-def payloads_of_nan_lost_in_requests(original: Original, tensor: Tensor) -> bytes:
+@variation("request.binary_data", datatypes="FP32 FP64")
+def payloads_of_nan_lost_in_requests(_original: Original, tensor: Tensor) -> bytes:
     """Every NaN is sent as the one of the platform."""
-    if tensor.datatype not in ("FP32", "FP64"):
-        return bytes(original(tensor))
     found = elements(tensor.datatype, tensor.data)
     return packed(tensor.datatype, [float("nan") if one != one else one for one in found])
 
@@ -239,10 +237,10 @@ def query_of_its_own(original: Original, asked: CallerRequest) -> str:
     return f"{original(asked)}?key=7"
 
 
-@variation("request.raw_data")
-def raw_strings_without_prefix(original: Original, tensor: Tensor) -> bytes:
+@variation("request.raw_data", datatypes="BYTES")
+def raw_strings_without_prefix(_original: Original, tensor: Tensor) -> bytes:
     """A raw binary request of one string is the string, as one server takes it."""
-    return tensor.data[4:] if tensor.datatype == "BYTES" else bytes(original(tensor))
+    return tensor.data[4:]
 
 
 @variation("answer.error_text")

@@ -154,12 +154,10 @@ def outputs_sorted(original: Original, asked: CallerRequest) -> Any:
     return original(CallerRequest(**{**vars(asked), "outputs": outputs}))
 
 
-@variation("request.json_elements")
+@variation("request.json_elements", datatypes="FP32 FP64")
 def floats_in_exponents(original: Original, tensor: Tensor) -> list[Any]:
     """Whole numbers of floating-point tensors are written without a fraction."""
     found = original(tensor)
-    if tensor.datatype not in ("FP32", "FP64"):
-        return list(found)
     return [int(one) if one.is_integer() and abs(one) < 1e15 and str(one) != "-0.0" else one for one in found]
 
 

@@ -13,10 +13,10 @@ from queue import Queue
 import pytest
 import trustme
 
+from conformance.clients.recording.forwarding import Upstream
 from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.proxy import Proxy, Route
 from conformance.clients.recording.records import RecordedExchange
-from conformance.clients.recording.upstream import Upstream
 from tests.support.bare_requests import BINARY, TIMEOUT, make_request, read_to_end, send_and_read
 from tests.support.recorder import ListenerLog, run_recorder
 from tests.support.scripted_server import make_answers, serve_scripts

@@ -13,10 +13,9 @@ from typing import Any
 import grpc
 import pytest
 
-from conformance.clients.recording.body_store import Store
-from conformance.clients.recording.grpc_messages import MessageSplitter, decompress_message
+from conformance.clients.recording.grpc_frames import MessageSplitter, decompress_message
 from conformance.clients.recording.grpc_tap import GrpcTap
-from conformance.clients.recording.recorder import Recorder
+from conformance.clients.recording.recorder import Recorder, Store
 from tests.support.bare_requests import read_to_end, send_and_read
 from tests.support.grpc_serving import PATH, TIMEOUT, GrpcConnection, connect, parse_message, serve
 from tests.support.recorder import ListenerLog, run_recorder
@@ -42,10 +41,7 @@ def notes() -> ListenerLog:
 
 @pytest.fixture
 def watched(direct: GrpcConnection, notes: ListenerLog) -> Iterator[GrpcConnection]:
-    with (
-        run_recorder(f"grpc://{direct.address}", notes) as (host, port),
-        connect(f"{host}:{port}") as opened,
-    ):
+    with run_recorder(f"grpc://{direct.address}", notes) as (host, port), connect(f"{host}:{port}") as opened:
         yield opened
 
 

@@ -8,9 +8,8 @@ from itertools import count
 
 import pytest
 
-from conformance.clients.recording.body_store import Store
 from conformance.clients.recording.http_tap import HttpTap
-from conformance.clients.recording.recorder import Recorder
+from conformance.clients.recording.recorder import Recorder, Store
 from conformance.clients.recording.records import RecordedExchange
 from tests.support.bare_requests import BINARY, JSON_PART, PATH, make_request
 from tests.support.recorder import ListenerLog

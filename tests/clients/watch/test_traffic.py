@@ -9,11 +9,10 @@ from functools import partial
 import pytest
 
 from conformance.clients.recording.records import RecordedAnswer, RecordedExchange
-from conformance.clients.traffic import MAX_CLIENTS, OTHERS, UNNAMED, Traffic
-from conformance.clients.violation import Violation
-from conformance.clients.watch_checks import CLAIMS, get_check_id, list_requirements
-from conformance.judging.request_failure import describe
-from conformance.judging.watched_conclusion import conclude_watch, summarize_clients
+from conformance.clients.rules.rule import Violation
+from conformance.clients.traffic import CLAIMS, MAX_CLIENTS, OTHERS, UNNAMED, Traffic, get_check_id, list_requirements
+from conformance.judging.client_failure import describe_violation
+from conformance.judging.conclusion import conclude_watch, summarize_clients
 from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
 from conformance.spec.outcome import Outcome, ReasonKind
@@ -42,7 +41,7 @@ def called(number: int, agent: str = "g/1") -> RecordedExchange:
 
 
 def traffic(*requests: RecordedExchange, header: str | None = None, strict: bool = False) -> Traffic:
-    made = Traffic(partial(describe, url_of=lambda _: "http://h"), header, strict=strict)
+    made = Traffic(partial(describe_violation, url_of=lambda _: "http://h"), header, strict=strict)
     for one in requests:
         made.asked(one)
         made.answered(one)
@@ -133,7 +132,7 @@ def test_a_miss_is_shown_with_its_answer_and_without_one() -> None:
     assert found.failure is not None
     assert found.failure.answer == "no answer came"
     answered = replace(wrong, answer=RecordedAnswer(400, (), b'{"error": "no"}'))
-    failure = describe(answered, Violation(LENGTH, "1", "2", None), lambda _: "http://h")
+    failure = describe_violation(answered, Violation(LENGTH, "1", "2", None), lambda _: "http://h")
     assert failure.answer == 'HTTP 400, {"error": "no"}'
 
 
@@ -156,7 +155,7 @@ def test_a_body_that_was_not_kept_is_judged_by_its_head_alone() -> None:
 
 def test_a_call_is_shown_in_words_and_bytes() -> None:
     miss = Violation("CLIENT-SENDS-MEMBERS/grpc", "a name", "none", 1)
-    failure = describe(called(7), miss, lambda _: "grpc://h")
+    failure = describe_violation(called(7), miss, lambda _: "grpc://h")
     assert failure.sent == 'request 7, ModelInfer over gRPC, 3 bytes: model_name: "m"'
     assert failure.bytes == [f"0001  01 6d{'':20}.m   <- byte 1 of the message"]
 
@@ -164,7 +163,7 @@ def test_a_call_is_shown_in_words_and_bytes() -> None:
 def test_a_raw_request_is_shown_where_its_tensor_is_wrong() -> None:
     headers = (("Inference-Header-Content-Length", "0"), ("Content-Type", OCTETS))
     raw = RecordedExchange(1, ClientRequest("POST", PATH, headers, b"\x05\0\0\0ab"))
-    failure = describe(raw, Violation("CLIENT-SENDS-RAW", "a length of 2", "5", 4), lambda _: "http://h")
+    failure = describe_violation(raw, Violation("CLIENT-SENDS-RAW", "a length of 2", "5", 4), lambda _: "http://h")
     assert failure.bytes == [f"0004  61 62{'':20}ab   <- byte 4 of the tensor"]
 
 

@@ -21,16 +21,9 @@ from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE,
 from tests.support.bare_requests import TIMEOUT, make_request, read_to_end
 from tests.support.programs import read_line, start_program
 from tests.support.scripted_server import serve_scripts
-from tests.support.servers import run_bundled
 
 LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
 FREE = ("--port", "0")
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[str]:
-    with run_bundled("--model=identity_int32") as url:
-        yield url
 
 
 def watch(*arguments: str, command: Sequence[str] = ()) -> int:

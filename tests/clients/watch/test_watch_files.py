@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,15 +20,8 @@ from tests.clients.watch.programs import (
     make_bare_client,
 )
 from tests.support.run_archives import expand_archive
-from tests.support.servers import run_bundled
 
 LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[str]:
-    with run_bundled("--model=identity_int32") as url:
-        yield url
 
 
 def watch(upstream: str, *requests: str, options: tuple[str, ...] = ()) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.clients import adapter_lines
-from conformance.clients.adapter_errors import AdapterError
+from conformance.clients.line_process import AdapterError
 from tests.fuzz.subjects import expect_read_or_refused
 
 SEQ, COUNT = 1, 1

@@ -14,8 +14,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from conformance.clients.recording import message_reader
-from conformance.clients.recording.body_store import Store
 from conformance.clients.recording.message_reader import HttpMessage
+from conformance.clients.recording.recorder import Store
 from reference_server import app, models
 from reference_server.uvicorn_server import make_uvicorn_config
 from tests.fuzz.http_input import HttpInput, golden_requests

@@ -1,22 +1,84 @@
-"""What is expected of what a client gives its caller: the tensors and classes of the answer, and nothing of another."""
+"""What can be expected of a client: of what it sends, of what it gives its caller, and of what it refuses to give."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from conformance.clients.client import Observation
-from conformance.clients.expectations.sending import expect_request
-from conformance.clients.inference import Class, ClientOutput
+from conformance.clients.inference import Class, ClientOutput, Result
+from conformance.clients.intent import find_differences
+from conformance.clients.peer.scenario import ReceivedRequest
+from conformance.clients.rules.judging import judge_request
+from conformance.clients.rules.rule import Violation
 from conformance.expect.class_texts import ClassText, is_same_value, parse
 from conformance.expect.difference import find_difference
 from conformance.expect.unmet import UnmetError
-from conformance.spec.text import escape_text
+from conformance.spec import ledger
+from conformance.spec.ledger import Level
+from conformance.spec.text import escape_text, format_elements
 from conformance.transport.exchange import Reply
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, find_first_difference
+
+VALUES = "CLIENT-SENDS-VALUES"
+
+
+def expect_request(seen: Observation, unheard: str = VALUES) -> None:
+    """Expect that an inference request came at all.
+
+    Args:
+        seen: what was seen of one inference.
+        unheard: the requirement that is not met where none came.
+
+    Raises:
+        Unmet: none came: the client refused what the protocol allows, or sent its request to where none is awaited; or
+            one came that is not whole, so that nothing is known of how the client reads an answer.
+    """
+    if not seen.heard:
+        said = (
+            f"an error: {escape_text(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
+        )
+        raise UnmetError("an inference request", f"none came; the client gives its caller {said}", requirement=unheard)
+    broken = next((one for one in seen.heard if one.received.trouble), None)
+    if broken is not None:
+        trouble = escape_text(broken.received.trouble)
+        raise UnmetError("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
+
+
+def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VALUES) -> None:
+    """Expect that each request keeps the rules and says what the caller meant.
+
+    What is not met of the requirements that a row is about comes first, and of these what the documents demand; then
+    any other that they demand. What they only advise is left to the rows that are about it.
+
+    Args:
+        seen: what was seen of one inference.
+        own: the requirements that the row is about, as they are called over HTTP.
+        unheard: the requirement that is not met where no request came.
+
+    Raises:
+        Unmet: a request misses a requirement, or none came.
+    """
+    expect_request(seen, unheard)
+    for heard in seen.heard:
+        misses = (*judge_request(heard.received).misses, *find_differences(heard.received, seen.inference))
+        if first := _first(misses, own):
+            raise _unmet(first, heard)
+
+
+def _first(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
+    of_row = [miss for miss in misses if ledger.get_requirement(miss.requirement).name in own]
+    demanded = [miss for miss in misses if ledger.get_requirement(miss.requirement).level is Level.MUST]
+    return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
+
+
+def _unmet(miss: Violation, heard: ReceivedRequest) -> UnmetError:
+    reply = Reply(heard.exchange())
+    return UnmetError(miss.expected, miss.actual, reply, requirement=miss.requirement, offset=miss.offset)
+
 
 OWN: Final = "CLIENT-READS-OWN"
 MIN_TELLING_BYTES: Final = 4  # bytes of a tensor that no other one has by chance
@@ -154,3 +216,72 @@ def _output(given: ClientOutput) -> Output:
     if one is None:
         return Output(0, given.name, "BYTES", None, False, None, None, None, ())
     return Output(0, given.name, one.datatype, one.shape, True, None, None, one.array, ())
+
+
+# Seconds that a client has beside those that its caller gave, before it counts as late: a machine may be busy.
+GRACE: Final = 2.0
+
+
+def expect_error(seen: Observation, why: str) -> None:
+    """Expect that the caller has an error and no tensors.
+
+    Args:
+        seen: what was seen of one inference.
+        why: what is wrong with the answer, as the end of a sentence.
+
+    Raises:
+        Unmet: nothing was sent, or the caller has outputs.
+    """
+    expect_request(seen)
+    if seen.result.error is None:
+        raise UnmetError(f"an error, since {why}", f"outputs: {describe_outputs(seen.result)}", find_last_reply(seen))
+
+
+def expect_absent(seen: Observation, name: str) -> None:
+    """Expect that the caller has an error, or no output of this name, which the answer does not have.
+
+    Raises:
+        Unmet: nothing was sent, or the caller has an output of this name.
+    """
+    expect_request(seen)
+    given = seen.result.output(name)
+    if given is not None:
+        raise UnmetError(f"no output {name}, since the answer has none", _shown_output(given), find_last_reply(seen))
+
+
+def expect_in_time(seen: Observation) -> None:
+    """Expect that the caller got what it got within the time that it gave.
+
+    Raises:
+        Unmet: it came later.
+    """
+    if seen.result.elapsed > seen.timeout + GRACE:
+        raise UnmetError(
+            f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", find_last_reply(seen)
+        )
+
+
+def expect_text(seen: Observation, *texts: str) -> None:
+    """Expect that the error holds one of these texts of the server's, or is told apart by it.
+
+    Raises:
+        Unmet: it does not.
+    """
+    said = f"{seen.result.error or ''} {seen.result.status}"
+    if not any(text in said for text in texts):
+        wanted = " or ".join(f"{escape_text(text)!r}" for text in texts)
+        raise UnmetError(f"an error that holds {wanted}", escape_text(said.strip()) or "none", find_last_reply(seen))
+
+
+def describe_outputs(result: Result) -> str:
+    """Return the outputs that a caller was given, in a few words."""
+    return "; ".join(map(_shown_output, result.outputs or ())) or "none at all"
+
+
+def _shown_output(given: ClientOutput) -> str:
+    if given.classes is not None:
+        return f"{escape_text(given.name, 40)} in {len(given.classes)} classes"
+    if given.tensor is None:
+        return f"{escape_text(given.name, 40)} with bytes that do not fit"
+    one = given.tensor
+    return f"{escape_text(given.name, 40)} {one.datatype} {list(one.shape)} = {format_elements(one.array)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.nothing_to_judge import COMMAND_LINE_NAMES, PYTHON_NAMES, MissingKind, NothingToJudge
+from conformance.judging.run_start import COMMAND_LINE_NAMES, PYTHON_NAMES, MissingKind, NothingToJudge
 
 URL = "http://h:8000"
 # What is lacking, its details -> what to give, on the command line and in Python.

@@ -1,9 +1,11 @@
-"""Each fault of the client is seen and rightly named; each requirement of clients and each check has a fault."""
+"""Each fault of the client is seen and rightly named; clients that are different and right are accused of nothing."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +16,8 @@ from conformance.spec.ledger import Party
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
 from tests.clients.kill_matrix_page import PAGE, describe_missed, render
-from tests.clients.matrix import find_complaints
-from tests.clients.samples import read_seen_by, sample_rows, select_answering
-from tests.clients.sightings import SharedPeer, collect_rows
+from tests.clients.matrix import find_complaints, find_false_alarms
+from tests.clients.sightings import SharedPeer, collect_rows, read_seen_by, sample_rows, select_answering, select_apt
 from tests.support.tables import on_each, own_name
 
 FAULTS = alterations.load("faults")
@@ -68,3 +69,45 @@ def test_the_page_has_every_fault_and_every_variation() -> None:
     assert page == render(FAULTS, lines, alterations.load("variations"))
     told = {name: line.split(" | ")[1:3] for name, line in lines.items()}
     assert told == {name: [fault.summary, describe_missed(fault)] for name, fault in FAULTS.items()}
+
+
+# --- variations -------------------------------------------------------------------------------------------------------
+
+
+VARIATIONS = alterations.load("variations")
+CLIENT = Path(__file__).parent / "honest"
+
+
+@pytest.mark.parametrize("variation", VARIATIONS.values(), ids=lambda variation: variation.name)
+def test_a_variation_is_accused_of_nothing(variation: Alteration, stage: SharedPeer) -> None:
+    rows = select_apt(variation, collect_rows(variation.transports))
+    assert find_false_alarms(stage.see(variation, rows), variation) == []
+
+
+def test_the_honest_client_meets_every_row(stage: SharedPeer) -> None:
+    rows = collect_rows(("http", "grpc"), "certify")
+    sighting = stage.see(None, rows)
+    assert len(rows) > 300
+    assert sighting.misses == ()
+    assert sighting.watched == ()
+
+
+def test_there_are_variations_enough() -> None:
+    assert len(VARIATIONS) >= 25
+
+
+@pytest.mark.parametrize("variation", VARIATIONS.values(), ids=lambda variation: variation.name)
+def test_a_variation_says_what_it_does(variation: Alteration) -> None:
+    assert variation.misses == ()
+    assert variation.summary.endswith(".")
+
+
+@pytest.mark.parametrize("folder", ["honest", "faults", "variations"])
+def test_the_client_shares_no_code_with_the_suite_or_the_server(folder: str) -> None:
+    files = list((CLIENT.parent / folder).glob("*.py"))
+    assert files
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & {"conformance", "reference_server"}, path.name

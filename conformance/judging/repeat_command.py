@@ -1,0 +1,108 @@
+"""The shell command that sends the request of a failure again: curl, and over gRPC a line of Python.
+
+`grpcurl` wants the server's own descriptions of its messages, which few servers give; a line of Python sends any bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from base64 import b64encode
+from collections.abc import Collection
+
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.http_client import USER_AGENT
+from conformance.transport.settings import GrpcAddress, Settings
+from conformance.wire.request import Message
+
+# A body up to this many bytes is part of the command itself; a longer one has to be a file.
+MAX_INLINE_BYTES = 1024
+# From this size on curl asks for leave to send (RFC 9110 10.1.1), which no other client does.
+EXPECT_CONTINUE_BYTES = 1024 * 1024
+
+
+def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
+    """Return a shell command that sends the request again; empty for what no program sends."""
+    if exchange.as_octets:
+        return ""
+    if Reply(exchange).is_over_grpc:
+        return _build_call_command(exchange, settings, body_file)
+    return build_curl_command(exchange, settings, body_file)
+
+
+def is_long(message: Message) -> bool:
+    """Say whether a body is too long to be part of a command."""
+    return len(message.body) > MAX_INLINE_BYTES
+
+
+def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
+    """Return a shell command that sends the request again and prints the answer with its headers."""
+    message = exchange.message
+    shown = [f"{name}: {value if name.lower() == 'host' else '...'}" for name, value in settings.headers]
+    names = [name for name, _ in settings.headers]
+    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, names)]
+    command += [part for header in shown for part in ("-H", header)]
+    url = shlex.quote(exchange.url)
+    if not message.body:  # with a Content-Length of 0, where a request can have a body
+        return f"{shlex.join([*command, *(['--data-binary', ''] if message.method == 'POST' else [])])} {url}"
+    if body_file is not None:
+        return f"{shlex.join([*command, '--data-binary', '@' + body_file])} {url}"
+    if is_long(message):
+        return f"(a body of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file for curl)"
+    if all(0x20 <= byte < 0x7F for byte in message.body):
+        return f"{shlex.join([*command, '--data-binary', message.body.decode()])} {url}"
+    encoded = b64encode(message.body).decode()
+    return f"echo {encoded} | base64 -d | {shlex.join([*command, '--data-binary', '@-'])} {url}"
+
+
+def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
+    """Return curl's -H options for a message.
+
+    Those are among them that the suite sends with each, and those that keep curl from adding headers of its own.
+
+    Args:
+        message: what is sent.
+        named: names of further headers that the command gives.
+    """
+    options = [part for name, value in message.headers for part in ("-H", f"{name}: {value}" if value else f"{name};")]
+    given = {name.lower() for name in (*named, *(name for name, _ in message.headers))}
+    usual = (("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"))
+    options += [part for name, value in usual if name.lower() not in given for part in ("-H", f"{name}: {value}")]
+    for name, is_added in (
+        ("Content-Type", message.method == "POST"),
+        ("Expect", len(message.body) >= EXPECT_CONTINUE_BYTES),
+    ):
+        if is_added and name.lower() not in given:
+            options += ["-H", f"{name}:"]
+    return options
+
+
+def _build_call_command(exchange: Exchange, settings: Settings, body_file: str | None) -> str:
+    """Return a shell command that makes the call again and prints what comes back, or the status."""
+    message = exchange.message
+    if body_file is None and is_long(message):
+        return (
+            f"(a message of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file, and a program)"
+        )
+    channel = build_channel_expression(settings.grpc_address, settings)
+    program = (
+        f"import grpc, sys; call = {channel}.unary_unary({message.path!r}); "
+        f"print(call(sys.stdin.buffer.read(), timeout={settings.timeout:g}{_metadata(settings)}))"
+    )
+    python = f"python -c {shlex.quote(program)}"
+    if body_file is not None:
+        return f"{python} < {shlex.quote(body_file)}"
+    return f"echo {b64encode(message.body).decode()} | base64 -d | {python}"
+
+
+def build_channel_expression(address: GrpcAddress, settings: Settings) -> str:
+    """Return the Python expression of a channel."""
+    if not address.tls:
+        return f"grpc.insecure_channel({json.dumps(address.target)})"
+    roots = f"open({settings.ca_file!r}, 'rb').read()" if settings.ca_file else ""
+    return f"grpc.secure_channel({json.dumps(address.target)}, grpc.ssl_channel_credentials({roots}))"
+
+
+def _metadata(settings: Settings) -> str:
+    names = [name.lower() for name, _ in settings.headers if name.lower() != "host"]
+    return f", metadata={[(name, '...') for name in names]}" if names else ""

@@ -1,0 +1,126 @@
+"""What a row needs of a target before it is judged: extensions, transports, and the model that it is judged on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from zlib import crc32
+
+from conformance.discovery import deployed_model
+from conformance.discovery.control_oracle import ControlOracle
+from conformance.discovery.deployed_model import DeployedModel
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.row_judge import RowOutcome, find_requirement, no_verdict
+from conformance.roles.model import Model
+from conformance.roles.roles import load as load_roles
+from conformance.spec.check import Check, Row, format_key
+from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL, ROBUSTNESS
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.text import escape_text
+from conformance.transport.target import Target
+from conformance.wire.grpc_request import make_infer_message
+
+ADDRESS_OPTIONS = {HTTP: "--target-url", GRPC: "--target-grpc"}
+
+
+class RowModels:
+    """The models of a target for rows.
+
+    Attributes:
+        survey: what the target offers.
+    """
+
+    def __init__(self, target: Target, survey: DiscoveryResult) -> None:
+        self.survey = survey
+        self._target = target
+        self._deployed: dict[tuple[str, bool], DeployedModel] = {}
+
+    # --- whether a row applies ---
+
+    def find_absence(self, check: Check, row: Row) -> RowOutcome | None:
+        """Return why a row does not apply to the target, or None."""
+        offered, transports = self.survey.offered, self._target.settings.transports
+        entry = find_requirement(check, row)
+        broke = check.of_survey and any(not one.is_deliberate for one in self._target.broken_before)
+        applies = check.is_over_grpc or broke or entry.is_of_robustness
+        if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
+            return absence(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
+        missing = [name for name in (str(entry.extension), *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
+        if entry.extension not in missing:
+            for transport in check.over:
+                if transport not in transports:
+                    message = f"{ADDRESS_OPTIONS[transport]} is not given"
+                    return absence(ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
+        if missing:
+            return absence(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
+        return self._find_absent_model(check, row)
+
+    def _find_absent_model(self, check: Check, row: Row) -> RowOutcome | None:
+        """Return why there is no model to judge the row with, or None."""
+        if row.model is not None:
+            return self._find_misfit(check, row)
+        role = check.find_role(row)
+        if role is None:
+            return None
+        if role not in self.survey.roles:
+            return absence(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
+        if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
+            return None
+        return absence(ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role)
+
+    def _find_misfit(self, check: Check, row: Row) -> RowOutcome | None:
+        """Return what a deployed model lacks for the row, or None."""
+        model, fit = self._find(check, row), check.find_fit(row)
+        if fit is None or model.trouble:
+            return None
+        lack = fit.lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
+        return absence(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name) if lack else None
+
+    # --- the model of a row ---
+
+    def make(self, check: Check, row: Row) -> Model | None:
+        """Return the model that a row is judged on, with values that differ from those of other rows; None for none."""
+        salt = crc32(format_key(check.id, row.id).encode()) % 256
+        if row.model is not None:
+            return replace(self._find(check, row), salt=salt)
+        role = check.find_role(row)
+        return None if role is None else self._target.model(role, salt)
+
+    def is_unsteady(self, check: Check, row: Row) -> bool:
+        """Say whether a deployed model gives other answers to the row's control requests than before."""
+        model = self._find(check, row) if row.model is not None else None
+        if model is None or model.control is None:
+            return False
+        with self._target.scope(f"{format_key(check.id, row.id)}, control"):
+            return model.control.has_changed(model)
+
+    def find_silence(self, check: Check, model: Model) -> str:
+        """Return why the model cannot be used at all; empty where it can."""
+        if isinstance(model, DeployedModel) and model.trouble:
+            return escape_text(model.trouble, 800)
+        for transport in sorted(check.over):
+            if refusal := self._target.find_plain_refusal(model, transport):
+                over = " over gRPC" if transport == GRPC else ""
+                return f"{model.name} answers no plain request{over}: {escape_text(refusal)}"
+        return ""
+
+    def _find(self, check: Check, row: Row) -> DeployedModel:
+        """Return a model that the survey has described; its control requests are kept from one check to the next."""
+        found = str(row.model), check.over == (GRPC,)
+        if found not in self._deployed:
+            control = ControlOracle(self._target, is_over_grpc=found[1])
+            model = replace(deployed_model.from_dict(self.survey.models[found[0]]), control=control)
+            self._deployed[found] = self._with_typed_calls(model) if found[1] else model
+        return self._deployed[found]
+
+    def _with_typed_calls(self, model: DeployedModel) -> DeployedModel:
+        """Return a model as it is asked over gRPC: with typed contents where they work, JSON over HTTP or not."""
+        typed = replace(model, json_trouble="")
+        if not model.json_trouble or not typed.is_json_capable:
+            return model
+        with self._target.scope(f"typed call {model.name}"):
+            return typed if self._target.send(make_infer_message(typed.plain()), fresh=True).succeeded else model
+
+
+def absence(kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:
+    """Return the outcome of a row that does not apply."""
+    return no_verdict(Outcome.NOT_APPLICABLE, kind, message, subject)
