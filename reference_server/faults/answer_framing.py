@@ -57,12 +57,6 @@ def answer_header_counts_characters(original: Any, head: bytes, binary: Binary) 
 
 
 @fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
-def answer_header_counts_the_body(original: Any, head: bytes, binary: Binary) -> Response:
-    """The inference header of an answer is the length of the whole body."""
-    return rewrite_inference_header(original, head, binary, len(head) + sum(map(len, binary)))
-
-
-@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_a_nul(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the NUL with which the JSON ends in memory."""
     return rewrite_inference_header(original, head, binary, len(head) + 1)
@@ -131,16 +125,6 @@ def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport
 
     def change(head: bytes, body: bytes) -> bytes | None:
         return set_length(head, len(body) + 2) + body if b'"id":' in body else None
-
-    original(protocol, AnswerRewriter(transport, change))
-
-
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks="BIN-NOT-CHUNKED")
-def binary_answer_ends_with_the_connection(original: Any, protocol: Any, transport: Any) -> None:
-    """An answer with binary data has no Content-Length and ends where the connection does."""
-
-    def change(head: bytes, body: bytes) -> bytes | None:
-        return re.sub(rb"\ncontent-length: [0-9]+\r", b"\nconnection: close\r", head) + body
 
     original(protocol, AnswerRewriter(transport, change))
 

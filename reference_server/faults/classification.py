@@ -189,15 +189,6 @@ def classes_stand_in_a_column(original: Any, tensor: Tensor, count: int, batchin
     return result if batching or count == 1 else replace(result, shape=(*result.shape, 1))
 
 
-@fault("classification.classify", breaks="CLS-INDEX")
-def scores_are_counted_column_by_column(
-    original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels
-) -> Tensor:
-    """Scores of several dimensions are counted column by column."""
-    columns = tensor.elements if batching else tensor.elements.reshape(tensor.shape).ravel(order="F")
-    return original(replace(tensor, elements=columns), count, batching, labels)
-
-
 @fault("classification.classify", breaks="CLS-SHAPE-BATCH")
 def batch_of_1_is_squeezed_away(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """The classes of a batch of one lack the batch dimension."""
@@ -206,9 +197,7 @@ def batch_of_1_is_squeezed_away(original: Any, tensor: Tensor, count: int, batch
 
 
 @fault("classification.classify", breaks="CLS-BATCH")
-def every_item_has_the_first_ranking(
-    original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels
-) -> Tensor:
+def every_item_has_the_first_ranking(original: Any, tensor: Tensor, count: int, batching: bool, labels: Any) -> Any:
     """Every item of a batch comes back with the classes of the first."""
     result: Tensor = original(tensor, count, batching, labels)
     if not batching:
@@ -217,7 +206,7 @@ def every_item_has_the_first_ranking(
     return Tensor("BYTES", result.shape, make_objects(first * result.shape[0]))
 
 
-# --- the text of a class ----------------------------------------------------------------------------------------------
+# --- the text of a class, and its form ------------------------------------------------------------------------------
 
 
 @fault("classification.class_text", breaks="CLS-FORMAT")
@@ -273,9 +262,6 @@ def first_label_is_taken_for_a_heading(original: Any, row: Any, index: int, labe
 def second_colon_comes_without_label(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The colon in front of the label is written where there is no label."""
     return bytes(original(row, index, labels)) + (b"" if index < len(labels) else b":")
-
-
-# --- as binary data ---------------------------------------------------------------------------------------------------
 
 
 @fault("response.output_part", breaks=("CLS-BINARY", "BIN-TRUE-OVERRIDES"))

@@ -21,19 +21,11 @@ from reference_server.request import InferRequest
 ISOLATION = "OIP-ISOLATION"
 
 
-class PreReadService:
-    """A service that has read the body already."""
-
-    def __init__(self, service: Any, body: bytes) -> None:
-        self._service = service
-        self._body = body
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._service, name)
-
-    async def read_body(self, _http: Request) -> bytes:
-        """Return the body."""
-        return self._body
+async def _read_body(service: Any, http: Request) -> bytes:
+    """Return the body without its coding, and keep it as it came, so that it can be read once more."""
+    await http.body()
+    body: bytes = await service.read_body(http)
+    return body
 
 
 # --- one after the other --------------------------------------------------------------------------------------------
@@ -54,30 +46,30 @@ async def _cached(key: Any, answer: Any) -> Response:
 @fault(ANSWER, breaks=ISOLATION, walks="json")
 async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: Request) -> Response:
     """A body that begins with the same 4 KiB and is as long has the same answer."""
-    body = await service.read_body(http)
+    body = await _read_body(service, http)
     if len(body) <= 4096:
-        return await original(PreReadService(service, body), http)
-    return await _cached((http.url.path, len(body), body[:4096]), lambda: original(PreReadService(service, body), http))
+        return await original(service, http)
+    return await _cached((http.url.path, len(body), body[:4096]), lambda: original(service, http))
 
 
 @fault(ANSWER, breaks=ISOLATION, walks="binary")
 async def answers_cached_by_their_json(original: Any, service: Any, http: Request) -> Response:
     """A binary request of 64 bytes of data or more whose JSON is that of an earlier one has the answer to that one."""
-    body = await service.read_body(http)
+    body = await _read_body(service, http)
     length = http.headers.get(HEADER, "")
     head = body[: int(length)] if length.isdecimal() else b""
     if not head or len(body) < len(head) + 64:
-        return await original(PreReadService(service, body), http)
-    return await _cached((http.url.path, head), lambda: original(PreReadService(service, body), http))
+        return await original(service, http)
+    return await _cached((http.url.path, head), lambda: original(service, http))
 
 
 @fault(ANSWER, breaks=ISOLATION, walks="raw")
 async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Request) -> Response:
     """Long raw bodies that begin and are as long as an earlier one have its answer."""
-    body = await service.read_body(http)
+    body = await _read_body(service, http)
     if not is_raw(http) or len(body) < 256:
-        return await original(PreReadService(service, body), http)
-    return await _cached((http.url.path, len(body), body[:128]), lambda: original(PreReadService(service, body), http))
+        return await original(service, http)
+    return await _cached((http.url.path, len(body), body[:128]), lambda: original(service, http))
 
 
 _left: dict[str, Any] = {}
@@ -108,12 +100,12 @@ def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], bo
 @fault(ANSWER, breaks="OIP-ALIVE", walks="json")
 async def unknown_models_are_sticky(original: Any, service: Any, http: Request) -> Response:
     """After a request to a model that is not there, the next one that has an id finds no model either."""
-    body = await service.read_body(http)
+    body = await _read_body(service, http)
     if _left.pop("model", None) and b'"id"' in body:
         raise InferenceError("there is no such model", status=404)
     if http.path_params["model"] not in service.models:
         _left["model"] = True
-    return await original(PreReadService(service, body), http)
+    return await original(service, http)
 
 
 @fault("request.parse", breaks=ISOLATION, walks="binary")

@@ -98,8 +98,7 @@ def byte_order_mark_behind_the_json_skipped(original: Any, self: Any, data: memo
 @fault("response.join", breaks=("BIN-BODY-O", "CLS-BINARY"))
 def line_end_behind_the_last_tensor(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
     """A line end follows the last tensor of an answer."""
-    body: bytes = original(head, binary)
-    return body + b"\n"
+    return original(head, binary) + b"\n"
 
 
 @fault("response.join", breaks=("BIN-BODY-O", "OIP-ANSWER"))

@@ -30,15 +30,6 @@ def set_shapes(response: Message, request: Any, change: Callable[[list[int]], li
     return response
 
 
-def find_classification(entry: Message) -> tuple[str, Any]:
-    """Return kind and value of the parameter classification; no kind where there is none."""
-    if "classification" not in entry.parameters:
-        return "", None
-    parameter = entry.parameters["classification"]
-    kind = parameter.WhichOneof("parameter_choice") or ""
-    return kind, getattr(parameter, kind, None)
-
-
 # --- the parameter ---------------------------------------------------------------------------------------------------
 
 
@@ -51,8 +42,9 @@ def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:
 @fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
     """A count that is not positive leaves the output as it is."""
-    kind, value = find_classification(entry)
-    return None if kind == "int64_param" and value < 1 else original(entry)
+    given = entry.parameters.get("classification")
+    is_low = given is not None and given.HasField("int64_param") and given.int64_param < 1
+    return None if is_low else original(entry)
 
 
 @fault("grpc_request.class_count", breaks="CLS-COUNT/grpc")
@@ -206,7 +198,7 @@ def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: Requested
     return original(model, wish, tensor)
 
 
-@fault("grpc_response.output_tensor", breaks="CLS-TIES/grpc")
+@fault("grpc_response.output_tensor", breaks=("CLS-TIES/grpc", "CLS-HIGHEST/grpc"))
 def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """Classes of equal scores all have the index of the first of them, which is looked up by the score."""
     found: Tensor = original(model, wish, tensor)

@@ -178,7 +178,7 @@ def _in_fp32_contents(datatype: str, response: Message, produced: Any) -> Messag
     return response
 
 
-# --- order and forms --------------------------------------------------------------------------------------------------
+# --- order, forms, sizes and shapes ---------------------------------------------------------------------------------
 
 
 @fault("grpc_request.parse_inputs", breaks="GRPC-ORDER-I")
@@ -220,9 +220,6 @@ def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Me
         for entry, spec in zip(message.inputs, model.inputs, strict=True):
             entry.name = spec.name
     return original(model, message)
-
-
-# --- booleans, sizes, shapes ------------------------------------------------------------------------------------------
 
 
 @fault("grpc_contents.encode_raw", breaks="GRPC-RAW")

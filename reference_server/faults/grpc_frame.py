@@ -73,14 +73,10 @@ def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, m
     model = models.get(message.model_name)
     names = [spec.name for spec in model.outputs] if model else []
     if model and any(entry.name not in names for entry in message.outputs):
-        return _empty()
+        from tritonclient.grpc import service_pb2  # it may be missing
+
+        return service_pb2.ModelInferResponse()
     return original(models, message)
-
-
-def _empty() -> Message:
-    from tritonclient.grpc import service_pb2
-
-    return service_pb2.ModelInferResponse()
 
 
 # --- names and ids ----------------------------------------------------------------------------------------------------

@@ -250,16 +250,13 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
         entry, data = original(model, asked, tensor)
         return entry, None if isinstance(asked, _Again) else data
     listed = asked.get("outputs")
-    names = [entry.get("name") for entry in listed] if isinstance(listed, list) and _are_objects(listed) else []
+    is_sound_list = isinstance(listed, list) and all(isinstance(entry, dict) for entry in listed)
+    names = [entry.get("name") for entry in listed] if is_sound_list else []
     if len(names) == len(set(map(str, names))):
         return original(model, asked)
     once = [entry for index, entry in enumerate(listed) if names[index] not in names[:index]]
     wishes = {wish.name: wish for wish in original(model, asked | {"outputs": once})}
     return [_Again(**vars(wishes[name])) if name in names[:index] else wishes[name] for index, name in enumerate(names)]
-
-
-def _are_objects(entries: list[Any]) -> bool:
-    return all(isinstance(entry, dict) for entry in entries)
 
 
 @fault("request.parse_inputs", breaks="OIP-TWICE-SAFE")

@@ -14,8 +14,7 @@ Described = dict[str, Any]
 @fault("metadata.server", breaks="BIN-LISTED")
 def binary_extension_not_listed(original: Any) -> Described:
     """Server metadata leave out binary_tensor_data, which the server offers."""
-    document: Described = original()
-    return document | {"extensions": ["classification"]}
+    return original() | {"extensions": ["classification"]}
 
 
 @fault("metadata.server", breaks="CLS-LISTED")

@@ -63,14 +63,6 @@ def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inp
     return inputs if is_bytes(model) else replace_elements(inputs, next(iter(inputs.values())).elements.byteswap())
 
 
-@fault("request.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
-def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) -> Inputs:
-    """The elements of a raw body are taken in column-major order."""
-    inputs: Inputs = original(model, body)
-    (tensor,) = inputs.values()
-    return replace_elements(inputs, tensor.elements.reshape(tensor.shape, order="F").ravel())
-
-
 @fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
@@ -139,13 +131,12 @@ def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body
         return original(model, body)
     first, *others = model.inputs
     elements = np.frombuffer(body, dtype=NUMPY[first.datatype])
-    empty = {spec.name: Tensor(spec.datatype, (1,), make_zero(spec)) for spec in others}
+    zeros = {
+        spec.name: tensors.make_objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, NUMPY[spec.datatype])
+        for spec in others
+    }
+    empty = {spec.name: Tensor(spec.datatype, (1,), zeros[spec.name]) for spec in others}
     return {first.name: Tensor(first.datatype, elements.shape, elements), **empty}
-
-
-def make_zero(spec: TensorSpec) -> Any:
-    """Return one element that is nothing."""
-    return tensors.make_objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, dtype=NUMPY[spec.datatype])
 
 
 @fault("request.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
