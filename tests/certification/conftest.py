@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 
 from conformance.certification import profiles, rejudge
 from conformance.commands import certify
+from conformance.commands.main import main
 from conformance.spec.coverage import FULL_COVERAGE
 from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, run_certify
 from tests.support.forging import FolderContents, load
@@ -82,3 +83,14 @@ def original(honest: Path) -> FolderContents:
 def bad(failing: Path) -> FolderContents:
     """What is in the failing folder."""
     return load(failing)
+
+
+@pytest.fixture
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Return what sees that the folder of the test is refused for a reason."""
+
+    def see(reason: str) -> None:
+        assert main(["verify", str(tmp_path)]) == 1
+        assert reason in capsys.readouterr().out
+
+    return see

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from conformance.certification.manifest import read
 from conformance.commands.main import main
 from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, run_certify
-from tests.support.forging import FolderContents, load, seal
+from tests.support.forging import forge, load
 from tests.support.servers import run_bundled
 
 pytestmark = pytest.mark.usefixtures("few_models_are_enough")
@@ -32,9 +31,7 @@ def test_it_is_verified_as_what_it_is(interoperable: Path, capsys: pytest.Captur
 def test_it_is_not_conformant_by_its_manifest(
     interoperable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = load(interoperable)
-    forged = copy.deepcopy(FolderContents(found.report, {}, found.manifest | {"standing": "conformant"}))
-    seal(forged, interoperable, tmp_path, with_har=False)
+    forge(load(interoperable), interoperable, tmp_path, lambda found: found.manifest.update(standing="conformant"))
     assert main(["verify", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "refused: the verdict is nonconformant but interoperable: " in said

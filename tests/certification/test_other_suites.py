@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from conformance.certification.manifest import read
 from conformance.commands.main import main
-from tests.support.forging import FolderContents, link_files, seal
+from tests.support.forging import FolderContents, forge, link_files
 
 pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 
@@ -20,15 +19,17 @@ pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 @pytest.fixture
 def of_another_suite(honest: Path, original: FolderContents, tmp_path: Path) -> Path:
     """A folder that suite 0.0.9 made, whose requirements were others, and which did not send all that this one does."""
-    found = copy.deepcopy(original)
-    for suite in (found.report["suite"], found.manifest["suite"]):
-        suite["version"] = "0.0.9"
-    found.manifest["suite"]["ledger"] = "0" * 16
-    for entry in found.entries("classification.number-"):
-        found.har["log"]["entries"].remove(entry)
+
+    def edit(found: FolderContents) -> None:
+        for suite in (found.report["suite"], found.manifest["suite"]):
+            suite["version"] = "0.0.9"
+        found.manifest["suite"]["ledger"] = "0" * 16
+        for entry in found.entries("classification.number-"):
+            found.har["log"]["entries"].remove(entry)
+
     folder = tmp_path / "c"
     folder.mkdir()
-    seal(found, honest, folder, with_har=True)
+    forge(original, honest, folder, edit, with_har=True)
     return folder
 
 
@@ -123,9 +124,8 @@ def test_what_a_registry_says_of_real_folders(
     assert "### Certifications: all taken" in capsys.readouterr().out
     forged = tmp_path / "forged"
     forged.mkdir()
-    found = copy.deepcopy(FolderContents(original.report, {}, original.manifest))
-    found.manifest |= {"product": "Q", "alias_of": {"name": "p", "version": "1", "reason": "r"}}
-    seal(found, honest, forged, with_har=False)
+    alias = {"name": "p", "version": "1", "reason": "r"}
+    forge(original, honest, forged, lambda found: found.manifest.update(product="Q", alias_of=alias))
     assert main([*check, str(failing), str(honest), str(forged)]) == 1
     said = capsys.readouterr().out
     assert "### Certifications: 2 of 3 not taken" in said

@@ -21,8 +21,8 @@ from conformance.spec.extensions import PROTOCOL, TRANSPORTS
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import Verdict
-from tests.support.made_manifests import VENDOR_KEY, make_manifest
 from tests.support.made_reports import CONFORMANT
+from tests.support.registries import VENDOR_KEY, make_manifest
 
 OF_REPORT = 1_000_000
 

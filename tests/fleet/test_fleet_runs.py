@@ -67,30 +67,30 @@ def keep_done(folder: Path, text: str, *names: str) -> None:
     (run.path / ".c.half").mkdir()
 
 
-def test_what_is_done_is_kept_and_what_is_half_done_begins_anew(tmp_path: Path) -> None:
-    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
-    _, status, pool = judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL)
-    assert (status, pool.asked) == (0, ["c"])
-    (run,) = runs(tmp_path)
-    assert sorted(path.name for path in (tmp_path / "out" / "runs" / run).iterdir()) == ["a", "b", "c"]
+ALL = make_fleet_text("a", "b", "c")
+MOVED = make_fleet_text("a", "c") + '[targets.b]\nurl = "http://elsewhere"\n'
 
 
-def test_a_target_that_is_asked_for_otherwise_runs_again(tmp_path: Path) -> None:
-    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
-    other = make_fleet_text("a", "c") + '[targets.b]\nurl = "http://elsewhere"\n'
-    assert judge_fleet(tmp_path, other, WELL)[2].asked == ["c", "b"]
-
-
-def test_a_target_that_is_asked_for_no_more_leaves_the_run(tmp_path: Path) -> None:
-    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
-    assert judge_fleet(tmp_path, make_fleet_text("b"), WELL)[2].asked == []
-    assert [target["name"] for target in read_index(tmp_path)["targets"]] == ["b"]
-
-
-def test_another_run_is_begun_where_that_is_asked_for(tmp_path: Path) -> None:
-    keep_done(tmp_path, make_fleet_text("a", "b", "c"), "a", "b")
-    assert judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), WELL, anew=True)[2].asked == ["a", "b", "c"]
-    assert len(runs(tmp_path)) == 2
+@pytest.mark.parametrize(
+    ("text", "options", "asked", "targets", "count"),
+    [
+        (ALL, {}, ["c"], ["a", "b", "c"], 1),  # what is half done begins anew
+        (MOVED, {}, ["c", "b"], ["a", "c", "b"], 1),
+        (make_fleet_text("b"), {}, [], ["b"], 1),
+        (ALL, {"anew": True}, ["a", "b", "c"], ["a", "b", "c"], 2),
+    ],
+    ids=["the same", "a target is asked for otherwise", "a target is asked for no more", "another run"],
+)
+def test_what_is_done_is_kept_where_it_is_still_asked_for(
+    tmp_path: Path, text: str, options: dict[str, bool], asked: list[str], targets: list[str], count: int
+) -> None:
+    keep_done(tmp_path, ALL, "a", "b")
+    _, status, pool = judge_fleet(tmp_path, text, WELL, **options)
+    assert (status, pool.asked) == (0, asked)
+    assert [target["name"] for target in read_index(tmp_path)["targets"]] == targets
+    assert len(runs(tmp_path)) == count
+    last = tmp_path / "out" / "runs" / runs(tmp_path)[-1]
+    assert sorted(path.name for path in last.iterdir()) == sorted(targets)
 
 
 def test_a_finished_run_is_followed_by_another(tmp_path: Path) -> None:

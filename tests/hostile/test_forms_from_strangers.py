@@ -26,7 +26,7 @@ from conformance.spec.user_error import UserError
 from conformance.transport import har, recording
 from conformance.transport.har import HarError, expect_form
 from tests.hostile.special_files import make_device_link, make_folder, make_pipe
-from tests.support.made_manifests import make_full_manifest
+from tests.support.registries import make_full_manifest
 from tests.support.results import summarize
 from tests.support.servers import serve
 from tests.support.small_reports import check, report, requirement

@@ -14,9 +14,8 @@ from conformance.certification import manifest, sealing
 from conformance.commands.main import main
 from conformance.registry import checking, policy
 from conformance.registry.policy import RegistryError
-from tests.support.made_manifests import VENDOR_KEY
 from tests.support.made_reports import CONFORMANT, HOSTILE
-from tests.support.registries import POLICY, make_certification, make_registry
+from tests.support.registries import POLICY, VENDOR_KEY, make_certification, make_registry
 
 DAY = date(2026, 11, 23)
 

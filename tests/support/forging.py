@@ -5,6 +5,7 @@ A forger has no key of the vendor's, and signs with one of their own.
 
 from __future__ import annotations
 
+import copy
 import json
 import lzma
 import os
@@ -22,6 +23,7 @@ from conformance.transport.har import NAME
 from tests.support.run_archives import expand_archive
 
 Document = dict[str, Any]
+Edit = Callable[["FolderContents"], Any]
 FORGER = sealing.make_throwaway_key()
 
 
@@ -48,6 +50,13 @@ def load(folder: Path) -> FolderContents:
     report: Document = json.loads(lzma.decompress((folder / manifest.REPORT).read_bytes()))
     made: Document = json.loads((folder / manifest.NAME).read_text())
     return FolderContents(report, expand_archive(folder / NAME), made)
+
+
+def forge(original: FolderContents, source: Path, target: Path, edit: Edit, *, with_har: bool = False) -> None:
+    """Fill a folder with what an edited copy of another says; without `with_har`, the recording is as it was."""
+    found = copy.deepcopy(original if with_har else FolderContents(original.report, {}, original.manifest))
+    edit(found)
+    seal(found, source, target, with_har=with_har)
 
 
 def seal(found: FolderContents, source: Path, target: Path, *, with_har: bool) -> None:

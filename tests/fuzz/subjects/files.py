@@ -24,7 +24,7 @@ from conformance.transport.recording import load as load_recording
 from conformance.transport.settings import SettingsError
 from tests.fuzz.subjects import expect_read_or_refused
 from tests.support import small_reports
-from tests.support.made_manifests import make_full_manifest, make_manifest
+from tests.support.registries import make_full_manifest, make_manifest
 
 ROOT = Path(__file__).parents[3]
 
