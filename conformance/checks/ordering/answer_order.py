@@ -14,10 +14,9 @@ from conformance.checks.ordering.tensors_and_orders import (
     WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    alternate_forms,
     fix_order,
     label_order,
-    list_choices,
+    make_choice_rows,
     make_sample,
     make_tensors,
 )
@@ -85,15 +84,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
 
 @check("ordering.json-outputs-take-no-bytes", answers="BIN-MIXED-O")
 @rows(
-    *[
-        Row(label_order(OUTPUTS, some), (fix_order(OUTPUTS), fix_order(some)), role="multi")
-        for some in list_choices(OUTPUTS)
-    ],
-    *[
-        Row(label, (fix_order(order), fix_order(some)), role="multi", thorough=True)
-        for label, order, some in map(alternate_forms, permutations(OUTPUTS))
-        if order != OUTPUTS
-    ],
+    *make_choice_rows(OUTPUTS),
     *[Row(name, choice, fit=Fit(min_outputs=least)) for name, (least, choice) in CHOICES.items()],
 )
 def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:

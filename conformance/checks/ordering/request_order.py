@@ -14,11 +14,10 @@ from conformance.checks.ordering.tensors_and_orders import (
     WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    alternate_forms,
     fix_order,
     keep_two_elements,
     label_order,
-    list_choices,
+    make_choice_rows,
     make_sample,
     make_tensors,
     sort_tensors,
@@ -159,15 +158,7 @@ def _emptied(tensor: Tensor) -> Tensor:
 
 @check("ordering.json-inputs-take-no-bytes", answers="BIN-MIXED-I")
 @rows(
-    *[
-        Row(label_order(INPUTS, some), (fix_order(INPUTS), fix_order(some)), role="multi")
-        for some in list_choices(INPUTS)
-    ],
-    *[
-        Row(label, (fix_order(order), fix_order(some)), role="multi", thorough=True)
-        for label, order, some in map(alternate_forms, permutations(INPUTS))
-        if order != INPUTS
-    ],
+    *make_choice_rows(INPUTS),
     *[Row(name, choice, fit=Fit(min_inputs=least)) for name, (least, choice) in CHOICES.items()],
 )
 def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:

@@ -8,9 +8,10 @@ tensors fill whole words, so that a server that aligns them is not blamed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import combinations
+from itertools import combinations, permutations
 
 from conformance.roles.model import Model
+from conformance.spec.check import Row
 from conformance.wire.tensor import Tensor
 
 INPUTS = ("IN_INT64", "IN_BOOL", "IN_FP32", "IN_BYTES")
@@ -51,9 +52,16 @@ def list_choices(names: Names) -> list[Names]:
     return [choice for count in range(1, len(names)) for choice in combinations(names, count)]
 
 
-def alternate_forms(order: Names) -> tuple[str, Names, Names]:
-    """Return a row's id, an order, and every other one of it, which is binary."""
-    return label_order(order, order[::2]), order, order[::2]
+def make_choice_rows(names: Names) -> list[Row]:
+    """Return rows of some names that are binary: every choice in the usual order, every other one in each other order."""
+    chosen = [
+        Row(label_order(names, some), (fix_order(names), fix_order(some)), role="multi") for some in list_choices(names)
+    ]
+    orders = [order for order in permutations(names) if order != names]
+    return chosen + [
+        Row(label_order(order, order[::2]), (fix_order(order), fix_order(order[::2])), role="multi", thorough=True)
+        for order in orders
+    ]
 
 
 # --- what is sent ------------------------------------------------------------------------------------------------------
