@@ -24,7 +24,7 @@ from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 
 Journal = Callable[[Call], None]
 

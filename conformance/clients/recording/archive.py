@@ -19,7 +19,7 @@ from conformance.clients.recording.exchanges import read_recorded_answer, to_exc
 from conformance.clients.recording.records import RecordedExchange
 from conformance.spec import files
 from conformance.transport import har, recording, settings
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 from conformance.transport.har import NAME, HarError
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import XZ_PRESET
