@@ -16,8 +16,7 @@ from conformance.judging.session import Session
 from conformance.spec import packed_files
 from conformance.transport import recording
 from conformance.transport import settings as settings_of
-from conformance.transport.call import Call
-from conformance.transport.exchange import Exchange
+from conformance.transport.exchange import Call, Exchange
 from conformance.transport.replay import ReplayTarget
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD

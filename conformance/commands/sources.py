@@ -1,19 +1,76 @@
-"""`oip-conformance sources`: whether every sentence stands where the ledger has it, and the pages about them."""
+"""`oip-conformance sources`: whether every sentence stands where the ledger has it, and the pages about them.
+
+A text is searched with its white space squeezed, since copies and pages break lines where they like. A place begins
+with the first words of the sentence and goes on to the nearest last words behind them. Words are whole words, and
+capitals do not matter: so has it a browser that follows a text fragment, which stops at the first place.
+
+docs/sentences.md is the ledger read backwards, a pure function of the sentences and the ledger.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from conformance.commands import sentences_page
 from conformance.pages import servers
 from conformance.pages.servers import ServerResult
 from conformance.spec import ledger
-from conformance.spec.documents import Document, load_documents, load_sentences
-from conformance.spec.sentence_places import find_mismatch, squeeze_whitespace
+from conformance.spec.documents import Document, Sentence, load_documents, load_sentences
+from conformance.spec.ledger import Requirement
 from conformance.spec.user_error import UserError
+
+
+class SentenceMismatch(StrEnum):
+    """What is wrong with the place of a sentence; the value is for people."""
+
+    NOT_THERE = "is not there"
+    SEVERAL = "stands in several places"
+    CHANGED = "has other words"
+
+
+def squeeze_whitespace(text: str) -> str:
+    """Return a text with each stretch of white space as one space, and none around it."""
+    return " ".join(text.split())
+
+
+def compute_digest(words: str) -> str:
+    """Return what `Sentence.sha256` holds for squeezed words."""
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+def find_places(text: str, sentence: Sentence) -> list[tuple[int, int]]:
+    """Return every place of a sentence in a squeezed text: where it begins, and where it ends."""
+    return list(_places(text, sentence))
+
+
+def _places(text: str, sentence: Sentence) -> Iterator[tuple[int, int]]:
+    for first in _words(sentence.first).finditer(text):
+        last = _words(sentence.last).search(text, first.end()) if sentence.last else first
+        if last:
+            yield first.start(), last.end()
+
+
+def _words(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(words)}(?!\w)", re.IGNORECASE)
+
+
+def find_mismatch(text: str, sentence: Sentence) -> SentenceMismatch | None:
+    """Return what is wrong with a sentence in a squeezed text, or None.
+
+    Args:
+        text: of the copy, `squeeze_whitespace`.
+        sentence: one with words; a section of a standard has none.
+    """
+    found = find_places(text, sentence)
+    if len(found) != 1:
+        return SentenceMismatch.SEVERAL if found else SentenceMismatch.NOT_THERE
+    ((begin, end),) = found
+    return None if compute_digest(text[begin:end]) == sentence.sha256 else SentenceMismatch.CHANGED
 
 
 class SourcesError(UserError):
@@ -48,8 +105,8 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
 
         return errata.render(_servers(options.folder)).removesuffix("\n")
     if options.action == "page":
-        cited = sentences_page.map_citations(ledger.load().values())
-        return sentences_page.render(load_sentences().values(), cited).removesuffix("\n")
+        cited = map_citations(ledger.load().values())
+        return render_sentences(load_sentences().values(), cited).removesuffix("\n")
     troubles = list(_check(options.folder))
     count = sum(bool(sentence.document.copy) for sentence in load_sentences().values())
     return ("\n".join(troubles), 1) if troubles else f"all {count} sentences are in their places"
@@ -92,3 +149,80 @@ def _check_document(document: Document, path: Path) -> Iterator[str]:
         if found:
             words = " ... ".join(filter(None, (sentence.first, sentence.last)))
             yield f"{sentence.key}: {found}: {words!r} in {path}"
+
+
+def format_row(cells: Iterable[str]) -> str:
+    """Return one line of a table, ending in a newline."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def format_link(text: str, url: str) -> str:
+    """Return a link; brackets in its text are escaped."""
+    shown = re.sub(r"([][])", r"\\\1", text)
+    return f"[{shown}]({url})"
+
+
+HEAD = """# Sentences
+
+Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/spec/sentences/*.toml`, and the
+sources in `conformance/spec/ledger.toml`, instead.
+
+Every sentence of the documents that asks a server or a client for something, in the order of the documents, with the
+requirements that judge it or the reason why none does. A link leads to the sentence itself, at the revision that was
+read. `oip-conformance sources check DIR` looks each of them up in a folder of copies.
+
+| document | revision | date | sentences | judged | not judged, for a reason | gaps |
+|---|---|---|---|---|---|---|
+"""
+
+TABLE_HEAD = "| section | sentence | key | judged by |\n|---|---|---|---|\n"
+
+
+def map_citations(ledger: Iterable[Requirement]) -> dict[str, list[str]]:
+    """Return the ids of the requirements that cite each sentence, by its key, in the order of the ledger."""
+    found: dict[str, list[str]] = {}
+    for entry in ledger:
+        for source in entry.sources:
+            found.setdefault(source.key, []).append(entry.id)
+    return found
+
+
+def render_sentences(sentences: Iterable[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+    """Return the page, ending in a newline.
+
+    Args:
+        sentences: of all documents, in the order of the page.
+        cited: the ids of the requirements that cite each sentence, by its key.
+    """
+    by_document: dict[Document, list[Sentence]] = {}
+    for sentence in sentences:
+        by_document.setdefault(sentence.document, []).append(sentence)
+    summary = "".join(_summary(document, found, cited) for document, found in by_document.items())
+    sections = [_document(document, found, cited) for document, found in by_document.items()]
+    return "\n".join([HEAD + summary, *filter(None, [_gaps(by_document.values())]), *sections])
+
+
+def _summary(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+    judged = sum(sentence.key in cited for sentence in found)
+    reasons, gaps = (sum(bool(getattr(sentence, name)) for sentence in found) for name in ("unjudged", "gap"))
+    cells = (format_link(document.title, document.url), document.revision[:12], document.date)
+    return format_row((*cells, *map(str, (len(found), judged, reasons, gaps))))
+
+
+def _gaps(documents: Iterable[Sequence[Sentence]]) -> str:
+    gaps = [sentence for found in documents for sentence in found if sentence.gap]
+    lines = [f"- {format_link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
+    return "## Gaps\n\nWhat should be judged and is not.\n\n" + "".join(lines) if lines else ""
+
+
+def _document(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+    lines = [_line(sentence, cited.get(sentence.key, ())) for sentence in found]
+    return f"## {document.title}\n\n{TABLE_HEAD}" + "".join(lines)
+
+
+def _line(sentence: Sentence, ids: Sequence[str]) -> str:
+    reasons = {"none": sentence.unjudged, "gap": sentence.gap}
+    judged = [", ".join(ids), *(f"{kind}: {why}" if why else "" for kind, why in reasons.items())]
+    shown = format_link(sentence.gist or sentence.section, sentence.url)
+    name = sentence.key.removeprefix(f"{sentence.document.key}.")
+    return format_row((sentence.section, shown, f"`{name}`", "<br>".join(filter(None, judged))))

@@ -30,7 +30,7 @@ from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.transport import settings
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 from conformance.transport.har_bodies import JUDGED_LIMIT
 from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings

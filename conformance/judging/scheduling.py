@@ -23,7 +23,7 @@ from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 
 # Rows under way or done before their turn, for each connection: enough that none waits, few enough to keep in memory.
 ROWS_PER_CONNECTION = 2

@@ -19,8 +19,7 @@ from conformance.spec import ledger
 from conformance.spec.data_files import load_toml
 from conformance.spec.ledger import Party
 from conformance.transport import settings
-from conformance.transport.call import Call
-from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.exchange import Call, Exchange, Reply
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.target import Target
 from conformance.wire.grpc_answer import parse_message

@@ -1,7 +1,7 @@
 """The documents, and in each of them every sentence that asks for something: read from `sentences/*.toml`.
 
 Strategy: no sentence is copied. An entry has the first and the last words of its sentence, which a browser finds by a
-text fragment and `sentence_places` finds in a copy, and a digest, which shows when the words between have changed.
+text fragment and `sources check` finds in a copy, and a digest, which shows when the words between have changed.
 Sections of standards have anchors of their own instead. `schemas/sentences.schema.json` explains the fields; the tests
 validate the files against it, not this module.
 """
@@ -38,7 +38,7 @@ class Document:
 
     Attributes:
         revision: the commit; empty, as is `date`, where the page has none.
-        copy: the file name of a copy that `sentence_places` can search; empty for standards.
+        copy: the file name of a copy that `sources check` can search; empty for standards.
     """
 
     key: str

@@ -172,3 +172,23 @@ class Reply:
     def _error_text(self) -> str:
         """What the server says of an error."""
         return self.exchange.details[:200] if self.is_over_grpc else self.body[:200].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Messages that were sent together, and what came of them.
+
+    Attributes:
+        scope: what they were sent for, as given to `Target.scope`.
+        index: the place of the call in its scope.
+        exchanges: as many as were answered, failed or broke; fewer than messages where a connection was closed.
+        lost: why the target could not be reached, or None.
+        has_died: see `TargetLostError`.
+    """
+
+    scope: str
+    index: int
+    messages: tuple[Message, ...]
+    exchanges: tuple[Exchange, ...] = ()
+    lost: str | None = None
+    has_died: bool = False

@@ -18,8 +18,7 @@ from math import isfinite
 from typing import Any, Final, Protocol
 
 from conformance.transport import credentials
-from conformance.transport.call import Call
-from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure
+from conformance.transport.exchange import Call, Exchange, FailureKind, GoAhead, TransportFailure
 from conformance.transport.har_bodies import BodyReader
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD

@@ -19,7 +19,7 @@ from typing import IO, Any, Final
 from conformance import __version__
 from conformance.spec.ledger import Party
 from conformance.transport import har
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 from conformance.transport.har_bodies import (
     JUDGED_LIMIT,
     MAX_TOTAL_BYTES,

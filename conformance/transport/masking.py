@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from base64 import b64encode
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
@@ -20,7 +23,6 @@ from numpy.typing import NDArray
 from conformance.spec import data_files
 from conformance.spec.extensions import CHOICES
 from conformance.transport.exchange import Exchange, TransportFailure
-from conformance.transport.secret_encodings import fold, list_encodings, unescape
 from conformance.wire.request import Message
 
 COOKIE_HEADER: Final = "set-cookie"
@@ -185,3 +187,53 @@ def _sent(message: Message) -> bytes:
     """Return what the suite asked, which holds no secret, and which an honest server may repeat."""
     values = [value for _, value in message.headers]
     return "\n".join([message.path, *values]).encode("utf-8", "replace") + b"\n" + message.body
+
+
+# --- how a server may write a secret ----------------------------------------------------------------------------------
+# As it is, in hexadecimal digits, in base64, with escapes of JSON, URLs, Python and HTML. Case and the two alphabets of
+# base64 make no difference.
+
+_FOLD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
+_ESCAPE: Final = re.compile(
+    rb'(?:%|\\u00|\\x)([0-9a-f]{2})|&#x([0-9a-f]{2});|&#([0-9]{1,3});|\\(["/]|\\(?![ux"/]))|&(amp|lt|gt|quot);'
+)
+_NAMES: Final = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"'}
+
+
+def fold(octets: bytes) -> bytes:
+    """Return as many bytes, in which case and alphabet of base64 make no difference."""
+    return octets.translate(_FOLD)
+
+
+def list_encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield what a secret may be written as, folded; each with whether it consists of digits, as numbers do."""
+    for octets in dict.fromkeys((secret.encode("utf-8", "replace"), secret.encode("latin-1", "replace"))):
+        yield fold(octets), octets.isdigit()
+        for digits in (octets.hex(), octets.hex(" "), octets.hex(":")):
+            yield digits.encode(), True
+        for before in range(3):
+            yield fold(_base64(octets, before)), False
+
+
+def _base64(octets: bytes, before: int) -> bytes:
+    """Return the characters of base64 that bytes alone determine, where so many bytes stand before them."""
+    first, end = -(-before * 8 // 6), (before + len(octets)) * 8 // 6
+    return b64encode(bytes(before) + octets)[first:end]
+
+
+def unescape(text: bytes) -> tuple[bytes, Callable[[int], int]]:
+    """Return a folded text with every escape resolved, and what finds the offset in the text of one in the result."""
+    places, surplus = array("q"), array("q", (0,))  # where escapes are resolved, and bytes that each leaves out so far
+
+    def resolve(match: re.Match[bytes]) -> bytes:
+        places.append(match.start() - surplus[-1])
+        surplus.append(surplus[-1] + len(match[0]) - 1)
+        in_html, decimal, character, name = match.groups()[1:]
+        if digits := match[1] or in_html:
+            return fold(bytes((int(digits, 16),)))
+        if decimal:
+            return fold(bytes((int(decimal) & 0xFF,)))
+        return character or _NAMES[name]
+
+    plain = _ESCAPE.sub(resolve, text)
+    return plain, lambda offset: offset + surplus[bisect_left(places, offset)]

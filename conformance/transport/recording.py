@@ -16,7 +16,7 @@ from typing import Any
 from conformance.spec import files, packed_files
 from conformance.spec.files import UnreadableError
 from conformance.spec.ledger import Party
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 from conformance.transport.har import NAMES, HarError, parse_exchange
 from conformance.transport.har_bodies import BodyReader
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.transport.call import Call
-from conformance.transport.exchange import Exchange
+from conformance.transport.exchange import Call, Exchange
 from conformance.transport.har_bodies import Excerpt
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target

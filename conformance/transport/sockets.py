@@ -17,10 +17,9 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport import chunk_format
-from conformance.transport.chunk_format import ChunkFormat
 from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, take_connection_number
 from conformance.transport.http_client import USER_AGENT
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import UnreachableError, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
@@ -265,7 +264,7 @@ READ_PAUSE_S, RECEIVE_BUFFER_BYTES = 0.3, 65_536
 
 def render_request(settings: Settings, message: Message, *, chunked: bool = False) -> bytes:
     """Return a request as it goes out, its body in one chunk or as it is."""
-    body = b"".join(chunk_format.PLAIN.written([message.body])) if chunked else message.body
+    body = b"".join(PLAIN_CHUNKS.written([message.body])) if chunked else message.body
     return render_head(settings, message, chunked=chunked) + body
 
 

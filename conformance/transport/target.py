@@ -16,11 +16,10 @@ from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_retryable
-from conformance.transport.chunk_format import ChunkFormat
 from conformance.transport.connection import send_alone
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.hostile_sending import Octets
-from conformance.transport.send_options import SendOptions
+from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
 from conformance.transport.target_client import TargetClient
 from conformance.transport.wait_budget import is_wait

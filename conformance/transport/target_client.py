@@ -14,10 +14,9 @@ from functools import cached_property
 from typing import TypeVar
 
 from conformance.transport.broken_request import BrokenRequest, is_broken
-from conformance.transport.call import Call
 from conformance.transport.client_names import OWN_CLIENT, ClientName
 from conformance.transport.connection import PersistentConnection
-from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.exchange import Call, Exchange, Reply
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.har_bodies import JUDGED_LIMIT, shorten
 from conformance.transport.http_client import HttpClient

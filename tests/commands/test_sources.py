@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.commands import main, sources
-from conformance.commands.sentences_page import render
+from conformance.commands.sources import compute_digest, render_sentences
 from conformance.spec.documents import Document, Sentence, load_documents, load_sentences
-from conformance.spec.sentence_places import compute_digest
 
 FISH = Document("fish", "Fish", "https://fish", copy="fish.md")
 BIRDS = Document("birds", "Birds", "https://birds", copy="birds.md")
@@ -110,7 +109,7 @@ def test_page() -> None:
         Sentence("fish.blue", fish, "A", "Blue", gist="blue", gap="no check of it"),
         Sentence("fish.green", fish, "B", "Green", gist="green", gap="a part"),
     ]
-    page = render(made, {"fish.green": ["OIP-A", "OIP-B"]})
+    page = render_sentences(made, {"fish.green": ["OIP-A", "OIP-B"]})
     assert page.startswith("# Sentences\n")
     assert page[page.index("| document |") :] == PAGE
 

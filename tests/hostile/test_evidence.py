@@ -14,8 +14,7 @@ import pytest
 from conformance.judging.evidence import write_body
 from conformance.spec import packed_files
 from conformance.transport import har_bodies, journal, recording
-from conformance.transport.call import Call
-from conformance.transport.exchange import Exchange
+from conformance.transport.exchange import Call, Exchange
 from conformance.transport.har import NAME, PLAIN_NAME, HarError
 from conformance.transport.har_bodies import JUDGED_LIMIT, BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import Journal, JournalError

@@ -21,7 +21,7 @@ from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from tests.hostile import misbehaviours
 from tests.hostile.bounds import RunResult, expect_within, run
-from tests.hostile.misbehaviours.contents import NASTY
+from tests.hostile.misbehaviours.bodies import NASTY
 from tests.hostile.misbehaviours.rows import make_answer, make_head
 from tests.hostile.proxy import (
     HostileProxy,

@@ -17,7 +17,7 @@ from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from tests.hostile.misbehaviours.contents import NASTY
+from tests.hostile.misbehaviours.bodies import NASTY
 from tests.hostile.misbehaviours.rows import make_answer
 from tests.hostile.proxy import Wire, run_hostile_proxy
 

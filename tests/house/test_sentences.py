@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from conformance.commands.sentences_page import map_citations
+from conformance.commands.sources import (
+    SentenceMismatch,
+    compute_digest,
+    find_mismatch,
+    find_places,
+    map_citations,
+    squeeze_whitespace,
+)
 from conformance.spec import data_files, ledger
 from conformance.spec.documents import (
     FILES,
@@ -20,13 +27,6 @@ from conformance.spec.documents import (
     get_sentence,
     load_documents,
     load_sentences,
-)
-from conformance.spec.sentence_places import (
-    SentenceMismatch,
-    compute_digest,
-    find_mismatch,
-    find_places,
-    squeeze_whitespace,
 )
 from tests.support.tables import on_each
 

@@ -12,8 +12,8 @@ from conformance.judging.session import Session
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import client_names, settings
-from conformance.transport.call import Call
 from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, choose_names, choose_seed
+from conformance.transport.exchange import Call
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from reference_server import faults

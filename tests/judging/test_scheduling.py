@@ -15,7 +15,7 @@ from conformance.spec.check import Check, Row, format_key
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import settings
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 from conformance.transport.target import Target
 from tests.support.servers import run_bundled, serve
 

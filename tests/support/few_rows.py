@@ -6,7 +6,7 @@ For pytest it is a plugin: `-p tests.support.few_rows`. In this process it is a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 
@@ -23,8 +23,8 @@ _list_all_checks = checks.list_area_checks
 
 def pytest_configure(config: pytest.Config) -> None:
     """Judge few rows in this run."""
-    few = with_few_rows()
-    few.__enter__()
+    few = ExitStack()
+    few.enter_context(with_few_rows())
     config.add_cleanup(few.close)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from conformance.commands import sentences_page
+from conformance.commands import sources
 from conformance.judging.selection import collected_rows
 from conformance.pages import errata, pages, servers
 from conformance.report import comparison_page
@@ -47,8 +47,8 @@ def render_pages() -> Iterator[tuple[Path, str]]:
     kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     yield ROOT / "docs/results.md", render_markdown(comparison_page.build_page(compare(kept)))
     yield ROOT / "docs/results-clients.md", _render_clients()
-    cited = sentences_page.map_citations(ledger.load().values())
-    yield ROOT / "docs/sentences.md", sentences_page.render(load_sentences().values(), cited)
+    cited = sources.map_citations(ledger.load().values())
+    yield ROOT / "docs/sentences.md", sources.render_sentences(load_sentences().values(), cited)
     yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
     for name, text in pages.render(servers.load(RESULTS)).items():
         yield ROOT / links.PAGES_FOLDER / name, text

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.transport import journal, recording
-from conformance.transport.call import Call
-from conformance.transport.exchange import Exchange, GoAhead
+from conformance.transport.exchange import Call, Exchange, GoAhead
 from conformance.transport.har import NAME
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message

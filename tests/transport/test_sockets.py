@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from conformance.transport.chunk_format import PLAIN, ChunkFormat
 from conformance.transport.exchange import GoAhead
 from conformance.transport.http_client import USER_AGENT
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.settings import Settings
 from conformance.transport.sockets import cut
 from conformance.transport.target import Target
@@ -37,7 +37,7 @@ def echo(seen: list[bytes]) -> Script:
 def test_pieces() -> None:
     assert cut(b"abcdef", [4, 1]) == [b"a", b"bcd", b"ef"]
     assert cut(b"abc", [0, 3]) == [b"abc"]
-    assert [*PLAIN.written([b"x" * 17, b""])] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"0\r\n\r\n"]
+    assert [*PLAIN_CHUNKS.written([b"x" * 17, b""])] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"0\r\n\r\n"]
 
 
 def test_segments_arrive_as_one_body() -> None:
@@ -57,13 +57,13 @@ def test_chunks_in_another_spelling() -> None:
         spelled.described
         == ", with ;a=b behind each size, with X-Sum behind the last, sizes in capitals, sizes of 3 digits"
     )
-    assert PLAIN.described == ""
+    assert PLAIN_CHUNKS.described == ""
 
 
 def test_chunks() -> None:
     seen: list[bytes] = []
     with serve_scripts(echo(seen)) as url:
-        target(url).send_in_pieces(POST, [2], chunks=PLAIN)
+        target(url).send_in_pieces(POST, [2], chunks=PLAIN_CHUNKS)
     assert seen[0].endswith(b"Transfer-Encoding: chunked\r\nX-Id: 1\r\n\r\n2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n")
 
 

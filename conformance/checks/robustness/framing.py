@@ -23,9 +23,9 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.transport.chunk_format import PLAIN, ChunkFormat
 from conformance.transport.exchange import FailureKind
 from conformance.transport.hostile_sending import Octets
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, Message
 
@@ -241,7 +241,7 @@ def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     message, expected = make_plain_request(model), model.expected(model.sample())
 
     def is_wrong_without() -> bool:
-        reply = target.send_in_pieces(message, [], chunks=PLAIN, at_once=at_once)
+        reply = target.send_in_pieces(message, [], chunks=PLAIN_CHUNKS, at_once=at_once)
         return not is_met(lambda: expect(reply).tensors(expected))
 
     with expect_still_serving(target, model):

@@ -22,8 +22,8 @@ from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, JSON, Fit
 from conformance.spec.text import escape_text
-from conformance.transport.chunk_format import PLAIN, ChunkFormat
 from conformance.transport.exchange import Reply
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
@@ -140,7 +140,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None
 def chunked_body_is_decoded(target: Target, model: Model, cut: Cut) -> str:
     """A chunked body is decoded, wherever its chunks begin, or declined as its form allows."""
     message, tensors = cut.sent(model)
-    reply = target.send_in_pieces(message, cut.places(message), chunks=PLAIN)
+    reply = target.send_in_pieces(message, cut.places(message), chunks=PLAIN_CHUNKS)
     return _expect_read_or_declined(target, model, cut.form, reply, tensors)
 
 
@@ -200,7 +200,7 @@ def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> Non
     message = message.with_header("Trailer", ", ".join(name for name, _ in TRAILERS.trailers))
     place = _place(message)
     reply = target.send_in_pieces(message, [place], chunks=TRAILERS, at_once=True)
-    if reply.is_refusal and not target.send_in_pieces(message, [place], chunks=PLAIN, at_once=True).succeeded:
+    if reply.is_refusal and not target.send_in_pieces(message, [place], chunks=PLAIN_CHUNKS, at_once=True).succeeded:
         raise NotApplicableError(f"chunks are declined without trailers, too: {escape_text(reply.outcome())}")
     expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED" if reply.succeeded else "HTTP-CHUNKED-TRAILER")
 
@@ -221,5 +221,5 @@ def many_small_chunks_are_one_body(
     """A body in thousands of chunks of one byte each is decoded, or declined as its form allows."""
     message, tensors = make_form_request(model, form, length, 1)
     message = message.with_body(padding + message.body)
-    reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN, at_once=True)
+    reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN_CHUNKS, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)

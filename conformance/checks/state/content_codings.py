@@ -13,7 +13,7 @@ from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_t
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.text import escape_text
-from conformance.transport.chunk_format import PLAIN
+from conformance.transport.send_options import PLAIN_CHUNKS
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 
@@ -115,14 +115,14 @@ def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str
     message, expected = plain
     sent = _coded(message, coding)
     places = (len(sent.body) // 3,)
-    reply = target.send_in_pieces(sent, places, chunks=PLAIN) if chunked else target.send(sent, fresh=True)
+    reply = target.send_in_pieces(sent, places, chunks=PLAIN_CHUNKS) if chunked else target.send(sent, fresh=True)
     if reply.status is not None and reply.status >= 400:
         expect_alive(target, model)
         return f"refused with {reply.status}"
 
     def is_wrong_uncoded() -> bool:
         return chunked and not is_met(
-            lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN)).tensors(expected)
+            lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN_CHUNKS)).tensors(expected)
         )
 
     with block_if(is_wrong_uncoded, "the request is answered wrongly in chunks without the coding, too"):

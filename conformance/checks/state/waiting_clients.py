@@ -19,8 +19,8 @@ from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_t
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.text import escape_text
-from conformance.transport.chunk_format import PLAIN, ChunkFormat
 from conformance.transport.exchange import GoAhead
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
@@ -54,7 +54,7 @@ def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm,
 @rows(
     *[make_form_row(form, form, 3, USUAL, None, fits=True) for form in FORMS],
     *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE, None) for form in FORMS],
-    make_form_row("json-in-chunks", "json", 3, USUAL, PLAIN),
+    make_form_row("json-in-chunks", "json", 3, USUAL, PLAIN_CHUNKS),
 )
 def go_ahead_comes_without_the_body(
     target: Target, model: Model, form: AnyForm, length: int, value: str, chunks: ChunkFormat | None

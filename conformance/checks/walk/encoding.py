@@ -7,15 +7,14 @@ from collections.abc import Mapping
 
 from conformance.checks.walk.covering import Step
 from conformance.expect.content_coding import compress_gzip
-from conformance.transport.chunk_format import PLAIN, ChunkFormat
-from conformance.transport.send_options import SendOptions
+from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat, SendOptions
 from conformance.wire.request import Message
 
 _SEGMENTS = 2
 # Into how many chunks a body is cut, and how they are written.
 _CHUNKED: Mapping[str, tuple[int, ChunkFormat]] = {
-    "one-chunk": (1, PLAIN),
-    "many-chunks": (12, PLAIN),
+    "one-chunk": (1, PLAIN_CHUNKS),
+    "many-chunks": (12, PLAIN_CHUNKS),
     "upper-hex": (2, ChunkFormat(capitals=True, zeros=3)),
     "extensions": (3, ChunkFormat(extension=";walk=1")),
     "trailers": (2, ChunkFormat(trailers=(("X-Walk", "1"),))),
@@ -41,7 +40,7 @@ def encode_message(message: Message, step: Step) -> Message:
 def choose_send_options(message: Message, step: Step) -> SendOptions:
     """Return how the bytes of a coded message go out."""
     size, framing = len(message.body), step["framing"]
-    parts, written = _CHUNKED.get(framing, (0, PLAIN))
+    parts, written = _CHUNKED.get(framing, (0, PLAIN_CHUNKS))
     return SendOptions(
         version=step["http"],
         chunked=tuple(_places(size, parts)) if parts else None,

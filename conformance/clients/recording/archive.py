@@ -18,7 +18,7 @@ from conformance import __version__
 from conformance.clients.recording.records import RecordedExchange, read_recorded_answer, to_exchange
 from conformance.spec import files
 from conformance.transport import har, recording, settings
-from conformance.transport.call import Call
+from conformance.transport.exchange import Call
 from conformance.transport.har import NAME, HarError
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import XZ_PRESET

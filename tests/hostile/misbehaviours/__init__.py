@@ -5,9 +5,9 @@ One more takes a few lines in the module of its subject: a function under `comes
 
 from __future__ import annotations
 
-from tests.hostile.misbehaviours import bodies, connections, contents, heads, statuses
+from tests.hostile.misbehaviours import bodies, connections, heads
 from tests.hostile.misbehaviours.rows import ROWS, Row
 
-MODULES = (statuses, heads, bodies, connections, contents)
+MODULES = (heads, bodies, connections)
 
 __all__ = ["MODULES", "ROWS", "Row"]
