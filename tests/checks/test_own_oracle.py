@@ -26,17 +26,21 @@ from conformance.wire.tensor import Tensor
 from reference_server.models import Model as Served
 from reference_server.tensors import Tensor as Computed
 from tests.support import unusual_models
+from tests.support.samples import select_answering
+from tests.support.sampling import judge_until_missed
 
 AREAS = ("headers", "sizes", "overrides", "ordering")
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 
 
-def judged(url: str, name: str, extensions: Sequence[str] = ()) -> list[CheckResult]:
-    """Return the results of the rows of these areas on a model."""
+def judged(url: str, name: str, extensions: Sequence[str] = (), about: Sequence[str] = ()) -> list[CheckResult]:
+    """Return the results of rows of these areas on a model: all, or those about requirements until they are missed."""
     subjects = Subjects((name,), with_roles=False)
     with Session(Target(Settings(url))) as session:
         session.discover(extensions, subjects)
         cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
+        if about:
+            return list(judge_until_missed(session, select_answering(cases, about), about))
         return [session.judge(check, row) for check, row in cases]
 
 
@@ -214,7 +218,7 @@ def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> N
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
     with unusual_models.serve(fault=fault) as url:
-        results = judged(url, name, EXTENSIONS)
+        results = judged(url, name, EXTENSIONS, (requirement,))
     assert requirement in missed(results)
     assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
 
