@@ -19,6 +19,7 @@ from conformance.fleet import child_process, unit_runner, units
 from conformance.fleet.fleet_file import load
 from conformance.fleet.unit import RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
+from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import run_bundled
 from tests.support.small_fleets import write_fleet
 from tests.support.valid_reports import read_valid_report
@@ -27,6 +28,14 @@ HIDDEN = "s3cret-token-of-a-fleet"
 SMALL = 'profile = "quick"\n[defaults]\nmodels = ["identity_int32"]\nextensions = ["binary_tensor_data"]\n'
 # Of the rows the sizes alone: a run of a second, which is incomplete where nothing fails.
 BRIEF = SMALL + 'never = ["b*", "c*", "d*", "e*", "g*", "h*", "j*", "m*", "o*", "r*", "st*", "w*"]\n'
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few rows be a whole run."""
+    own = unit_runner._arguments
+    monkeypatch.setattr(unit_runner, "_arguments", lambda unit, folder: [*own(unit, folder), *FEW_ROWS])
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
 
 @pytest.fixture(scope="module")
