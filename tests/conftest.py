@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support import sampling
 from tests.support.servers import FEW_MODELS, ONE_MODEL, run_bundled
 from tests.support.serving import Server, run_server
 
@@ -23,14 +24,16 @@ MAX_TEST_S = 900  # seconds; the longest, which judges a server for every fault,
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say where copies of the documents are, in which the sentences of the ledger are looked up."""
+    """Say where copies of the documents are, in which sentences are looked up, and whether samples of rows will do."""
     parser.addoption(
         "--copies", metavar="DIR", default="../shared/spec", help="copies of the documents (default: %(default)s)"
     )
+    parser.addoption("--whole", action="store_true", help="judge every row where tests otherwise judge a sample")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let pytest-xdist take files in their order: by itself it leaves those of few tests for last, the longest here."""
+    """Heed `--whole`, and let pytest-xdist take files in their order: by itself it leaves the longest here for last."""
+    sampling.is_whole = config.getoption("--whole")
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
 

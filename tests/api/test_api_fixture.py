@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import judge
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +66,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_failing_test_shows_what_is_not_met(project: Path) -> None:
     (project / "test_it.py").write_text(THREE_LINES)
-    run = judge(project)
+    run = judge(project, *FEW_ROWS)
     assert run.returncode == 1, run.stdout
     assert "1 failed, 1 passed" in run.stdout
     assert re.search(r"\d+ rows failed; not met: [A-Z, -]*BIN-ORDER-O", run.stdout)
@@ -80,7 +81,7 @@ def test_what_is_missing_is_one_line(project: Path) -> None:
         "@pytest.mark.parametrize('oip_target', ['ftp://x'])\n"
         "def test_bad_target(oip_report): pass\n"
     )
-    run = judge(project)
+    run = judge(project, *FEW_ROWS)
     assert run.returncode == 1
     assert "oip_report: define a fixture oip_target that returns the URL of a server, or an ASGI app" in run.stdout
     assert "oip_report: --target-url 'ftp://x' is no http or https URL" in run.stdout
@@ -101,7 +102,7 @@ def test_the_example_of_the_fixture_is_for_an_app_of_one_ordinary_model(project:
     (project / "test_example.py").write_text(example)
     (project / "test_offered.py").write_text(example.replace('{"extensions": ["protocol"]}', "{}"))
     (project / "test_no_model.py").write_text(example.replace('"iris"', '"nobody"'))
-    run = judge(project)
+    run = judge(project, *FEW_ROWS)
     assert "1 passed" in run.stdout, run.stdout
     assert "2 failed" in run.stdout, run.stdout
     assert "offers none of the extensions" in run.stdout  # what judges nothing has not passed
@@ -110,7 +111,7 @@ def test_the_example_of_the_fixture_is_for_an_app_of_one_ordinary_model(project:
 
 def test_the_example_of_a_shared_report(project: Path) -> None:
     (project / "test_example.py").write_text(examples()[2])
-    run = judge(project)
+    run = judge(project, *FEW_ROWS)
     assert run.returncode == 0, run.stdout
     assert "2 passed" in run.stdout
 
@@ -119,4 +120,4 @@ def test_options_come_before_the_fixture_of_models(project: Path) -> None:
     program = THREE_LINES.replace('return ["multi"]', 'return ["nobody"]')
     program += '\n@pytest.fixture\ndef oip_options():\n    return {"models": ["multi"], "profile": "quick"}\n'
     (project / "test_it.py").write_text(program)
-    assert "1 failed, 1 passed" in judge(project).stdout
+    assert "1 failed, 1 passed" in judge(project, *FEW_ROWS).stdout

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import threading
+from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from conformance.spec.check import Check, Row
 from reference_server import app as reference_app
 from reference_server import faults, models
 from reference_server.app import Application
+from tests.support.few_rows import with_few_rows
 from tests.support.valid_reports import expect_valid
 
 ODD_NAMES = "robustness.odd-name-leads-nowhere"
@@ -40,6 +42,12 @@ def offering_nothing() -> Starlette:
         return JSONResponse({"name": "small", "version": "1", "extensions": []})
 
     return Starlette(routes=[Route("/v2", metadata)])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_rows() -> Iterator[None]:
+    with with_few_rows():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,17 +13,18 @@ from conformance.commands import certify
 from conformance.commands.main import main
 from conformance.spec.coverage import FULL_COVERAGE
 from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, run_certify
+from tests.support.few_rows import FEW_ROWS, with_few_rows
 from tests.support.forging import FolderContents, load
 from tests.support.servers import run_bundled
 
 
 @contextmanager
 def few_models() -> Iterator[None]:
-    """Let few models be enough for the run, for its verification, and for a profile."""
+    """Let few models and few rows be enough for the run, for its verification, and for a profile."""
     own = certify.list_arguments
-    plugin = ["-p", "tests.support.few_models"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugin])
+    plugins = ["-p", "tests.support.few_models", *FEW_ROWS]
+    with pytest.MonkeyPatch.context() as patch, with_few_rows():
+        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugins])
         patch.setattr(rejudge, "find_coverage", lambda *_, **__: FULL_COVERAGE)
         patch.setattr(profiles, "_need_more", lambda _rows, _demanded: True)
         yield
@@ -33,6 +34,15 @@ def few_models() -> Iterator[None]:
 def few_models_are_enough() -> Iterator[None]:
     """Conformant is who has every role, which is a test's own matter; a server with few models is judged sooner."""
     with few_models():
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_rows_are_enough() -> Iterator[None]:
+    """A run of few rows, its models and its coverage being judged as they are."""
+    own = certify_run._arguments
+    with pytest.MonkeyPatch.context() as patch, with_few_rows():
+        patch.setattr(certify_run, "_arguments", lambda options: [*own(options), *FEW_ROWS])
         yield
 
 

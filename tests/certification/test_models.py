@@ -22,6 +22,7 @@ from tests.support import fussy_app
 from tests.support.certify_runs import LABEL_OPTIONS, PRODUCT, SCORES_MODEL, run_certify
 from tests.support.servers import run_bundled
 
+pytestmark = pytest.mark.usefixtures("few_rows_are_enough")
 ALIAS = ("--alias-of", "particular", "1", "--alias-reason", "an app of the tests")
 NO_INPUTS: dict[str, Any] = {"inputs": {}}
 

@@ -196,7 +196,7 @@ def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> N
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
     with unusual_models.serve(fault=fault) as url:
-        results = judge_models(url, AREAS, name, extensions=EXTENSIONS)
+        results = judge_models(url, AREAS, name, extensions=EXTENSIONS, about=(requirement,))
     assert requirement in list_missed(results)
     assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
 

@@ -19,11 +19,20 @@ from conformance.fleet import unit_runner, units
 from conformance.fleet.fleet_file import load
 from conformance.fleet.units import RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
+from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import run_bundled
 from tests.support.small_fleets import BRIEF, SMALL, is_there, write_fleet
 from tests.support.valid_reports import read_valid_report
 
 HIDDEN = "s3cret-token-of-a-fleet"
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few rows be a whole run."""
+    own = unit_runner._arguments
+    monkeypatch.setattr(unit_runner, "_arguments", lambda unit, folder: [*own(unit, folder), *FEW_ROWS])
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
 
 @pytest.fixture(scope="module")

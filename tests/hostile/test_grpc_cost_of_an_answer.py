@@ -39,7 +39,8 @@ def output(datatype: str, *more: bytes) -> bytes:
 
 def entries() -> bytes:
     """Return a map of parameters."""
-    return b"".join(field(4, field(1, b"%07d" % number) + field(2, b"\x08\x01")) for number in range(SIZE // 18))
+    before, _, behind = field(4, field(1, b"0000000") + field(2, b"\x08\x01")).partition(b"0000000")
+    return b"".join(before + b"%07d" % number + behind for number in range(SIZE // 18))
 
 
 TAKEN = {

@@ -35,8 +35,9 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert {"conformance/registry/templates/index.html.jinja", "conformance/report/templates/plain.css"} < set(names)
     assert {f"conformance/report/templates/report/page.{kind}" for kind in ("html.jinja", "css", "js")} < set(names)
     environment = tmp_path / "venv"
-    assert run(sys.executable, "-m", "venv", str(environment), cwd=tmp_path).returncode == 0
-    installed = run(str(environment / "bin/pip"), "install", "--quiet", str(wheel), cwd=tmp_path)
+    assert run(sys.executable, "-m", "venv", "--without-pip", str(environment), cwd=tmp_path).returncode == 0
+    pip = (sys.executable, "-m", "pip", "--python", str(environment / "bin/python"))
+    installed = run(*pip, "install", "--quiet", "--no-compile", str(wheel), cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
     explained = run(str(environment / "bin/oip-conformance"), "explain", "grpc-errors-are-unknown", cwd=tmp_path)
     assert explained.returncode == 0, explained.stderr  # a fault of gRPC, whose packages are not there

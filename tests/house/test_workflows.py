@@ -12,7 +12,9 @@ import pytest
 import yaml
 
 from benchmarks import __main__ as benchmarks
+from tests.strangers.servers import STRANGERS
 
+PACKAGES = {package for stranger in STRANGERS.values() for package in stranger.packages}
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"
 
 
@@ -30,6 +32,16 @@ def commands(job: dict[str, Any]) -> str:
 
 def test_a_change_is_decided_by_the_script() -> None:
     assert commands(jobs("ci.yml")["run"]) == "./.ci/run"
+
+
+def test_what_a_change_samples_is_run_whole_each_night() -> None:
+    job = jobs("nightly.yml")["whole"]
+    environments = job["strategy"]["matrix"]["environment"]
+    assert {"matrix", "matrix-clients", "strangers"} <= set(environments)
+    described = (WORKFLOWS.parents[1] / "tox.ini").read_text(encoding="utf-8")
+    assert [name for name in environments if f"[testenv:{name}]" not in described] == []
+    assert commands(job).splitlines()[-1] == "tox -e ${{ matrix.environment }}"
+    assert any(all(f" {package}" in step.get("run", "") for package in PACKAGES) for step in job["steps"])
 
 
 def test_a_pull_request_is_measured_and_no_time_fails_it() -> None:

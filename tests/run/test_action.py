@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 GITLAB: dict[str, Any] = yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text(encoding="utf-8"))[".oip-conformance"]
-QUICK = "--target-model=multi\n--conformance-profile=quick\n"
+QUICK = "--target-model=multi\n--conformance-profile=quick\n" + "\n".join(FEW_ROWS) + "\n"
 
 
 class Runner:

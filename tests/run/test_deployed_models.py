@@ -20,6 +20,9 @@ from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from reference_server.models import Model
 from tests.support import renamed_server, unusual_models
+from tests.support.few_rows import FEW_ROWS
+from tests.support.samples import select_answering
+from tests.support.sampling import judge_sample, judge_until_missed
 from tests.support.servers import JsonOnly, judge, run_bundled, serve
 from tests.support.valid_reports import read_valid_report
 
@@ -60,16 +63,15 @@ def judged(
     extensions: Sequence[str] = (),
     about: Sequence[str] = (),
 ) -> list[CheckResult]:
-    """Return the results of a quick run on these models, or of every row about some requirements."""
+    """Return the results of a sample of a quick run on these models, or of the rows about some requirements."""
     subjects = Subjects(tuple(names), with_roles=False)
     with Session(Target(Settings(url))) as session:
         session.discover(extensions, subjects, given)
-        rows = collected_rows("certify" if about else "quick", subjects=subjects)
-        return [
-            session.judge(check, row)
-            for check, row in rows
-            if not about or set(check.requirements(row)) & set(about) or (check.area == "walk" and set(about) & WALKED)
-        ]
+        if not about:
+            return list(judge_sample(session, collected_rows("quick", subjects=subjects)))
+        rows = collected_rows("certify", subjects=subjects)
+        walk = [case for case in rows if case[0].area == "walk" and set(about) & WALKED]
+        return list(judge_until_missed(session, [*select_answering(rows, about), *walk], about))
 
 
 def bad(results: list[CheckResult]) -> list[tuple[str, str, str]]:
@@ -222,7 +224,7 @@ def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: 
 
 
 def test_a_whole_run_on_a_model_is_partial(tmp_path: Path, alone: str) -> None:
-    options = ("--target-model=prod-add_sub", "--conformance-profile=quick", "--conformance-report=r.json")
+    options = ("--target-model=prod-add_sub", "--conformance-profile=quick", *FEW_ROWS, "--conformance-report=r.json")
     run = judge(tmp_path, f"--target-url={alone}", *options)
     assert run.returncode == 0, run.stdout
     assert " MUSTs met, none failed, " in run.stdout.splitlines()[-1]
@@ -305,7 +307,7 @@ def test_nothing_to_judge_is_one_sentence_and_status_6(
 
 def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
     with unusual_models.serve(unusual_models.NEVER) as address:
-        run = judge(tmp_path, f"--target-url={address}", "--target-model=never")
+        run = judge(tmp_path, f"--target-url={address}", "--target-model=never", *FEW_ROWS)
     assert run.returncode == 6
     assert run.stdout.count("\nblocked  ") == 1
     assert "rows blocked" in run.stdout.splitlines()[-1]
@@ -315,7 +317,7 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
     with unusual_models.serve(unusual_models.PICKY) as address:
         file = f'url = "{address}"\n[models.picky.inputs.X]\nshape = [2]\ndata = [7.5, 8.25]\n'
         (tmp_path / "t.toml").write_text(file)
-        run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", "-n", "2")
+        run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", *FEW_ROWS, "-n", "2")
         (tmp_path / "t.toml").write_text(file.replace("inputs.X", "inputs.Y"))
         wrong = judge(tmp_path, "--target-config=t.toml", "--target-model=picky")
     assert run.returncode == 0, run.stdout

@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from tests.support import programs
+from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run
 from tests.support.servers import ONE_MODEL
 
@@ -24,7 +25,7 @@ def blocks(page: str, language: str) -> list[str]:
     return [part.partition("\n")[2] for part in parts if part.partition("\n")[0].strip() == language]
 
 
-QUICKLY = "pytest --conformance-profile=quick "
+QUICKLY = f"pytest --conformance-profile=quick {' '.join(FEW_ROWS)} "
 
 
 def test_the_commands_of_the_gate(tmp_path: Path, lone: str) -> None:

@@ -13,6 +13,7 @@ from conformance.api.serving import serve_app as serving_app
 from conformance.roles import roles
 from conformance.transport import config
 from tests.support import fussy_app
+from tests.support.few_rows import FEW_ROWS
 from tests.support.renamed_server import IN, MODEL, OUT
 from tests.support.servers import JsonOnly, judge, run_command, serve
 
@@ -110,7 +111,7 @@ def test_the_missing_lines_are_asked_for_and_no_others(tmp_path: Path, particula
 def test_the_file_with_these_lines_filled_in_is_judged(tmp_path: Path, particular: str) -> None:
     run_command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
     text = (tmp_path / "t.toml").read_text()
-    whole = ("--target-config=t.toml", "--target-extension=protocol", "--conformance-profile=quick")
+    whole = ("--target-config=t.toml", "--target-extension=protocol", "--conformance-profile=quick", *FEW_ROWS)
     options = (*whole, "--conformance-report=r.json")
     unfilled = judge(tmp_path, *options)
     (tmp_path / "t.toml").write_text(text + fussy_app.FILLED_IN_TABLES)

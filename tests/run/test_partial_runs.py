@@ -11,6 +11,7 @@ import pytest
 
 from conformance.report import formats
 from conformance.spec import ledger
+from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import judge, run_bundled
 from tests.support.valid_reports import read_valid_report
 
@@ -22,9 +23,9 @@ LAST = re.compile(
 
 
 def few(folder: Path, url: str, *arguments: str) -> CompletedProcess[str]:
-    """Judge a server on three roles."""
+    """Judge a server on three roles, by few rows of each."""
     (folder / "t.toml").write_text(f'url = "{url}"\n{FEW}')
-    return judge(folder, "--target-config=t.toml", *arguments)
+    return judge(folder, "--target-config=t.toml", *FEW_ROWS, *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +112,14 @@ def test_a_gate_may_ask_for_more(tmp_path: Path, small: str, arguments: tuple[st
 def test_what_fails_is_nonconformant_however_little_was_judged(tmp_path: Path) -> None:
     with run_bundled("--fault=binary-outputs-in-reverse", "--model=multi") as url:
         (tmp_path / "t.toml").write_text(f'url = "{url}"\n[roles]\nmulti = "multi"\n')
-        run = judge(tmp_path, "--target-config=t.toml", QUICK)
+        run = judge(tmp_path, "--target-config=t.toml", QUICK, *FEW_ROWS)
     assert run.returncode == 1
     assert " is nonconformant: " in run.stdout.splitlines()[-1]
     assert " not judged" in run.stdout.splitlines()[-1]
 
 
 def test_the_profile_quick_is_partial_with_every_role(tmp_path: Path, reference: str) -> None:
-    run = judge(tmp_path, f"--target-url={reference}", QUICK, "--conformance-report=r.json", "-n", "2")
+    run = judge(tmp_path, f"--target-url={reference}", QUICK, *FEW_ROWS, "--conformance-report=r.json", "-n", "2")
     assert run.returncode == 0
     assert re.search(
         r" is partial: 116 of 117 MUSTs met, none failed, 1 not judged, \d+ rows left out by the profile quick$",

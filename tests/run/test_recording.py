@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.judging.reproduction import MAX_EARLIER_REQUESTS
+from tests.support.few_rows import FEW_ROWS
 from tests.support.run_archives import expand_archive, read_log
 from tests.support.servers import FEW_MODELS, JsonOnly, judge, run_bundled, run_command, run_proxy, serve
 
@@ -38,7 +39,7 @@ def entries(folder: Path) -> list[dict[str, Any]]:
 
 # Two processes write a recording in parts, of whatever rows.
 @pytest.mark.parametrize(
-    ("options", "workers"), [((), ()), (("-k", "metadata or ordering or state"), ("-n", "2"))], ids=["one", "two"]
+    ("options", "workers"), [(FEW_ROWS, ()), (("-k", "metadata or ordering or state"), ("-n", "2"))], ids=["one", "two"]
 )
 def test_a_recording_is_judged_as_the_server_was(
     tmp_path: Path, small: str, options: tuple[str, ...], workers: tuple[str, ...]
@@ -64,8 +65,8 @@ def test_failures_of_a_recording_are_those_of_the_server(tmp_path: Path) -> None
 
 
 def test_a_target_that_died_dies_in_the_recording(tmp_path: Path, small: str) -> None:
-    options = (QUICK, "--target-timeout=1")
-    with run_proxy(small, connections=200) as url:
+    options = (QUICK, *FEW_ROWS, "--target-timeout=1")
+    with run_proxy(small, connections=40) as url:
         live = judge(
             tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
         )
@@ -113,7 +114,7 @@ def test_a_survey_that_was_not_recorded_is_one_line_that_names_the_options(tmp_p
 
 
 def test_the_roles_of_a_recording_can_be_judged_without_its_models(tmp_path: Path, small: str) -> None:
-    own = ("-k", ANSWERS, QUICK)
+    own = ("-k", ANSWERS, QUICK, *FEW_ROWS)
     recorded = (*own, "--target-model=identity_int32", "--conformance-evidence=e", "--conformance-report=a.json")
     judge(tmp_path, f"--target-url={small}", *recorded)
     again = judge(tmp_path, "--target-replay=e/run.har.xz", *own, "--conformance-report=b.json")

@@ -17,6 +17,7 @@ from conformance.plugin import SUITE
 from conformance.report import formats
 from conformance.report.page_html import SCRIPTS
 from conformance.spec.outcome import ReasonKind
+from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import FEW_MODELS, JsonOnly, judge, judge_and_interrupt, run_bundled, run_proxy, serve
 
 ALL_REPORTS = tuple(f"--conformance-report=r{suffix}" for suffix in formats.FORMATS)
@@ -246,8 +247,8 @@ def test_a_run_that_is_interrupted(tmp_path: Path, reference: str, workers: tupl
 
 
 def test_a_target_that_dies_halfway(tmp_path: Path, small: str) -> None:
-    with run_proxy(small, connections=200) as url:
-        asked = (f"--target-url={url}", "--conformance-profile=quick", "--target-timeout=5", "--junitxml=j.xml")
+    with run_proxy(small, connections=40) as url:
+        asked = (f"--target-url={url}", *FEW_ROWS, "--target-timeout=5", "--junitxml=j.xml")
         run = judge(tmp_path, *asked, *ALL_REPORTS)
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
@@ -353,7 +354,7 @@ def test_junit_has_a_case_for_each_requirement(tmp_path: Path, workers: tuple[st
 def test_a_fixed_row_is_red_in_junit(tmp_path: Path, lone: str) -> None:
     known = '[[known]]\ncheck = "ordering.response-follows-its-json"\nrows = "INT64-BOOL-FP32"\nreason = "ours"\n'
     (tmp_path / "b.toml").write_text(known)
-    asked = ("--conformance-profile=quick", "--conformance-baseline=b.toml", "--junitxml=j.xml")
+    asked = (*FEW_ROWS, "--conformance-baseline=b.toml", "--junitxml=j.xml")
     run = judge(tmp_path, f"--target-url={lone}", *asked)
     assert run.returncode == 1
     (failure,) = junit_of(tmp_path).iter("failure")

@@ -11,10 +11,12 @@ import pytest
 
 from conformance.roles import roles
 from conformance.transport import config
+from tests.support.few_rows import FEW_ROWS
 from tests.support.renamed_server import IN, MODEL, OUT
 from tests.support.servers import judge
 
 ORDER = "response_follows_its_json"
+QUICK = ("--conformance-profile=quick", "--conformance-report=r.json", *FEW_ROWS)
 
 
 def mapped(url: str) -> str:
@@ -30,7 +32,7 @@ def mapped(url: str) -> str:
 
 def test_other_names_of_models_and_tensors_are_judged_alike(tmp_path: Path, renamed: str) -> None:
     (tmp_path / "t.toml").write_text(mapped(renamed))
-    run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
+    run = judge(tmp_path, "--target-config=t.toml", *QUICK)
     assert run.returncode == 0, run.stdout[-3000:]
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["verdict"] == "partial"
@@ -46,7 +48,7 @@ def test_other_names_of_models_and_tensors_are_judged_alike(tmp_path: Path, rena
 
 def test_a_map_is_the_whole_map(tmp_path: Path, reference: str) -> None:
     (tmp_path / "t.toml").write_text(f'url = "{reference}"\n[roles]\nidentity_int32 = "identity_int32"\n')
-    run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
+    run = judge(tmp_path, "--target-config=t.toml", *QUICK)
     assert json.loads((tmp_path / "r.json").read_text())["target"]["roles"] == {"identity_int32": "identity_int32"}
     shown = re.search(r"^Rows skipped because no model fills their role: (\d+)\. (.*)$", run.stdout, re.M)
     assert shown is not None

@@ -11,6 +11,8 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
+from tests.support.samples import select_answering
+from tests.support.sampling import judge_until_missed
 
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 
@@ -21,12 +23,24 @@ def judge_models(
     *names: str,
     extensions: Sequence[str] = (),
     given: Mapping[str, UserInputs] | None = None,
+    about: Sequence[str] = (),
 ) -> list[CheckResult]:
-    """Return the results of the rows of some areas on models, and on no role."""
+    """Return the results of the rows of some areas on models, and on no role.
+
+    Args:
+        url: of the server.
+        areas: whose rows are judged.
+        names: of the models.
+        extensions: that are judged though the server does not offer them.
+        given: model -> inputs that a user knows.
+        about: requirements: their rows alone, until each of them has been missed; empty: all rows.
+    """
     subjects = Subjects(names, with_roles=False)
     with Session(Target(Settings(url))) as session:
         session.discover(extensions, subjects, given)
         cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in areas]
+        if about:
+            return list(judge_until_missed(session, select_answering(cases, about), about))
         return [session.judge(check, row) for check, row in cases]
 
 

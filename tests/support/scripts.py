@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.support.servers import FEW_MODELS
 
+ROOT = Path(__file__).parents[2]  # for plugins of the tests
 # What the tests have of their own, and no runner has.
 FOREIGN_PREFIXES = ("PYTEST", "OIP_", "GITHUB", "INPUT_", "CONFORMANCE_")
 
@@ -34,7 +35,7 @@ def run(folder: Path, script: str, *, background: bool = False, **environment: s
         subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=folder,
-            env={**kept, "PATH": path, **environment},
+            env={**kept, "PATH": path, "PYTHONPATH": str(ROOT), **environment},
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,

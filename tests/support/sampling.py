@@ -1,0 +1,40 @@
+"""Samples of rows: one for each thing that a check says, and others by chance; with `pytest --whole` all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from zlib import crc32
+
+from conformance.judging.session import Session
+from conformance.spec.check import Check, Row
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
+
+ONE_IN = 8  # so many of the rows that a sample could leave out are in it; others for each model
+is_whole = False  # set by the option
+
+
+def judge_sample(session: Session, rows: Iterable[tuple[Check, Row]]) -> Iterator[CheckResult]:
+    """Yield results of one row that applies for each thing that a check says, and of others by chance."""
+    judged: set[tuple[str, ...]] = set()
+    for check, row in rows:
+        said = (check.id, *check.requirements(row))
+        if said in judged and not is_whole and crc32(f"{check.id} {row.id}".encode()) % ONE_IN:
+            continue
+        result = session.judge(check, row)
+        if result.outcome is not Outcome.NOT_APPLICABLE:
+            judged.add(said)
+        yield result
+
+
+def judge_until_missed(
+    session: Session, rows: Iterable[tuple[Check, Row]], about: Collection[str]
+) -> Iterator[CheckResult]:
+    """Yield results of rows, up to the one with which each of the requirements has been missed."""
+    unmissed = set(about)
+    for check, row in rows:
+        result = session.judge(check, row)
+        yield result
+        unmissed -= {result.failure.requirement} if result.failure else set()
+        if not unmissed:
+            return
