@@ -106,7 +106,7 @@ def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str
     steps = interleave_plain_steps((step for step in single if step[axis] == value), NEUTRAL)
     if not steps:
         raise NotApplicableError(f"{model.name} has no such request")
-    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt)))
+    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
