@@ -68,6 +68,7 @@ class DeployedModel(Model):
         refusal: why no plain request is answered, alone.
         missing: what a user has to say of its inputs; empty where nothing, or where that is no help.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
+        demands: the optional part of a request without which none is answered, in JSON or at all; empty for none.
         samples: inputs that a user gives, where there are several of them.
         varies: it takes other inputs of the same shapes, and answers some of them otherwise.
         takes_counts: it takes inputs of another size along the first variable dimension.
@@ -84,6 +85,7 @@ class DeployedModel(Model):
     refusal: str = ""
     missing: str = ""
     json_trouble: str = ""
+    demands: str = ""
     samples: tuple[tuple[Tensor, ...], ...] = ()
     varies: bool = False
     takes_counts: bool = False
@@ -281,6 +283,10 @@ class DeployedModel(Model):
         """Return the plain request: JSON both ways, as far as JSON goes."""
         return self.request(self.tensors, send=self.sends, outputs=self.listed())
 
+    def plainest(self) -> InferRequest:
+        """Return the plain request that every server has to answer, also where this one answers none."""
+        return replace(self, trouble="", json_trouble="").plain()
+
     def full(self) -> InferRequest:
         """Return the plain request with every output as binary data."""
         return self.request(self.tensors, send=self.sends, want="binary")
@@ -385,6 +391,7 @@ class DeployedModel(Model):
             "refusal": self.refusal,
             "missing": self.missing,
             "json_trouble": self.json_trouble,
+            "demands": self.demands,
             "varies": self.varies,
             "takes_counts": self.takes_counts,
             "by_place": self.by_place,
@@ -406,6 +413,7 @@ def from_dict(data: Mapping[str, Any]) -> DeployedModel:
         refusal=data["refusal"],
         missing=data["missing"],
         json_trouble=data["json_trouble"],
+        demands=data["demands"],
         varies=data["varies"],
         takes_counts=data["takes_counts"],
         by_place=data["by_place"],

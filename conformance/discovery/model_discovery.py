@@ -6,7 +6,7 @@ models. Nothing is asked of the roles, none of which has to be deployed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -47,6 +47,14 @@ from conformance.wire.tensor import Tensor
 VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
 MAX_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
 MAX_GUESSES = 48  # plain requests before a model counts as one that answers none
+
+MAX_DEMANDING = 4  # inputs that are sent with the optional parts of a request, where none is answered without
+# What a request may have and no server may ask for.
+OPTIONAL_PARTS: Mapping[str, Callable[[InferRequest, DeployedModel], InferRequest]] = {
+    "an id": lambda request, _: replace(request, id="conformance"),
+    "a list of outputs": lambda request, model: replace(request, outputs=tuple(map(RequestedOutput, model.outputs))),
+    "parameters": lambda request, _: replace(request, members={"parameters": {}}),
+}
 
 INPUTS_HELP = (
     "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
@@ -210,11 +218,27 @@ def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple
     if found is None and any(is_json_capable(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
         found, _ = _taken(target, replace(model, json_trouble=refusal), given)
     if found is not None:
-        return found
+        model, reply = found
+        return _demanding(target, model, [model.tensors]) if model.json_trouble else model, reply
+    guesses = islice(guess_inputs(model.role.inputs, given), MAX_DEMANDING)
+    model = _demanding(target, model, guesses)
+    if model.demands:
+        said = f"answers no plain request without {model.demands}: {refusal}"
+        return replace(model, trouble=f"{model.name} {said}", refusal=said), None
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
     how = INPUTS_HELP.format(model=model.name, members="")
     said = f"answers no plain request with {inputs}: {refusal}"
     return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
+
+
+def _demanding(target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]) -> DeployedModel:
+    """Return the model with the optional part of a JSON request that makes it answer, where there is one."""
+    for tensors in guesses:
+        tried = replace(model, tensors=tensors)
+        for part, with_part in OPTIONAL_PARTS.items():
+            if _answers(_ask(target, with_part(tried.plainest(), tried))):
+                return replace(tried, demands=part)
+    return model
 
 
 def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tuple[DeployedModel, Reply] | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.support.metadata import ABSENT_STATUSES, expect_health
 from conformance.checks.support.repeated_requests import attribute_to_isolation
+from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
@@ -27,6 +28,11 @@ from conformance.wire.json_text import parse_json
 )
 def plain_request_is_answered(target: Target, model: Model) -> None:
     """A plain inference request is answered with status 200 and the right outputs."""
+    if isinstance(model, DeployedModel) and model.demands:
+        reply = target.infer(model.plainest())
+        if not reply.succeeded:
+            expected = f"an answer, as the same request with {model.demands} has"
+            raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-ANSWER")
     request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
     reply = target.infer(request)
     if reply.status == UNAVAILABLE:  # a model to load
