@@ -64,7 +64,8 @@ class DeployedModel(Model):
         is_described: the metadata list its inputs.
         binary_only: outputs that JSON does not carry.
         unsteady: outputs that differ between two equal requests.
-        trouble: why no plain request is answered, and what to do; empty where one is.
+        trouble: why no plain request is answered, and what to do; empty where one is. There are `tensors` nevertheless
+            where it takes them: with `demands`, or for an answer that cannot be read.
         refusal: why no plain request is answered, alone.
         missing: what a user has to say of its inputs; empty where nothing, or where that is no help.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.

@@ -48,7 +48,7 @@ VARIATIONS = 6  # plain requests, the first included, that show whether a model 
 MAX_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
 MAX_GUESSES = 48  # plain requests before a model counts as one that answers none
 
-MAX_DEMANDING = 4  # inputs that are sent with the optional parts of a request, where none is answered without
+MAX_EXPLAINING = 4  # inputs that are sent once more where none is answered: with the optional parts of a request
 # What a request may have and no server may ask for.
 OPTIONAL_PARTS: Mapping[str, Callable[[InferRequest, DeployedModel], InferRequest]] = {
     "an id": lambda request, _: replace(request, id="conformance"),
@@ -219,11 +219,12 @@ def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple
         found, _ = _taken(target, replace(model, json_trouble=refusal), given)
     if found is not None:
         model, reply = found
-        return _demanding(target, model, [model.tensors]) if model.json_trouble else model, reply
-    guesses = islice(guess_inputs(model.role.inputs, given), MAX_DEMANDING)
-    model = _demanding(target, model, guesses)
-    if model.demands:
-        said = f"answers no plain request without {model.demands}: {refusal}"
+        return _explained(target, model, [model.tensors]) if model.json_trouble else model, reply
+    guesses = islice(guess_inputs(model.role.inputs, given), MAX_EXPLAINING)
+    model = _explained(target, model, guesses)
+    if model.tensors:
+        without = f" without {model.demands}" if model.demands else " that can be read"
+        said = f"answers no plain request{without}: {refusal}"
         return replace(model, trouble=f"{model.name} {said}", refusal=said), None
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
     how = INPUTS_HELP.format(model=model.name, members="")
@@ -231,10 +232,15 @@ def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple
     return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
 
 
-def _demanding(target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]) -> DeployedModel:
-    """Return the model with the optional part of a JSON request that makes it answer, where there is one."""
+def _explained(target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]) -> DeployedModel:
+    """Return the model with inputs that it takes, and yet answers no plain JSON request with, where there are any.
+
+    It wants an optional part of a request beside them, or nobody can read its answer.
+    """
     for tensors in guesses:
         tried = replace(model, tensors=tensors)
+        if _ask(target, tried.plainest()).succeeded:
+            return tried
         for part, with_part in OPTIONAL_PARTS.items():
             if _answers(_ask(target, with_part(tried.plainest(), tried))):
                 return replace(tried, demands=part)

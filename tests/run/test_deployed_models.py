@@ -189,6 +189,9 @@ def test_given_inputs_are_sent() -> None:
         ("raw-batch-dimension-is-left-out", "raw_batching", "RAW-ENCODING"),
         ("short-raw-body-is-filled-with-zeros", "raw_fixed", "RAW-SIZE"),
         ("last-word-filled-up-with-zeros", "identity_int32", "BIN-BODY-SHORT"),
+        ("id-behind-the-inputs-lost", "multi", "OIP-WRITTEN"),
+        ("outputs-before-the-inputs-lost", "multi", "OIP-WRITTEN"),
+        ("undefined-arrays-refused", "multi", "OIP-MEMBERS"),
         ("accepts-what-it-should-refuse", "identity_int32", "BIN-HEADER-TOO-LONG"),
     ],
 )
@@ -198,6 +201,21 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
     missed = {r.failure.requirement for r in results if r.failure and r.outcome in (Outcome.FAIL, Outcome.ADVISORY)}
     assert requirement in missed if requirement else missed == set()
     assert [r.message for r in results if r.outcome is Outcome.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "requirement"),
+    [
+        ("several-outputs-by-their-names", "OIP-OUTPUT-MEMBERS"),
+        ("answers-random-bytes", "OIP-JSON"),
+        ("answers-an-empty-object", "OIP-OUTPUT-MEMBERS"),
+        ("compresses-every-answer", "OIP-JSON"),
+    ],
+)
+def test_answers_that_nobody_can_read_fail(fault: str, requirement: str) -> None:
+    with unusual_models.serve(fault=fault) as address:
+        results = judged(address, ("multi",), extensions=EXTENSIONS, about=("OIP-ENDPOINTS",))
+    assert requirement in {r.failure.requirement for r in results if r.failure}
 
 
 @pytest.mark.parametrize(
