@@ -34,7 +34,7 @@ MAX_SCORES = 1_000_000  # in an output that is classified
 # Attributes of a model that are plain data as they are.
 PLAIN_FIELDS = (
     *("is_described", "binary_only", "unsteady", "trouble", "refusal", "missing", "json_trouble"),
-    *("varies", "takes_counts", "by_place"),
+    *("demands", "varies", "takes_counts", "by_place"),
 )
 
 
@@ -69,10 +69,12 @@ class DeployedModel(Model):
         is_described: the metadata list its inputs.
         binary_only: outputs that JSON does not carry.
         unsteady: outputs that differ between two equal requests.
-        trouble: why no plain request is answered, and what to do; empty where one is.
+        trouble: why no plain request is answered, and what to do; empty where one is. There are `tensors` nevertheless
+            where it takes them: with `demands`, or for an answer that cannot be read.
         refusal: why no plain request is answered, alone.
         missing: what a user has to say of its inputs; empty where nothing, or where that is no help.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
+        demands: the optional part of a request without which none is answered, in JSON or at all; empty for none.
         samples: inputs that a user gives, where there are several of them.
         varies: it takes other inputs of the same shapes, and answers some of them otherwise.
         takes_counts: it takes inputs of another size along the first variable dimension.
@@ -89,6 +91,7 @@ class DeployedModel(Model):
     refusal: str = ""
     missing: str = ""
     json_trouble: str = ""
+    demands: str = ""
     samples: tuple[tuple[Tensor, ...], ...] = ()
     varies: bool = False
     takes_counts: bool = False
@@ -285,6 +288,10 @@ class DeployedModel(Model):
     def plain(self) -> InferRequest:
         """Return the plain request: JSON both ways, as far as JSON goes."""
         return self.request(self.tensors, send=self.sends, outputs=self.listed())
+
+    def plainest(self) -> InferRequest:
+        """Return the plain request that every server has to answer, also where this one answers none."""
+        return replace(self, trouble="", json_trouble="").plain()
 
     def full(self) -> InferRequest:
         """Return the plain request with every output as binary data."""

@@ -6,7 +6,7 @@ models. Nothing is asked of the roles, none of which has to be deployed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -37,11 +37,20 @@ from conformance.wire.finding import format_value
 from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_grpc_call
 from conformance.wire.json_text import parse_json
+from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
 MAX_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
 MAX_GUESSES = 48  # plain requests before a model counts as one that answers none
+
+MAX_EXPLAINING = 4  # inputs that are sent once more where none is answered: with the optional parts of a request
+# What a request may have and no server may ask for.
+OPTIONAL_PARTS: Mapping[str, Callable[[InferRequest, DeployedModel], InferRequest]] = {
+    "an id": lambda request, _: replace(request, id="conformance"),
+    "a list of outputs": lambda request, model: replace(request, outputs=tuple(map(RequestedOutput, model.outputs))),
+    "parameters": lambda request, _: replace(request, members={"parameters": {}}),
+}
 
 INPUTS_HELP = (
     "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
@@ -202,11 +211,33 @@ def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple
     if found is None and any(is_json_capable(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
         found, _ = _taken(target, replace(model, json_trouble=refusal), given)
     if found is not None:
-        return found
+        model, reply = found
+        return _explained(target, model, [model.tensors]) if model.json_trouble else model, reply
+    guesses = islice(guess_inputs(model.role.inputs, given), MAX_EXPLAINING)
+    model = _explained(target, model, guesses)
+    if model.tensors:
+        without = f" without {model.demands}" if model.demands else " that can be read"
+        said = f"answers no plain request{without}: {refusal}"
+        return replace(model, trouble=f"{model.name} {said}", refusal=said), None
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
     how = INPUTS_HELP.format(model=model.name, members="")
     said = f"answers no plain request with {inputs}: {refusal}"
     return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
+
+
+def _explained(target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]) -> DeployedModel:
+    """Return the model with inputs that it takes, and yet answers no plain JSON request with, where there are any.
+
+    It wants an optional part of a request beside them, or nobody can read its answer.
+    """
+    for tensors in guesses:
+        tried = replace(model, tensors=tensors)
+        if ask(target, tried.plainest()).succeeded:
+            return tried
+        for part, with_part in OPTIONAL_PARTS.items():
+            if _answers(ask(target, with_part(tried.plainest(), tried))):
+                return replace(tried, demands=part)
+    return model
 
 
 def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tuple[DeployedModel, Reply] | None, str]:

@@ -40,9 +40,9 @@ def few_models_are_enough() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def few_rows_are_enough() -> Iterator[None]:
     """A run of few rows, its models and its coverage being judged as they are."""
-    own = certify_run._arguments
+    own = certify.list_arguments
     with pytest.MonkeyPatch.context() as patch, with_few_rows():
-        patch.setattr(certify_run, "_arguments", lambda options: [*own(options), *FEW_ROWS])
+        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *FEW_ROWS])
         yield
 
 

@@ -46,6 +46,14 @@ def test_each_mistake_is_seen_with_one_model(mistakes: tuple[str, ...], requirem
         assert missed(judge_models(url, AREAS, "iris", extensions=(PROTOCOL,))) == requirements
 
 
+@pytest.mark.parametrize("part", ["id", "outputs", "parameters"])
+def test_an_optional_part_of_a_request_may_not_be_asked_for(part: str) -> None:
+    with small_server.serve(f"needs-{part}") as url:
+        results = judge_models(url, AREAS, "iris", extensions=(PROTOCOL,))
+    assert {r.failure.requirement for r in results if r.failure} == {"OIP-ANSWER"}
+    assert Outcome.ERROR not in {r.outcome for r in results}
+
+
 def test_one_model_lets_nearly_every_must_be_judged() -> None:
     with small_server.serve() as url:
         found = met(judge_models(url, AREAS, "iris", extensions=(PROTOCOL,)))

@@ -201,20 +201,6 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
     assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "requirement"),
-    [
-        ("binary-outputs-in-reverse", "BIN-ORDER-O"),
-        ("inputs-read-in-declared-order", "BIN-ORDER-I"),
-        ("json-inputs-beside-binary-ones-refused", "BIN-MIXED-I"),
-        ("bytes-left-over-ignored", "BIN-BODY-LONG"),
-    ],
-)
-def test_one_fault_breaks_one_requirement(fault: str, requirement: str) -> None:
-    with unusual_models.serve(fault=fault) as url:
-        assert list_missed(judge_models(url, AREAS, "multi", extensions=EXTENSIONS)) == {requirement}
-
-
 @pytest.mark.parametrize("fault", ["every-bool-read-from-the-first-byte", "octet-stream-of-two-tensors-refused"])
 def test_binary_data_that_are_always_wrong_are_no_matter_of_headers(fault: str) -> None:
     with unusual_models.serve(fault=fault) as url:

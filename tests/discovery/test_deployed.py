@@ -213,6 +213,7 @@ def test_a_model_reaches_workers_as_plain_data() -> None:
         refusal="r",
         missing="data",
         json_trouble="j",
+        demands="d",
         varies=True,
         takes_counts=True,
         by_place=True,
@@ -221,7 +222,7 @@ def test_a_model_reaches_workers_as_plain_data() -> None:
     assert (back.role, back.name, back.declared) == (model.role, model.name, model.declared)
     assert (back.binary_only, back.unsteady, back.trouble, back.json_trouble) == (("Y",), ("Z",), "t", "j")
     assert (back.varies, back.takes_counts, back.by_place) == (True, True, True)
-    assert (back.refusal, back.missing) == ("r", "data")
+    assert (back.refusal, back.missing, back.demands) == ("r", "data", "d")
     assert [t.to_bytes() for t in back.tensors] == [t.to_bytes() for t in model.tensors]
     assert [t.shape for t in back.tensors] == [(2,), (1, 2)]
 

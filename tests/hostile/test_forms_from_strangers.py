@@ -90,7 +90,8 @@ TENSOR = {"name": "a", "datatype": "INT32", "shape": [1]}
 MODEL = {
     "name": "m", "inputs": [TENSOR], "outputs": [TENSOR], "sent": [{**TENSOR, "bytes": "AQAAAA=="}],
     "declared": {"a": "INT32"}, "binary_only": [], "unsteady": [], "trouble": "", "refusal": "", "missing": "",
-    "json_trouble": "", "samples": [], "varies": True, "takes_counts": False, "by_place": False, "is_described": True,
+    "json_trouble": "", "demands": "", "samples": [], "varies": True, "takes_counts": False, "by_place": False,
+    "is_described": True,
 }  # fmt: skip
 EXCHANGE = {
     "path": "/v2", "method": "GET", "sent_headers": [["a", "b"]], "sent": "", "url": "http://x", "status": 500,

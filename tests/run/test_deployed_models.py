@@ -186,6 +186,9 @@ def test_given_inputs_are_sent() -> None:
         ("raw-batch-dimension-is-left-out", "raw_batching", "RAW-ENCODING"),
         ("short-raw-body-is-filled-with-zeros", "raw_fixed", "RAW-SIZE"),
         ("last-word-filled-up-with-zeros", "identity_int32", "BIN-BODY-SHORT"),
+        ("id-behind-the-inputs-lost", "multi", "OIP-WRITTEN"),
+        ("outputs-before-the-inputs-lost", "multi", "OIP-WRITTEN"),
+        ("undefined-arrays-refused", "multi", "OIP-MEMBERS"),
         ("accepts-what-it-should-refuse", "identity_int32", "BIN-HEADER-TOO-LONG"),
     ],
 )
@@ -197,11 +200,40 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
     assert [r.message for r in results if r.outcome is Outcome.ERROR] == []
 
 
-def test_one_fault_is_one_failure() -> None:
-    with unusual_models.serve(fault="binary-outputs-in-reverse") as address:
-        about = ("BIN-ORDER-O", "BIN-OUTPUT-TRUE", "BIN-SIZE-O", "BIN-HEADER-O")
-        results = judged(address, ("multi",), about=about)
-    assert {r.failure.requirement for r in results if r.failure} == {"BIN-ORDER-O"}
+@pytest.mark.parametrize(
+    ("fault", "requirement"),
+    [
+        ("several-outputs-by-their-names", "OIP-OUTPUT-MEMBERS"),
+        ("answers-random-bytes", "OIP-JSON"),
+        ("answers-an-empty-object", "OIP-OUTPUT-MEMBERS"),
+        ("compresses-every-answer", "OIP-JSON"),
+    ],
+)
+def test_answers_that_nobody_can_read_fail(fault: str, requirement: str) -> None:
+    with unusual_models.serve(fault=fault) as address:
+        results = judged(address, ("multi",), extensions=EXTENSIONS, about=("OIP-ENDPOINTS",))
+    assert requirement in {r.failure.requirement for r in results if r.failure}
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "requirement"),
+    [
+        ("binary-outputs-in-reverse", "multi", "BIN-ORDER-O"),
+        ("binary-outputs-in-reverse", "add_sub", "BIN-ORDER-O"),
+        ("inputs-read-in-declared-order", "add_sub", "BIN-ORDER-I"),
+        ("json-inputs-beside-binary-ones-refused", "multi", "BIN-MIXED-I"),
+        ("bytes-left-over-ignored", "multi", "BIN-BODY-LONG"),
+    ],
+)
+def test_one_fault_is_one_failure(fault: str, name: str, requirement: str) -> None:
+    """Whatever requirement a row answers for; of the walk some rows will do."""
+    rows = collected_rows("quick", subjects=Subjects((name,), with_roles=False))
+    walk = [case for case in rows if case[0].area == "walk"]
+    chosen = [case for case in rows if case not in walk or case[1].id.startswith("binary-1@") or case in walk[::12]]
+    with unusual_models.serve(fault=fault) as address, Session(Target(Settings(address))) as session:
+        session.discover(EXTENSIONS, Subjects((name,), with_roles=False))
+        results = [session.judge(check, row) for check, row in chosen]
+    assert {r.failure.requirement for r in results if r.failure} == {requirement}
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,11 @@ _BIASES = np.array([0.3, 0.8, -1.1], "f4")
 
 
 class SmallServer:
-    """Serves the model, with these of the mistakes `detail`, `sizes`, `version` and `id`.
+    """Serves the model, with these of the mistakes `detail`, `sizes`, `version`, `id` and `needs-...`.
 
     detail: errors are given under that member. sizes: neither shapes nor datatypes are looked at. version: that of the
-    path is not either. id: it is not given back.
+    path is not either. id: it is not given back. needs-id, needs-outputs, needs-parameters: a request without that
+    member is refused.
     """
 
     def __init__(self, mistakes: Collection[str]) -> None:
@@ -65,6 +66,9 @@ class SmallServer:
     async def _infer(self, request: Request) -> JSONResponse:
         self._find(request)
         document = _parse(await request.body())
+        for part in ("id", "outputs", "parameters"):
+            if f"needs-{part}" in self._mistakes and part not in document:
+                raise HTTPException(400, f"there is no {part}")
         read = _read_unchecked if "sizes" in self._mistakes else _read
         scores = read(document["inputs"]) @ _WEIGHTS + _BIASES
         if document.get("outputs", [{"name": "class"}]) != [{"name": "class"}]:

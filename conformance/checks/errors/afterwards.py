@@ -39,7 +39,7 @@ def _rows() -> Iterator[Row]:
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
             thorough = refusal.requirement == "OIP-SIGNATURE"
-            yield Row(identity, (refusal.message,), role, thorough=thorough, needs=refusal.needs, fit=fit)
+            yield Row(identity, (refusal.message,), role, thorough=thorough, needs=refusal.extensions, fit=fit)
 
 
 @check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "OIP-ISOLATION"))
@@ -47,7 +47,7 @@ def _rows() -> Iterator[Row]:
 @check("grpc.good-call-after-a-refusal-is-answered-right", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     *[
-        Row(refusal.fault, (refusal.message,), refusal.role, needs=refusal.needs, fit=refusal.fit)
+        Row(refusal.fault, (refusal.message,), refusal.role, needs=refusal.extensions, fit=refusal.fit)
         for refusal in _FIRST_OVER_GRPC.values()
     ]
 )

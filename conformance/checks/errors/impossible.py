@@ -122,7 +122,7 @@ def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusa
 
 def _readable(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return rows for the requests that a server may take against advice, where it takes them as they were meant."""
-    return [Row(row.id, row.values, role=row.role, fit=row.fit) for row in make_refusal_rows(refusals, *requirements)]
+    return [replace(row, answers=()) for row in make_refusal_rows(refusals, *requirements)]
 
 
 @check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))

@@ -13,6 +13,7 @@ from typing import Any
 from conformance.checks.errors.deployed_requests import OWN, sample_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import MessageBuilder, Model
+from conformance.spec.extensions import BINARY
 from conformance.spec.fit import ANY, JSON, Fit
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
@@ -111,10 +112,19 @@ FITS: Mapping[str, Fit] = {
     "input-under-an-unknown-name": Fit(max_inputs=1, is_json=True),  # of several, the first may be optional
 }
 
+# Those that are sent as binary data.
+NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+    (
+        *("binary-floats-for-integers", "binary-integers-of-eight-bytes", "binary-dimensions-exchanged"),
+        *("binary-elements-too-many", "binary-minus-one-for-any-number"),
+    ),
+    BINARY,
+)
+
 
 def _refusal(entry: Entry, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None) -> Refusal:
     fault, make, role = entry
-    return Refusal(fault, requirement, role, make, tensors=tensors, fit=FITS.get(fault))
+    return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
 
 
 IMPOSSIBLE: tuple[Entry, ...] = (
@@ -270,7 +280,7 @@ REFUSALS: tuple[Refusal, ...] = (
     *MISNAMED,
     *[_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
     *[
-        Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, tensors=fill_with_counts(shape))
+        Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, NEEDS.get(fault, ()), tensors=fill_with_counts(shape))
         for fault, make, role, shape in NEGATIVE
     ],
     *[_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],

@@ -85,7 +85,11 @@ GRPC_SENT_TO_DEPLOYED = list(
 @check("errors.refusal-is-an-oip-error", answers=("OIP-ERROR", "OIP-ERROR-STATUS", "OIP-JSON"))
 @rows(
     *[
-        Row(identity, (refusal.message,), role=refusal.role, fit=refusal.fit if identity in SENT_TO_DEPLOYED else None)
+        Row(
+            *(identity, (refusal.message,), refusal.role),
+            needs=refusal.extensions,
+            fit=refusal.fit if identity in SENT_TO_DEPLOYED else None,
+        )
         for identity, refusal in REFUSALS_BY_ROW.items()
     ]
 )
@@ -120,7 +124,7 @@ def _is_error_object(reply: Reply) -> bool:
     *[
         Row(
             *(refusal.fault, (refusal,), refusal.role),
-            needs=refusal.needs,
+            needs=refusal.extensions,
             fit=refusal.fit if refusal in GRPC_SENT_TO_DEPLOYED else None,
         )
         for refusal in EVERY_GRPC_REFUSAL

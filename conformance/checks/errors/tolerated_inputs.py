@@ -22,7 +22,7 @@ from conformance.spec.text import format_elements
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
+from conformance.wire.request import ABSENT, Form, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- against the metadata ---------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> b
 MakeRepeated = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
-def _outputs(*listed: tuple[str, bool]) -> MakeRepeated:
+def _outputs(*listed: tuple[str, object]) -> MakeRepeated:
     """Return what lists outputs, some of them twice, with a value of `binary_data` each."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -232,7 +232,7 @@ def _outputs(*listed: tuple[str, bool]) -> MakeRepeated:
     return make
 
 
-def _first_output(binary: bool) -> MakeRepeated:
+def _first_output(binary: object) -> MakeRepeated:
     """Return what lists the first output, the last one where there are several, and the first one again."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -256,7 +256,7 @@ def _inputs(send: Form) -> MakeRepeated:
 
 @check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
 @rows(
-    Row("output-in-json", (_outputs(("SUM", False), ("DIFFERENCE", False), ("SUM", False)),), role="add_sub"),
+    Row("output-in-json", (_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"),
     Row("binary-output", (_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),), role="add_sub", needs=BINARY),
     Row(
         "output-in-two-forms",
@@ -264,7 +264,7 @@ def _inputs(send: Form) -> MakeRepeated:
         role="multi",
         needs=BINARY,
     ),
-    Row("first-output-in-json", (_first_output(False),), fit=JSON),
+    Row("first-output-in-json", (_first_output(ABSENT),), fit=JSON),
     Row("first-output-as-binary-data", (_first_output(True),), needs=BINARY, fit=JSON),
     Row("input-in-json", (_inputs("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
     Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),

@@ -9,6 +9,7 @@ from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_blame_isolation
 from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, list_versions
 from conformance.checks.support.versions import find_default_version, read_named_version
+from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
@@ -141,6 +142,8 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
 )
 def plain_request_is_answered(target: Target, model: Model) -> None:
     """A plain inference request is answered with status 200 and the right outputs."""
+    if isinstance(model, DeployedModel) and model.tensors and (model.trouble or model.demands):
+        _expect_any_answer(target.infer(model.plainest()), model)
     request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
     reply = target.infer(request)
     if reply.status == UNAVAILABLE:  # a model to load
@@ -150,6 +153,15 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     if expect(reply).answered().reply.status != 200:
         raise UnmetError("status 200 for an inference", f"status {reply.status}", reply)
     expect_or_blame_isolation(target, reply, lambda found: _expect_outputs(found, model))
+
+
+def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
+    """Expect an answer that can be read from a model that takes the inputs."""
+    if model.demands and not reply.succeeded:
+        expected = f"an answer, as the same request with {model.demands} has"
+        raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-ANSWER")
+    for name in model.declared_outputs:
+        expect(reply, "OIP-ANSWER").output(name)
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:

@@ -62,13 +62,19 @@ def _expect_tensors(reply: Reply, model: Model) -> None:
         raise UnmetError('id "in-order"', "another, or none", reply)
 
 
+def _some_outputs(model: Model) -> list[str]:
+    """Return the outputs of a deployed model but for the first of several."""
+    names = [spec.name for spec in model.role.outputs]
+    return names[1:] or names
+
+
 def _listing(**options: Any) -> Callable[[Model], InferRequest]:
-    """Return what makes a request to a deployed model that lists its outputs."""
-    return lambda m: m.request(outputs=[spec.name for spec in m.role.outputs], request_id="in-order", **options)
+    """Return what makes a request to a deployed model that lists some of its outputs."""
+    return lambda model: model.request(outputs=_some_outputs(model), request_id="in-order", **options)
 
 
 def _expect_sampled(reply: Reply, model: Model) -> None:
-    expect(reply).tensors(model.expected(model.sample()))
+    expect(reply).tensors(tensor for tensor in model.expected(model.sample()) if tensor.name in _some_outputs(model))
     if (reply.answer.document or {}).get("id") not in ("in-order", None):  # a lost one is a matter of OIP-ID
         raise UnmetError('id "in-order"', "another", reply)
 
@@ -182,6 +188,21 @@ def _expect_like_the_usual(target: Target, model: Model, asked: RequestKind, mes
     reply = target.send(message)
     with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
         expect_or_blame_isolation(target, reply, expect_right)
+    request = asked.request(model)
+    listed = sorted(output.name for output in request.outputs or ())
+    if (found := _summarize(reply)) != (request.id, listed):
+        usual = _summarize(target.send(request.message(), fresh=True))
+        if found != usual:
+            raise UnmetError(_describe(*usual), _describe(*found), reply)
+
+
+def _summarize(reply: Reply) -> tuple[object, list[str]]:
+    """Return the id and the outputs of an answer."""
+    return (reply.answer.document or {}).get("id"), sorted(reply.answer.names())
+
+
+def _describe(identity: object, outputs: list[str]) -> str:
+    return f"{'no id' if identity is None else f'id {format_value(identity)}'} and outputs {', '.join(outputs)}"
 
 
 # --- members that no object defines -----------------------------------------------------------------------------------
@@ -228,6 +249,9 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
         if form != "mixed"
     ],
     OWN.row("request-values-last", "request", UNDEFINED_MEMBERS, False),
+    OWN.row("request-objects-first", "request", NESTED_MEMBERS, True),
+    OWN.row("outputs-values-last", "outputs", UNDEFINED_MEMBERS, False),
+    OWN.row("outputs-objects-first", "outputs", NESTED_MEMBERS, True),
     OWN.row("inputs-objects-first", "inputs", NESTED_MEMBERS, True),
     OWN.row("inputs-of-other-objects", "inputs", MISPLACED_MEMBERS["inputs"], True),
 )

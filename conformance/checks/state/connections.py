@@ -200,6 +200,8 @@ REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
 # Beyond what servers read of a body before they give up on it; empty lines are passed over in front of a request.
 LONG_FILLER = b"\r\n" * 200_000
 # Those that deployed models get.
+# Those with a header that means nothing to a server without binary data.
+OF_BINARY_DATA = ("inference-header-negative", "inference-header-no-number", "inference-header-past-the-end")
 FOR_ANY_MODEL = ("unknown-model", "unknown-model-in-chunks", "put", "go-ahead-not-waited-for", "no-json")
 PADDED_NAMES = ("unknown-model", "unknown-path", "no-json")
 
@@ -207,7 +209,11 @@ PADDED_NAMES = ("unknown-model", "unknown-path", "no-json")
 def _rows() -> list[Row]:
     framings = (("", False), ("-in-chunks", True))
     short = [
-        Row(name + tail, (make, b"", chunked), fit=JSON_ALONE if name + tail in FOR_ANY_MODEL else None)
+        Row(
+            *(name + tail, (make, b"", chunked)),
+            needs=BINARY if name in OF_BINARY_DATA else (),
+            fit=JSON_ALONE if name + tail in FOR_ANY_MODEL else None,
+        )
         for name, make in REFUSED_BY_HEAD.items()
         for tail, chunked in framings
     ]

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import MessageBuilder, Model
+from conformance.spec import ledger
 from conformance.spec.check import Row
+from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.fit import Fit
 from conformance.transport.peer import Peer
 from conformance.wire.tensor import Tensor
@@ -72,6 +74,12 @@ class Refusal:
             object.__setattr__(self, "fit", replace(self.fit, is_described=True))
 
     @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extensions that the request uses: a server that offers none of them may not know what it is sent."""
+        own = ledger.get_requirement(self.requirement).extension
+        return tuple(dict.fromkeys((*((own,) if own in EXTENSIONS else ()), *self.needs)))
+
+    @property
     def described(self) -> str:
         """The fault as a message names it."""
         subject = SUBJECTS.get(self.requirement)
@@ -86,7 +94,7 @@ class Refusal:
     def row(self) -> Row:
         """Return the row of a check that sends it."""
         answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
-        return Row(self.fault, (self,), role=self.role, answers=answers, fit=self.fit)
+        return Row(self.fault, (self,), role=self.role, answers=answers, needs=self.needs, fit=self.fit)
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:

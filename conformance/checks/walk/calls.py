@@ -93,7 +93,7 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
     steps = interleave_plain_steps((step for step in single if step[axis] == value), PLAIN_CALL)
     if not steps:
         raise NotApplicableError(f"{model.name} has no such call")
-    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt)))
+    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))

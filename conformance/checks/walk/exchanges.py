@@ -26,8 +26,8 @@ from conformance.wire.request import Message
 
 # Kind -> the requirement that a step breaks where nothing else is known of it.
 ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-SAME-AS-JSON-I", "raw": "RAW-ENCODING", "classes": "CLS-HIGHEST"}
-# What rows of a kind rest on beside the extension of their requirement: classes are crossed with binary data.
-NEEDS: Mapping[str, tuple[str, ...]] = {"classes": BINARY}
+# What rows of a kind rest on beside the extension of their requirement: both are crossed with binary data.
+NEEDS: Mapping[str, tuple[str, ...]] = {"raw": BINARY, "classes": BINARY}
 PARTS = ("brief", "rest")
 # Kind -> the plainest role, and the plainest forms of its tensors.
 BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
@@ -106,7 +106,7 @@ def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str
     steps = interleave_plain_steps((step for step in single if step[axis] == value), NEUTRAL)
     if not steps:
         raise NotApplicableError(f"{model.name} has no such request")
-    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt)))
+    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")

@@ -119,7 +119,29 @@ def _expect_tensor(reply: Reply, asked: StepRequest, tensor: Tensor) -> None:
     found = find_difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
     if found:
         other = attribution.attribute_unreadable_output(reply, tensor.name)
+        if other is None and _has_another_order(reply, asked):
+            other = "BIN-ORDER-O"
         raise UnmetError(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
+
+
+def _has_another_order(reply: Reply, asked: StepRequest) -> bool:
+    """Say whether the answer ends with the right bytes of its binary outputs, in another order than its JSON lists."""
+    right = {tensor.name: bytes(tensor.to_bytes()) for tensor in asked.expected}
+    listed = [right.get(output.name) for output in reply.answer.outputs if output.binary]
+    if None in listed:
+        return False
+    parts = [part for part in listed if part]
+    end = reply.body[len(reply.body) - sum(map(len, parts)) :]
+    return end != b"".join(parts) and _is_joined_of(end, parts)
+
+
+def _is_joined_of(body: bytes, parts: Sequence[bytes]) -> bool:
+    """Say whether bytes are these parts one after the other, in any order."""
+    return not body or any(
+        _is_joined_of(body[len(part) :], [*parts[:place], *parts[place + 1 :]])
+        for place, part in enumerate(parts)
+        if body.startswith(part)
+    )
 
 
 # --- classes --------------------------------------------------------------------------------------------------------

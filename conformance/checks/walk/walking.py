@@ -10,7 +10,7 @@ from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, Walker
 from conformance.discovery.deployed_model import DeclinedError
-from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.roles import Role
 
 SHRINKING = Axes(
@@ -32,6 +32,7 @@ SHRINKING = Axes(
 # Axes whose values may leave a connection without another answer, which takes the whole timeout to find out each time:
 # they are asked about before the first step.
 TESTED_FIRST = ("framing",)
+PLAIN_TRIALS = 4  # of a plainer step, each with other inputs
 
 FindRequirement = Callable[[MinimalFailure, Role], str | None]
 
@@ -65,11 +66,16 @@ class Walk:
         self._role = walker.model.role
         self._avoided: dict[str, set[str]] = {}
 
-    def along(self, sequence: Sequence[SaltedStep]) -> int:
+    def along(self, sequence: Sequence[SaltedStep], *, plain: Iterable[Step] = ()) -> int:
         """Take steps one after the other on one connection; return how many were declined, or are a matter of other rows.
+
+        Args:
+            sequence: the steps, with their salts.
+            plain: plainer steps, without which a wrong answer says nothing of the sequence.
 
         Raises:
             Unmet: a step is answered wrongly.
+            Blocked: a plain step is answered wrongly, too.
             NotApplicable: no step could be taken: the model takes no such inputs.
         """
         passed_over = declined = 0
@@ -84,6 +90,10 @@ class Walk:
                 before.pop()
                 declined += 1
             except UnmetError as unmet:
+                if self._is_wrong_at(plain):
+                    raise BlockedError(
+                        "the same in the plainest request of its form is answered wrongly", unmet
+                    ) from None
                 left = self._unmet_without_known(before, unmet)
                 if left is not None:
                     found = shrink(before, left, self._trial, self._axes)
@@ -93,6 +103,11 @@ class Walk:
         if declined and declined == len(sequence):
             raise NotApplicableError(f"{self._walker.model.name} takes none of the inputs")
         return passed_over + declined
+
+    def _is_wrong_at(self, steps: Iterable[Step]) -> bool:
+        """Say whether any of some steps goes wrong by itself, with some inputs: not all show what a server does wrong."""
+        different = {repr(step): step for step in steps}.values()
+        return any(self._trial([(step, salt)]) for step in different for salt in range(PLAIN_TRIALS))
 
     def _unmet_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
         """Take the last step once more without the values that go wrong alone; return what is unmet then, or None.
