@@ -20,6 +20,7 @@ from conformance.judging.earlier_answers import find_earlier_answer
 from conformance.judging.failure import describe, is_long
 from conformance.judging.raw_interpretation import RawInterpretation
 from conformance.judging.reproduction import build_reproduction
+from conformance.judging.request_features import collect_answered, collect_failed
 from conformance.judging.row_outcome import RowOutcome, no_verdict
 from conformance.judging.saved_bodies import SavedBodies
 from conformance.judging.server_limits import ServerLimits
@@ -88,6 +89,7 @@ class Judge:
             is_missed = said.failure is not None and entry.is_of_robustness
             self._ends.note(format_label(check.id, row.id), has_failed=is_missed or said.outcome is Outcome.FAIL)
             exchanges = len(self.target.exchanges)
+            sent = said.sent or collect_answered(self.target.exchanges if said.outcome is Outcome.PASS else ())
         secrets = self.target.settings.secrets
         return CheckResult(
             check.id,
@@ -103,6 +105,7 @@ class Judge:
             exchanges,
             said.failure,
             said.reason and Reason(said.reason.kind, hide(said.reason.subject, secrets)),
+            sent,
         )
 
     # --- before ---
@@ -337,7 +340,7 @@ class Judge:
         failure = self._failure(check, row, unmet, requirement)
         message = f"expected {failure.expected}, got {failure.actual}"
         observation = failure.actual if outcome is Outcome.OBSERVED else ""
-        return RowOutcome(outcome, message, observation, failure)
+        return RowOutcome(outcome, message, observation, failure, sent=collect_failed(unmet, requirement))
 
     def _named(self, check: Check, row: Row, unmet: UnmetError) -> str:
         """Return the requirement that is unmet."""

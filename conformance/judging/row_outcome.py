@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.spec.outcome import Outcome, Reason, ReasonKind
-from conformance.spec.result import Failure
+from conformance.spec.result import Failure, SentRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class RowOutcome:
     observation: str = ""
     failure: Failure | None = None
     reason: Reason | None = None
+    sent: SentRequests | None = None
 
 
 def no_verdict(outcome: Outcome, kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:
