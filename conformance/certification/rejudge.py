@@ -29,7 +29,8 @@ RUN_SPECIFIC_MEMBERS = ("duration_s", "exchanges")
 UNRECORDED_MEMBERS = ("suffers_from_concurrency",)
 # What a report says of the whole, and a second judging has to say again.
 _RECOMPUTED = (
-    *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements", "looks_like"),
+    *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements"),
+    "failure_patterns",
 )
 MAX_CLOCK_DIFFERENCE = timedelta(seconds=2)  # times of a report are whole seconds
 

@@ -69,6 +69,9 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
         return _of_message(reply, output)
     if (output is None or not output.binary) and (text := attribute_json_text(reply)):
         return text
+    document = answer.document or {}
+    if isinstance(document.get("error"), str) and "outputs" not in document:
+        return "OIP-REFUSAL"  # the server says itself that the request cannot be carried out, and not by the status
     if answer.find_by_kind("json-not-object", "outputs-missing", "outputs-invalid"):
         return "OIP-OUTPUT-MEMBERS"
     if output is None:

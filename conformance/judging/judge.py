@@ -16,6 +16,7 @@ from conformance.judging.failure import describe, find_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
 from conformance.judging.repeat_command import is_long
 from conformance.judging.reproduction import build_reproduction
+from conformance.judging.request_features import collect_answered, collect_failed
 from conformance.judging.row_judge import (
     RowJudge,
     RowOutcome,
@@ -95,12 +96,14 @@ class Judge(RowJudge):
             found = self._add_broken_request(check, row, found)
             self.crashes.note(format_label(check.id, row.id), has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
+            sent = found.sent or collect_answered(self.target.exchanges if found.outcome is Outcome.PASS else ())
         secrets = self.target.settings.secrets
         hidden = replace(
             found,
             message=hide(found.message, secrets),
             observation=hide(found.observation, secrets),
             reason=found.reason and Reason(found.reason.kind, hide(found.reason.subject, secrets)),
+            sent=sent,
         )
         return hidden, exchanges
 
@@ -235,7 +238,8 @@ class Judge(RowJudge):
             return limit
         requirement = self._named(check, row, unmet)
         unmet.actual += find_earlier_answer(unmet, self.target.exchanges)
-        return conclude_unmet(self._describe(check, row, unmet, requirement), self._grade(requirement))
+        found = conclude_unmet(self._describe(check, row, unmet, requirement), self._grade(requirement))
+        return replace(found, sent=collect_failed(unmet, requirement))
 
     def _named(self, check: Check, row: Row, unmet: UnmetError) -> str:
         """Return the requirement that is unmet."""

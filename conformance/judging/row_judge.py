@@ -13,7 +13,7 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
-from conformance.spec.result import CheckResult, Failure
+from conformance.spec.result import CheckResult, Failure, SentRequests
 from conformance.spec.text import escape_text
 
 MAX_MESSAGE_CHARS = 300  # characters of why a row came to no verdict
@@ -28,6 +28,7 @@ class RowOutcome:
     observation: str = ""
     failure: Failure | None = None
     reason: Reason | None = None
+    sent: SentRequests | None = None
 
 
 class RowJudge(ABC):
@@ -52,6 +53,7 @@ class RowJudge(ABC):
             exchanges=exchanges,
             failure=found.failure,
             reason=found.reason,
+            sent=found.sent,
         )
 
     @abstractmethod

@@ -62,10 +62,11 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains:
 
     Under `-v` the words of the summary are explained as well.
     """
-    from conformance.report import robustness, terminal_findings  # no request waits for them
+    from conformance.report import failure_patterns, robustness, terminal_findings  # no request waits for them
 
     results, options = conclusion.results, run.options
     checks, gate = [result.to_dict() for result in results], conclusion.gate
+    patterns = [pattern.to_dict() for pattern in failure_patterns.find_patterns(checks)]
     most = None if options.shows_all else terminal_findings.MAX_BLOCKS
     is_whole = not (is_quiet or gate)
     if gate:
@@ -78,7 +79,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains:
         if explains:
             yield "words", terminal.explain_words(conclusion, run.survey.offered, run.extensions, run.party)
     if not options.shows_no_failures:
-        yield "failures", terminal_findings.format_failures(checks, run.rerun(), most=most)
+        yield "failures", terminal_findings.format_failures(checks, run.rerun(), most=most, patterns=patterns)
     if is_whole:
         yield "in error, or blocked", terminal_findings.format_stuck(checks, most=most)
     if is_whole or gate:
@@ -88,7 +89,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains:
     if is_whole:
         yield "observations", terminal.format_observations(results)
         yield "not judged", run.not_judged(conclusion)
-    yield "fix first", terminal_findings.format_fix_first(checks)
+    yield "fix first", terminal_findings.format_fix_first(checks, patterns)
 
 
 def _write(reporter: Any, lines: Iterable[Line]) -> None:

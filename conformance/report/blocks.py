@@ -1,8 +1,9 @@
 """What to fix, and in which order: the rows of a run that miss a requirement, together, one block for each.
 
-What lies deeper comes first: the protocol before its extensions, then what more of the rows miss that ask for it. A
-golden case asks for much at once; where a check of one thing alone misses what the case misses, the case stands there,
-and where none does, behind all of these.
+What explains the most comes first: a requirement whose pattern covers at least as many rows as any other requirement
+has that no pattern explains. What other patterns explain comes last. In between, what lies deeper comes first: the
+protocol before its extensions, then what more of the rows miss that ask for it. A golden case asks for much at once;
+where a check of one thing alone misses what the case misses, the case stands there, and where none does, behind these.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ class Block:
     Attributes:
         groups: the rows by check, at least one; the first row of the first shows it best.
         judged: how many rows of the run ask for it and came to a verdict.
+        patterns: what its failed requests share, and others that fail for the same reason, as the report has them.
     """
 
     requirement: str
     groups: list[Group]
     judged: int
+    patterns: Sequence[Entry] = ()
 
     @property
     def first(self) -> Group:
@@ -45,8 +48,14 @@ class Block:
         return sum(len(group.rows) for group in self.groups)
 
 
-def build_blocks(checks: Sequence[Entry], *outcomes: str) -> list[Block]:
-    """Return the requirements that rows with these outcomes miss, the one to be fixed first at the head."""
+def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Entry] = ()) -> list[Block]:
+    """Return the requirements that rows with these outcomes miss, the one to be fixed first at the head.
+
+    Args:
+        checks: of the run.
+        outcomes: of the rows that are meant.
+        patterns: what failed requests share, as the report has it.
+    """
     missing = [check for check in checks if check["outcome"] in outcomes and check["failure"]]
     dedicated = {check["failure"]["requirement"] for check in missing if not _is_golden(check)}
     judged = _judged(checks)
@@ -55,8 +64,27 @@ def build_blocks(checks: Sequence[Entry], *outcomes: str) -> list[Block]:
         requirement = _home(rows[0], dedicated)
         ordered = sorted(rows, key=lambda row: (_is_golden(row), row["failure"]["requirement"] != requirement))
         groups = [build_group(own) for own in group_by(ordered, lambda row: row["check"])]
-        found.append(Block(requirement, groups, max(judged[requirement], len(rows))))
-    return sorted(found, key=_urgency)
+        own_patterns = [pattern for pattern in patterns if pattern["requirement"] == requirement]
+        found.append(Block(requirement, groups, max(judged[requirement], len(rows)), own_patterns))
+    explained = _count_explained(patterns)
+    most = max((block.count - explained[block.requirement] for block in found), default=0)
+    return sorted(found, key=lambda block: (*_rank(block, explained, most), *_urgency(block)))
+
+
+def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
+    """Return how many rows that miss a requirement patterns explain."""
+    explained: Counter[str] = Counter()
+    for pattern in patterns:
+        explained.update(pattern["missed"])
+    return explained
+
+
+def _rank(block: Block, explained: Counter[str], most: int) -> tuple[int, int]:
+    """Return 0 of a block whose pattern explains most, with how much; 2 of one that others explain; else 1."""
+    rows = max((pattern["rows"] for pattern in block.patterns), default=0)
+    if rows and rows >= most:
+        return 0, -rows
+    return (2 if not rows and explained[block.requirement] >= block.count else 1), 0
 
 
 def _is_golden(check: Entry) -> bool:

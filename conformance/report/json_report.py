@@ -15,9 +15,9 @@ from typing import Any
 
 from conformance import __version__
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.fault_hints.hint_selection import find_fault_hints
 from conformance.judging.baseline import GateResult
 from conformance.report import deployed_models, robustness
+from conformance.report.failure_patterns import find_patterns
 from conformance.spec import data_files
 from conformance.spec import verdict as verdicts
 from conformance.spec.coverage import FULL_COVERAGE, Coverage
@@ -110,7 +110,7 @@ def build(
     for name, entry in extensions.items():
         found = count_by_concern(requirements, name, survey.offered, options["extensions"], party)
         entry["musts"] = {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
-    likenesses = [likeness.to_dict() for likeness in find_fault_hints(rows)]
+    patterns = [pattern.to_dict() for pattern in find_patterns(result.to_dict() for result in results)]
     report: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
         **({"party": str(party)} if party is not Party.SERVER else {}),
@@ -128,7 +128,7 @@ def build(
         "extensions": extensions,
         "requirements": requirements,
         "rows": rows,
-        **({"looks_like": likenesses} if likenesses else {}),
+        **({"failure_patterns": patterns} if patterns else {}),
     }
     if hostile:
         report["robustness"] = robustness.build_report_member(
@@ -192,7 +192,7 @@ def _rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any
     rows = []
     for result in results:
         entry = result.to_dict()
-        del entry["extension"]  # that of its requirement
+        del entry["extension"], entry["sent"]  # that of its requirement; what the patterns are found in
         entry["exchanges"] = list(range(number, number + result.exchanges))
         number += result.exchanges
         rows.append(entry)

@@ -22,6 +22,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from conformance.report import anchors
+from conformance.report.failure_patterns import format_pattern
 from conformance.report.findings import find_missing_role, summarize_message
 from conformance.report.simple_page import build_environment, compute_parts
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, describe_gate
@@ -102,6 +103,7 @@ def _template() -> jinja2.Template:
     environment.filters |= {
         "prose": render_prose,
         "brief": summarize_message,
+        "sentence": format_pattern,
         "json": json.dumps,
         "place": anchors.encode_name,
         "requirement_place": anchors.build_requirement_anchor,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from conformance.report.failure_patterns import format_pattern
 from conformance.report.findings import Entry, Group, Observation, format_label, summarize_message
 from conformance.report.markdown import code, table, text
 from conformance.report.view import Requirement, View, describe_gate
@@ -82,7 +83,7 @@ def _head(view: View) -> Iterator[str]:
     yield f"**{view.verdict_in_words}**{f':{why}' if why else '.'} {view.musts.sentence}."
     yield ""
     yield from _words(view)
-    yield from _likenesses(view)
+    yield from _patterns(view)
     yield from _gate(view)
     yield from table(["", ""], [[name, text] for name, text in _facts(view)])
     yield ""
@@ -103,12 +104,11 @@ def _words(view: View) -> Iterator[str]:
         yield ""
 
 
-def _likenesses(view: View) -> Iterator[str]:
-    """Yield which known faults the run looks like; nothing where none fits."""
-    for found in view.report.get("looks_like", ()) if view.blocks else ():
-        share = f"{found['explains']} of {found['of']} unmet rows"
-        yield f"Possible cause: {code(found['fault'])}: {render_prose(found['summary'])} ({share})"
-        yield ""
+def _patterns(view: View) -> Iterator[str]:
+    """Yield what failed requests share; nothing where that is not known."""
+    for pattern in view.patterns:
+        yield f"- {code(pattern['requirement'])}: {render_prose(format_pattern(pattern))}"
+    yield from [""] if view.patterns else []
 
 
 def _gate(view: View) -> Iterator[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.fault_hints.hint_selection import find_fault_hints
-from conformance.fault_hints.hint_selection import format_hints as likeness_lines
 from conformance.report.blocks import Block, build_blocks
+from conformance.report.failure_patterns import format_pattern
 from conformance.report.findings import Entry, Group, build_groups, format_label, group_by, summarize_message
 from conformance.report.lines import Line, Style
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
@@ -28,7 +27,12 @@ MEMBERS = (
 
 
 def format_failures(
-    checks: Sequence[Entry], rerun: str, outcome: Outcome = Outcome.FAIL, *, most: int | None = MAX_BLOCKS
+    checks: Sequence[Entry],
+    rerun: str,
+    outcome: Outcome = Outcome.FAIL,
+    *,
+    most: int | None = MAX_BLOCKS,
+    patterns: Sequence[Entry] = (),
 ) -> Iterator[Line]:
     """Yield a block for each requirement that is not met.
 
@@ -37,8 +41,9 @@ def format_failures(
         rerun: the command that runs the suite again; empty where there is none.
         outcome: of the rows that are meant.
         most: how many are shown whole, the others by name; None shows them all.
+        patterns: what failed requests share, as the report has it.
     """
-    found = build_blocks(checks, outcome)
+    found = build_blocks(checks, outcome, patterns=patterns)
     for number, block in enumerate(found[:most], 1):
         yield from _block(number, block, rerun)
         yield Line("")
@@ -50,12 +55,9 @@ def format_failures(
         yield from (_short(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
 
 
-def format_fix_first(checks: Sequence[Entry]) -> Iterator[Line]:
-    """Yield what all this looks like, and a line for each of the few requirements to be fixed first."""
-    first = build_blocks(checks, Outcome.FAIL)[:MAX_FIRST_BLOCKS]
-    if first:  # what is only advised against need not be a fault
-        found = (likeness.to_dict() for likeness in find_fault_hints(checks))
-        yield from (Line(text, Style.WARNING, LABEL_WIDTH) for text in likeness_lines(found))
+def format_fix_first(checks: Sequence[Entry], patterns: Sequence[Entry] = ()) -> Iterator[Line]:
+    """Yield a line for each of the few requirements to be fixed first."""
+    first = build_blocks(checks, Outcome.FAIL, patterns=patterns)[:MAX_FIRST_BLOCKS]
     yield from (_short(number, block) for number, block in enumerate(first, 1))
 
 
@@ -99,6 +101,7 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     failure = first["failure"]
     yield Line(f"{number}. {_head(block)}", Style.BAD, 6)
     yield Line(f"      {block.first.statement}", Style.HEAD, 6)
+    yield from (_member("Pattern", format_pattern(pattern), style=Style.WARNING) for pattern in block.patterns)
     yield _member("Source", _source(block.first), style=Style.ASIDE)
     yield from (
         Line(f"{'':{LABEL_WIDTH}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1]
@@ -121,7 +124,8 @@ def _head(block: Block) -> str:
 
 
 def _short(number: int, block: Block) -> Line:
-    symptom = escape_text(summarize_message(block.first.rows[0]), 300)
+    said = format_pattern(block.patterns[0]) if block.patterns else summarize_message(block.first.rows[0])
+    symptom = escape_text(said, 300)
     return Line(
         f"{number:>2}. {block.requirement:<24} {block.count:>4} of {block.judged:<4} {symptom}", hang=LABEL_WIDTH
     )

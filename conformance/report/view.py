@@ -161,6 +161,12 @@ class View:
         return describe_verdict(self.verdict, self.report["interoperable"])
 
     @property
+    def patterns(self) -> Sequence[Mapping[str, Any]]:
+        """What failed requests share; see `failure_patterns`."""
+        found: Sequence[Mapping[str, Any]] = self.report.get("failure_patterns", ())
+        return found
+
+    @property
     def coverage(self) -> Mapping[str, Any]:
         """What about MUSTs was not judged; empty where nothing is missing."""
         found: Mapping[str, Any] = self.report.get("coverage", {})
@@ -226,7 +232,7 @@ def build_view(report: Report) -> View:
         _counts(checks),
         _parts(report),
         _requirements(report),
-        build_blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE),
+        build_blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, patterns=report.get("failure_patterns", ())),
         build_blocks(checks, Outcome.ADVISORY),
         build_groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
         build_groups(checks, Outcome.ERROR, Outcome.BLOCKED),

@@ -91,6 +91,16 @@ class ReasonKind(StrEnum):
     SUITE_FAILED = "suite_failed"  # a fault of the suite's own
 
 
+class AnswerKind(StrEnum):
+    """How a request was answered that had to be answered."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    REFUSED = "refused"
+    SERVER_ERROR = "server_error"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a row is not applicable, blocked or in error: for programs. The message beside it is for people."""

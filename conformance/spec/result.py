@@ -64,6 +64,21 @@ class Failure:
     asked: str = ""
 
 
+class SentRequests(TypedDict):
+    """The inference requests of a row that had to be answered, and how they were.
+
+    Attributes:
+        features: what can be said of them, the plainest first: a text, and the requirement that a server breaks which
+            takes no such request.
+        answer: an `AnswerKind`.
+        over: the transport.
+    """
+
+    features: list[tuple[str, str]]
+    answer: str
+    over: str
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The result of one check on one row.
@@ -74,6 +89,7 @@ class CheckResult:
         reason: why there is no verdict, where there is none.
         observation: what was observed, or empty.
         exchanges: how many exchanges it took.
+        sent: the inference request that failed, or all that were answered where the row passed; None without any.
     """
 
     id: str
@@ -89,6 +105,7 @@ class CheckResult:
     exchanges: int = 0
     failure: Failure | None = None
     reason: Reason | None = None
+    sent: SentRequests | None = None
 
     @property
     def label(self) -> str:

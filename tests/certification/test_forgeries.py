@@ -123,7 +123,10 @@ def test_careless_edits_are_refused(name: str, honest: Path, tmp_path: Path, ref
 # --- careful forgers -------------------------------------------------------------------------------------------------
 
 LABELS = "classification.label-follows-its-index"
-LIKENESS = {"fault": "labels-are-left-out", "requirement": "CLS-LABEL", "summary": "Fine.", "explains": 1, "of": 1}
+PATTERN = {
+    "requests": "with an id", "answer": "refused", "requirement": "OIP-ANSWER", "missed": {"OIP-ANSWER": 2}, "rows": 2,
+    "others": 20,
+}  # fmt: skip
 
 
 def set_outcomes(found: FolderContents, outcome: Outcome) -> None:
@@ -245,7 +248,10 @@ REPORTS: dict[str, tuple[Edit, str]] = {
         lambda f: only(f.report, gate={"passed": True, "known": [], "new": [], "fixed": [], "stale": []}),
         "knew failures from a baseline",
     ),
-    "likeness": (lambda f: only(f.report, looks_like=[LIKENESS]), "the report's looks_like is not what"),
+    "pattern": (
+        lambda f: only(f.report, failure_patterns=[PATTERN]),
+        "the report's failure_patterns is not what",
+    ),
     "suite-digest": (lambda f: only(f.report["suite"], digest="0" * 64), "verify it with that version (--with-suite)"),
     "suite-version": (lambda f: only(f.report["suite"], version="9.9"), "names another suite than the report"),
     "earlier": (

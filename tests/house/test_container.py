@@ -76,7 +76,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_copied_makes_the_whole_wheel(unpacked: Path) -> None:
-    inside = ("schemas/report.schema.json", "fixtures/README.md", "fault_hints/patterns.json.gz", "py.typed")
+    inside = ("schemas/report.schema.json", "fixtures/README.md", "py.typed")
     wanted = [*(f"conformance/{name}" for name in inside), "reference_server/__main__.py"]
     assert [name for name in wanted if not (unpacked / name).is_file()] == []
 

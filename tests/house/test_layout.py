@@ -29,7 +29,6 @@ FOLDERS = (
         "clients",
         "checks",
         "judging",
-        "fault_hints",
         "report",
         "pages",
     ),

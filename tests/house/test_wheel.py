@@ -30,7 +30,6 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "conformance/fault_hints/patterns.json.gz" in names
     assert {"conformance/schemas/report.schema.json", "conformance/fixtures/README.md"} < set(names)
     assert {"conformance/registry/templates/index.html.jinja", "conformance/report/templates/plain.css"} < set(names)
     assert {f"conformance/report/templates/report/page.{kind}" for kind in ("html.jinja", "css", "js")} < set(names)

@@ -134,10 +134,13 @@ def test_the_place_of_a_row_is_the_same_whatever_stands_before_it() -> None:
     assert of(report("nonconformant", rows=[row])) == of(report("nonconformant", rows=[*before, row]))
 
 
-def test_what_a_run_looks_like_stands_above_what_to_fix() -> None:
-    found = {"fault": "f-g", "requirement": "BIN-ORDER-O", "summary": "Writes `X` <b>.", "explains": 3, "of": 4}
-    made = {**NONCONFORMANT, "looks_like": [found]}
+def test_a_pattern_stands_at_its_requirement() -> None:
+    found = {
+        "requests": "with `X` <b>", "answer": "refused", "requirement": "BIN-ORDER-O", "missed": {"BIN-ORDER-O": 3},
+        "rows": 3, "others": 40,
+    }  # fmt: skip
+    made = {**NONCONFORMANT, "failure_patterns": [found]}
     shown = text(parsed(made))
-    assert "Possible cause f-g : Writes X <b>. 3 of 4 unmet rows" in shown
-    assert shown.index("Possible cause") < shown.index("To fix")
-    assert "Possible cause: `f-g`: Writes `X` &lt;b&gt;. (3 of 4 unmet rows)" in page_markdown.render(build_view(made))
+    sentence = "Every request with X <b> is refused (3 of 3 rows; 0 of 40 others)"
+    assert shown.count(sentence) == 2
+    assert "- `BIN-ORDER-O`: Every request with `X` &lt;b&gt; is refused" in page_markdown.render(build_view(made))

@@ -28,8 +28,8 @@ from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
-from tests.support import fault_hints_page, fault_hints_patterns, results
 from tests.support import kill_matrix_page as matrix
+from tests.support import results
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -114,8 +114,6 @@ def write_pages() -> None:
         judge_bundled()
     if names := find_new(matrix.PAGE, described_faults()):
         matrix.main(names)
-        fault_hints_patterns.main([name for name in names if name in fault_hints_patterns.find_patterned_faults()])
-        fault_hints_page.main()
     if names := find_new(clients_matrix.PAGE, described_client_faults()):
         clients_matrix.main(names)
     for path in find_old():

@@ -1,0 +1,213 @@
+"""What can be said of an inference request as it was sent: its form, its tensors, what it asks for, how it travelled.
+
+`report.failure_patterns` looks for what failed requests share. A feature is a text that completes "every request ...",
+and the requirement that a server breaks which takes no such request; empty for that of any request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from conformance.expect.unmet import UnmetError
+from conformance.spec import ledger
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.ledger import Concern
+from conformance.spec.outcome import AnswerKind
+from conformance.spec.result import SentRequests
+from conformance.spec.text import escape_text
+from conformance.transport.exchange import Exchange, Reply
+from conformance.wire import grpc_request
+from conformance.wire.client_request import parse_path
+from conformance.wire.request import INFERENCE_HEADER, Message
+
+MAX_PARSED_BYTES = 64 * 1024  # of a request's JSON, or of a call; a longer one is told by its size
+MAX_TEXT_CHARS = 100  # of a feature
+Feature = tuple[str, str]
+IN_JSON, AS_BINARY_DATA, TYPED, IN_RAW = "in JSON", "as binary data", "in typed contents", "in raw contents"
+FORM_REQUIREMENTS = {IN_JSON: "", AS_BINARY_DATA: "BIN-DATATYPES-I", TYPED: "GRPC-TYPED", IN_RAW: "GRPC-RAW"}
+# What is said of a request elsewhere, or differs from row to row.
+IGNORED_HEADERS = frozenset({"user-agent", INFERENCE_HEADER.lower()})
+
+
+class SentTensor(NamedTuple):
+    """An input as its request states it; the form is one of `FORM_REQUIREMENTS`."""
+
+    datatype: str
+    shape: Sequence[int]
+    form: str
+    is_nested: bool = False
+
+
+# What can be said of an input, and when; the plainest first.
+OF_INPUTS: tuple[tuple[str, Callable[[SentTensor], bool]], ...] = (
+    ("with inputs {form}", lambda _: True),
+    ("with {datatype} {form}", lambda _: True),
+    ("with {datatype}", lambda _: True),
+    ("with an empty input", lambda one: not prod(one.shape)),
+    ("with an empty input {form}", lambda one: not prod(one.shape)),
+    ("with an empty {datatype} input", lambda one: not prod(one.shape)),
+    ("with an empty {datatype} input {form}", lambda one: not prod(one.shape)),
+    ("with an input without dimensions", lambda one: not one.shape),
+    ("with an input of more than one dimension", lambda one: len(one.shape) > 1),
+    ("with an input of more than two dimensions", lambda one: len(one.shape) > 2),
+    *(
+        (f"with an input of more than {count:,} elements", lambda one, least=count: prod(one.shape) > least)
+        for count in (8, 64, 1024, 65536)
+    ),
+)
+FLAGS = {
+    ("binary_data", True): "BIN-OUTPUT-TRUE",
+    ("binary_data", False): "BIN-OUTPUT-FALSE",
+    ("binary_data_output", True): "BIN-ALL-TRUE",
+    ("binary_data_output", False): "BIN-ALL-FALSE",
+}
+
+
+def collect_answered(exchanges: Sequence[Exchange]) -> SentRequests | None:
+    """Return what can be said of the inference requests of a row that passed, of those that were answered."""
+    return _describe([exchange for exchange in exchanges if Reply(exchange).succeeded], AnswerKind.RIGHT)
+
+
+def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
+    """Return what can be said of the inference request that shows what is unmet; None where it had to be refused."""
+    reply = unmet.reply
+    if reply is None:
+        return None
+    if reply.succeeded:
+        return _describe([reply.exchange], AnswerKind.WRONG)
+    entry = ledger.get_requirement(requirement)
+    if entry.concern is Concern.REFUSAL or entry.area == "errors":
+        return None
+    if reply.status is None or reply.exchange.failure:
+        return _describe([reply.exchange], AnswerKind.NONE)
+    return _describe([reply.exchange], AnswerKind.SERVER_ERROR if reply.status >= 500 else AnswerKind.REFUSED)
+
+
+def _describe(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
+    """Return the features of inference requests, of those over the transport of the first."""
+    sent = [exchange for exchange in exchanges if _is_inference(exchange)]
+    if not sent:
+        return None
+    over = _find_transport(sent[0])
+    found = (feature for exchange in sent if _find_transport(exchange) == over for feature in _find_features(exchange))
+    texts = dict.fromkeys(found)  # a row may send hundreds of requests, all alike
+    features = [(escape_text(text, MAX_TEXT_CHARS), requirement) for text, requirement in texts]
+    return SentRequests(features=features, answer=str(answer), over=over)
+
+
+def _is_inference(exchange: Exchange) -> bool:
+    path = exchange.message.path
+    return not exchange.as_octets and (parse_path(path) is not None or path.endswith("/ModelInfer"))
+
+
+def _find_transport(exchange: Exchange) -> str:
+    return GRPC if Reply(exchange).is_over_grpc else HTTP
+
+
+def _find_features(exchange: Exchange) -> Iterator[Feature]:
+    message, path = exchange.message, parse_path(exchange.message.path)
+    yield from _call_features(message) if path is None else _http_features(message)
+    yield from _travel_features(exchange)
+    if path is not None and path.version is not None:
+        yield "with a version in its path", "OIP-VERSIONED"
+    if path is not None:
+        yield f"to the model {path.model.decode('utf-8', 'replace')}", ""
+
+
+def _http_features(message: Message) -> Iterator[Feature]:
+    if message.header(INFERENCE_HEADER) == "0":
+        yield "with a raw body", "RAW-HEADER-ZERO"
+        return
+    request = _load(message.body[: message.json_length])
+    outputs = _objects(request.get("outputs"))
+    yield from _input_features([_read_tensor(item) for item in _objects(request.get("inputs"))])
+    of_outputs = [_parameters(item) for item in outputs]
+    yield from _output_features(len(outputs), any("classification" in one for one in of_outputs))
+    for (name, value), requirement in FLAGS.items():
+        if any(one.get(name) is value for one in (*of_outputs, _parameters(request))):
+            yield f"with `{name}` {str(value).lower()}", requirement
+    yield from _id_features(request.get("id"))
+
+
+def _call_features(message: Message) -> Iterator[Feature]:
+    request = grpc_request.parse_request(message) if len(message.body) <= MAX_PARSED_BYTES else None
+    if request is None:
+        return
+    form = IN_RAW if request.raw_input_contents else TYPED
+    yield from _input_features([SentTensor(entry.datatype, entry.shape, form) for entry in request.inputs])
+    yield from _output_features(
+        len(request.outputs), any("classification" in one.parameters for one in request.outputs)
+    )
+    yield from _id_features(request.id)
+    if request.model_version:
+        yield "with a version", "OIP-VERSIONED/grpc"
+    yield f"to the model {request.model_name}", ""
+
+
+def _input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
+    for template, holds in OF_INPUTS:
+        for one in filter(holds, tensors):
+            text = template.format(form=one.form, datatype=one.datatype)
+            yield text, FORM_REQUIREMENTS[one.form] if "{form}" in template else ""
+    if any(one.is_nested for one in tensors):
+        yield "with nested data", "OIP-DATA"
+    if len(tensors) > 1:
+        yield "with several inputs", ""
+    if len({one.form for one in tensors}) > 1:
+        yield "with inputs as binary data beside others in JSON", "BIN-MIXED-I"
+
+
+def _output_features(count: int, is_classified: bool) -> Iterator[Feature]:
+    if is_classified:
+        yield "that asks for a classification", "CLS-PARAMETER"
+    yield "that lists outputs" if count else "that lists no outputs", ""
+    if count > 1:
+        yield "that lists several outputs", ""
+
+
+def _id_features(identity: Any) -> Iterator[Feature]:
+    if identity and isinstance(identity, str):
+        yield "with an id", "OIP-ID"
+        if not (identity.isascii() and identity.replace("-", "").replace("_", "").isalnum()):
+            yield "with an id of more than letters and digits", "OIP-ID"
+
+
+def _travel_features(exchange: Exchange) -> Iterator[Feature]:
+    """Yield how a request was sent, and its headers."""
+    if exchange.is_chunked:
+        yield "in chunks", "HTTP-CHUNKED"
+    for name, value in exchange.message.headers:
+        if name.lower() not in IGNORED_HEADERS:
+            yield f"with `{name}: {value}`", ""
+    for kib in (1, 4, 64, 1024):
+        if len(exchange.message.body) > kib * 1024:
+            yield f"with a body of more than {kib} KiB", ""
+    yield from ((f'sent as "{part}"', "") for part in exchange.note.split(", ") if part)
+
+
+def _load(text: bytes) -> dict[str, Any]:
+    """Return the JSON object of a request; an empty one where it has none, or a long one."""
+    try:
+        value = json.loads(text) if len(text) <= MAX_PARSED_BYTES else None
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_tensor(item: Mapping[str, Any]) -> SentTensor:
+    shape, data = item.get("shape"), item.get("data")
+    dimensions = [number for number in shape if isinstance(number, int)] if isinstance(shape, list) else []
+    is_nested = isinstance(data, list) and any(isinstance(part, list) for part in data[:1])
+    return SentTensor(str(item.get("datatype")), dimensions, IN_JSON if "data" in item else AS_BINARY_DATA, is_nested)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _parameters(item: Mapping[str, Any]) -> dict[str, Any]:
+    value = item.get("parameters")
+    return value if isinstance(value, dict) else {}

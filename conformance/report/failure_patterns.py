@@ -1,0 +1,126 @@
+"""What failed requests share and others do not: "Every request with BYTES in JSON is refused".
+
+Among the rows whose requests failed alike, a pattern names a feature, or two, that no other answered request has.
+Where a few patterns do not explain nearly all of these rows, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, combinations
+from typing import Any
+
+from conformance.report.findings import Entry, group_by
+from conformance.spec.outcome import AnswerKind, Outcome
+
+MAX_PATTERNS = 3  # that explain rows which failed alike
+MAX_UNEXPLAINED = 0.1  # of these rows
+MIN_OTHERS = 20  # rows whose requests were answered; fewer do not tell one feature from another
+MIN_ROWS = {1: 2, 2: 4}  # that a pattern of so many features explains; two go together by chance more often
+FAILED = (Outcome.FAIL, Outcome.KNOWN_FAILURE)
+ANSWERS = {
+    AnswerKind.REFUSED: "is refused",
+    AnswerKind.SERVER_ERROR: "gets a server error",
+    AnswerKind.NONE: "gets no answer",
+}
+ANY_REQUEST = ("OIP-ANSWER", "OIP-ANSWER/grpc")  # what is broken where a feature has no requirement of its own
+Feature = tuple[str, str]
+RowsByFeature = Mapping[Feature, int]  # row k is the bit 1 << k
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePattern:
+    """What failed requests share.
+
+    Attributes:
+        requests: completes "every request ...".
+        answer: an `AnswerKind`.
+        requirement: the one that is broken by this; `missed`: those that its rows miss, with how many do.
+        rows: how many fail so.
+        others: how many others sent no such request, and were answered.
+    """
+
+    requests: str
+    answer: str
+    requirement: str
+    missed: Mapping[str, int]
+    rows: int
+    others: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry of a report."""
+        return asdict(self)
+
+
+def find_patterns(rows: Iterable[Entry]) -> list[FailurePattern]:
+    """Return what the failed requests of a run share, that which explains the most first.
+
+    Args:
+        rows: as `CheckResult.to_dict` has them, with what they sent.
+    """
+    sent = [row for row in rows if row.get("sent")]
+    failed = [row for row in sent if row["outcome"] in FAILED and row["sent"]["answer"] in ANSWERS]
+    found = [pattern for alike in group_by(failed, _find_kind) for pattern in _explain(alike, sent)]
+    return sorted(found, key=lambda pattern: -pattern.rows)
+
+
+def _find_kind(row: Entry) -> tuple[str, str]:
+    return row["sent"]["over"], row["sent"]["answer"]
+
+
+def _explain(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[FailurePattern]:
+    """Return few patterns that explain nearly all rows that failed alike, or nothing."""
+    over, answer = _find_kind(failed[0])
+    others = [row for row in sent if row["sent"]["over"] == over and row["sent"]["answer"] != answer]
+    own, rest = _index(failed), _index(others)
+    found: list[FailurePattern] = []
+    left = (1 << len(failed)) - 1
+    while left and len(others) >= MIN_OTHERS and len(found) < MAX_PATTERNS:
+        features, hit = _find_best(own, rest, left)
+        if not hit:
+            break
+        left &= ~hit
+        missed = Counter(row["failure"]["requirement"] for k, row in enumerate(failed) if hit >> k & 1)
+        text = " and ".join(text for text, _ in features)
+        requirement = _choose_requirement(features, missed)
+        found.append(
+            FailurePattern(text, answer, requirement, dict(missed.most_common()), hit.bit_count(), len(others))
+        )
+    return found if left.bit_count() <= len(failed) * MAX_UNEXPLAINED else []
+
+
+def _index(rows: Sequence[Entry]) -> dict[Feature, int]:
+    """Return which rows have a feature."""
+    found: dict[Feature, int] = {}
+    for place, row in enumerate(rows):
+        for text, requirement in row["sent"]["features"]:
+            found[text, requirement] = found.get((text, requirement), 0) | 1 << place
+    return found
+
+
+def _find_best(own: RowsByFeature, rest: RowsByFeature, left: int) -> tuple[tuple[Feature, ...], int]:
+    """Return the plainest features that no other row has and the most of the rows that are left, and these rows."""
+    names = [name for name, bits in own.items() if bits & left]
+    best: tuple[Feature, ...] = ()
+    covered = 0
+    for some in chain(((name,) for name in names), combinations(names, 2)):
+        bits, against = left, -1
+        for name in some:
+            bits, against = bits & own[name], against & rest.get(name, 0)
+        if not against and bits.bit_count() >= max(MIN_ROWS[len(some)], covered.bit_count() + 1):
+            best, covered = some, bits
+    return best, covered
+
+
+def _choose_requirement(features: Sequence[Feature], missed: Counter[str]) -> str:
+    """Return what is broken, of the requirements that the rows miss: that of a feature, or that of any request."""
+    wanted = [*(requirement for _, requirement in features), *ANY_REQUEST]
+    return next((name for name in wanted if name in missed), missed.most_common(1)[0][0])
+
+
+def format_pattern(pattern: Mapping[str, Any]) -> str:
+    """Return the sentence that an entry of a report stands for."""
+    counts = f"{pattern['rows']} of {pattern['rows']} rows; 0 of {pattern['others']} others"
+    return f"Every request {pattern['requests']} {ANSWERS[AnswerKind(pattern['answer'])]} ({counts})"
