@@ -52,7 +52,7 @@ BUGS: dict[str, tuple[Fault, str, str]] = {
         "with inputs as binary data gets a server error",
     ),
     "errors-with-status-200": (faults.load()["errors-with-status-200"], "OIP-REFUSAL", ""),
-    "a-mixed-up-batch": (faults.load()["items-of-a-gathered-batch-given-to-others"], "OIP-ISOLATION", ""),
+    "a-mixed-up-batch": (faults.load()["inputs-shared-by-requests-in-flight"], "OIP-ISOLATION", ""),
 }  # fmt: skip
 
 

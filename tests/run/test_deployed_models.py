@@ -187,8 +187,7 @@ def test_given_inputs_are_sent() -> None:
         ("short-raw-body-is-filled-with-zeros", "raw_fixed", "RAW-SIZE"),
         ("last-word-filled-up-with-zeros", "identity_int32", "BIN-BODY-SHORT"),
         ("id-behind-the-inputs-lost", "multi", "OIP-WRITTEN"),
-        ("outputs-before-the-inputs-lost", "multi", "OIP-WRITTEN"),
-        ("undefined-arrays-refused", "multi", "OIP-MEMBERS"),
+        ("undefined-members-of-outputs-refused", "multi", "OIP-MEMBERS"),
         ("accepts-what-it-should-refuse", "identity_int32", "BIN-HEADER-TOO-LONG"),
     ],
 )
