@@ -13,6 +13,7 @@ import pytest
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
+from conformance.spec.check import Check, Row
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -22,7 +23,7 @@ from reference_server.models import Model
 from tests.support import renamed_server, unusual_models
 from tests.support.few_rows import FEW_ROWS
 from tests.support.samples import select_answering
-from tests.support.sampling import judge_sample, judge_until_missed
+from tests.support.sampling import judge_until_missed
 from tests.support.servers import JsonOnly, judge, run_bundled, serve
 from tests.support.valid_reports import read_valid_report
 
@@ -44,16 +45,27 @@ ROLES = {
     "raw_batching_variable": "RAW-ENCODING",
 }
 WALKED = {"OIP-OUTPUTS-LISTED", "CLS-BATCH"}  # which the walk tells best on a deployed model
+# Models that are right and not ordinary: how many rows are met at the least, and a reason why others say nothing.
 ODD_ONES = (
-    *(
-        unusual_models.COUNTER,
-        unusual_models.BY_PLACE,
-        unusual_models.NAN,
-        unusual_models.OCTETS,
-        unusual_models.SMALL_TABLE,
+    (unusual_models.COUNTER, 300, "counter has no other output that is the same each time"),
+    (unusual_models.BY_PLACE, 300, "the model goes by the order of its inputs, not by their names, in plain JSON too"),
+    (unusual_models.NAN, 200, "JSON does not carry Y"),
+    (unusual_models.OCTETS, 120, "JSON carries no output of octets"),
+    (unusual_models.SMALL_TABLE, 270, "small_table may look up its integers in a table"),
+    (
+        *(unusual_models.STRUCTURED, 180),
+        "structured answers every input alike, or takes one alone: it does not tell what was read",
     ),
-    *(unusual_models.STRUCTURED, unusual_models.RARELY, unusual_models.LAST_DIGIT),
+    (unusual_models.RARELY, 170, "rarely is not deterministic"),
+    (unusual_models.LAST_DIGIT, 300, "the outputs of last_digit are the same, rightly written or not"),
 )
+
+
+def pick_rows(names: Sequence[str]) -> list[tuple[Check, Row]]:
+    """Return the rows of a quick run on models; of the walk, which draws from one set of axes, some will do."""
+    rows = collected_rows("quick", subjects=Subjects(tuple(names), with_roles=False))
+    walk = [case for case in rows if case[0].area == "walk"]
+    return [case for case in rows if case not in walk or case[1].id.startswith("binary-1@") or case in walk[::12]]
 
 
 def judged(
@@ -63,12 +75,12 @@ def judged(
     extensions: Sequence[str] = (),
     about: Sequence[str] = (),
 ) -> list[CheckResult]:
-    """Return the results of a sample of a quick run on these models, or of the rows about some requirements."""
+    """Return the results of the rows that are picked for these models, or of the rows about some requirements."""
     subjects = Subjects(tuple(names), with_roles=False)
     with Session(Target(Settings(url))) as session:
         session.discover(extensions, subjects, given)
         if not about:
-            return list(judge_sample(session, collected_rows("quick", subjects=subjects)))
+            return [session.judge(check, row) for check, row in pick_rows(names)]
         rows = collected_rows("certify", subjects=subjects)
         walk = [case for case in rows if case[0].area == "walk" and set(about) & WALKED]
         return list(judge_until_missed(session, [*select_answering(rows, about), *walk], about))
@@ -114,12 +126,14 @@ def test_a_right_model_fails_nothing_and_is_judged_by_what_fits(name: str, judge
     assert met(results) >= set(judged_by.split())
 
 
-@pytest.mark.parametrize("odd", ODD_ONES, ids=lambda odd: odd.name)
-def test_an_odd_model_fails_nothing(odd: Model) -> None:
+@pytest.mark.parametrize(("odd", "least", "reason"), ODD_ONES, ids=[odd.name for odd, *_ in ODD_ONES])
+def test_an_odd_model_fails_nothing(odd: Model, least: int, reason: str) -> None:
     with unusual_models.serve(odd) as address:
         results = judged(address, (odd.name,))
     assert bad(results) == []
     assert "OIP-MODEL-METADATA" in met(results)
+    assert sum(result.outcome is Outcome.PASS for result in results) >= least
+    assert reason in reasons(results)
 
 
 def test_steady_outputs_are_compared_beside_one_that_is_not() -> None:
@@ -131,7 +145,7 @@ def test_steady_outputs_are_compared_beside_one_that_is_not() -> None:
 
 def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
     with unusual_models.serve(unusual_models.NEVER) as address:
-        results = judged(address, ("never", "add_sub"), about=("OIP-ANSWER", "BIN-ORDER-I"))
+        results = judged(address, ("never", "add_sub"))
     blocked = {r.message for r in results if r.outcome is Outcome.BLOCKED}
     assert blocked == {
         'never answers no plain request with inputs made from its metadata: HTTP 400: {"error":"not in the mood"}; give'
@@ -144,7 +158,7 @@ def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
 def test_given_inputs_are_sent() -> None:
     given = {"picky": {"X": UserTensor((2,), [7.5, 8.25])}}
     with unusual_models.serve(unusual_models.PICKY) as address:
-        assert len(bad(judged(address, ("picky",), about=("OIP-ISOLATION",)))) > 3
+        assert len(bad(judged(address, ("picky",)))) > 30
         results = judged(address, ("picky",), given)
     assert bad(results) == []
     assert "OIP-MODEL-METADATA" in met(results)
@@ -225,13 +239,9 @@ def test_answers_that_nobody_can_read_fail(fault: str, requirement: str) -> None
     ],
 )
 def test_one_fault_is_one_failure(fault: str, name: str, requirement: str) -> None:
-    """Whatever requirement a row answers for; of the walk some rows will do."""
-    rows = collected_rows("quick", subjects=Subjects((name,), with_roles=False))
-    walk = [case for case in rows if case[0].area == "walk"]
-    chosen = [case for case in rows if case not in walk or case[1].id.startswith("binary-1@") or case in walk[::12]]
-    with unusual_models.serve(fault=fault) as address, Session(Target(Settings(address))) as session:
-        session.discover(EXTENSIONS, Subjects((name,), with_roles=False))
-        results = [session.judge(check, row) for check, row in chosen]
+    """Whatever requirement a row answers for."""
+    with unusual_models.serve(fault=fault) as address:
+        results = judged(address, (name,), extensions=EXTENSIONS)
     assert {r.failure.requirement for r in results if r.failure} == {requirement}
 
 
@@ -273,7 +283,7 @@ def test_a_whole_run_on_a_model_is_partial(tmp_path: Path, alone: str) -> None:
 
 def test_two_workers_reach_the_same_verdicts(tmp_path: Path, alone: str) -> None:
     for name, workers in (("one", []), ("two", ["-n", "2"])):
-        few = ("-k", "ordering or classification", "--conformance-profile=quick")
+        few = ("-k", "not each_value and not every_exchange", "--conformance-profile=quick")
         names = ("--target-model=prod-scores", "--target-model=prod-add_sub", "--target-model=prod-scores", *few)
         judge(tmp_path, f"--target-url={alone}", *names, f"--conformance-report={name}.json", "-q", *workers)
     one, two = (read_valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
