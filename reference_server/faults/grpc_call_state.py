@@ -53,11 +53,29 @@ def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, 
     name, tensor = next(iter(found.items()))
     last = _before.get(model.name, tensor.elements)
     _before[model.name] = tensor.elements
-    if not message.id or last.size < MIN_LONG_ELEMENTS or not 0 < tensor.elements.size < last.size:
-        return found
+    is_stale = bool(message.id) and last.size >= MIN_LONG_ELEMENTS and 0 < tensor.elements.size < last.size
+    return {**found, name: _with_first(tensor, last[0])} if is_stale else found
+
+
+_raw_before: dict[str, Any] = {}
+
+
+@fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
+def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """A typed input of a call with an id, longer than the raw one before it, has the first element of that."""
+    found: dict[str, Tensor] = original(model, message)
+    name, tensor = next(iter(found.items()))
+    last = _raw_before.pop(model.name, None)
+    if message.raw_input_contents:
+        _raw_before[model.name] = tensor.elements
+    is_stale = bool(message.id) and last is not None and 0 < last.size < tensor.elements.size
+    return {**found, name: _with_first(tensor, last[0])} if is_stale and last is not None else found
+
+
+def _with_first(tensor: Tensor, element: Any) -> Tensor:
     elements = tensor.elements.copy()
-    elements[0] = last[0]
-    return {**found, name: replace(tensor, elements=elements)}
+    elements[0] = element
+    return replace(tensor, elements=elements)
 
 
 _cached: dict[bytes, bytes] = {}

@@ -25,7 +25,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.wire import strings
 from conformance.wire.finding import format_value as quoted
-from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
+from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Rule = Callable[[Sequence[Item]], bool]
@@ -59,7 +59,12 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
         Blocked: it is refused without it as well.
     """
     reply = target.infer(request)
-    plain = replace(request, outputs=tuple(replace(output, classification=ABSENT) for output in request.outputs or ()))
+    # As the inputs travel: not every number has a form in JSON.
+    is_binary = any(item.binary for item in request.inputs)
+    outputs = [
+        RequestedOutput(output.name, True if is_binary else output.binary_data) for output in request.outputs or ()
+    ]
+    plain = replace(request, outputs=tuple(outputs))
     if reply.is_refusal and plain != request and (usual := target.infer(plain)).is_refusal:
         raise BlockedError(f"without classification it is refused, too: {escape_text(usual.outcome(), 120)}")
     return reply
