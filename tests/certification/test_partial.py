@@ -17,8 +17,6 @@ from tests.support.certify_runs import PRODUCT, SCORES_MODEL, run_certify
 from tests.support.forging import FolderContents, load, seal
 from tests.support.servers import run_bundled
 
-pytestmark = pytest.mark.usefixtures("few_rows_are_enough")
-
 
 @pytest.fixture(scope="module")
 def partial(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:

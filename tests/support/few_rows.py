@@ -6,7 +6,7 @@ For pytest it is a plugin: `-p tests.support.few_rows`. In this process it is a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 
@@ -23,9 +23,9 @@ _list_all_checks = checks.list_area_checks
 
 def pytest_configure(config: pytest.Config) -> None:
     """Judge few rows in this run."""
-    few = with_few_rows()
-    few.__enter__()
-    config.add_cleanup(lambda: few.__exit__(None, None, None))
+    run = ExitStack()
+    run.enter_context(with_few_rows())
+    config.add_cleanup(run.close)
 
 
 @contextmanager
