@@ -15,8 +15,6 @@ from tests.support.certify_runs import PRODUCT, SCORES_MODEL, run_certify
 from tests.support.forging import Edit, FolderContents, forge, load
 from tests.support.servers import run_bundled
 
-pytestmark = pytest.mark.usefixtures("few_rows_are_enough")
-
 
 @pytest.fixture(scope="module")
 def partial(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:

@@ -19,20 +19,12 @@ from conformance.fleet import unit_runner, units
 from conformance.fleet.fleet_file import load
 from conformance.fleet.units import RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
-from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import run_bundled
 from tests.support.small_fleets import BRIEF, SMALL, is_there, write_fleet
 from tests.support.valid_reports import read_valid_report
 
+pytestmark = pytest.mark.usefixtures("few_rows")
 HIDDEN = "s3cret-token-of-a-fleet"
-
-
-@pytest.fixture(autouse=True)
-def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let few rows be a whole run."""
-    own = unit_runner._arguments
-    monkeypatch.setattr(unit_runner, "_arguments", lambda unit, folder: [*own(unit, folder), *FEW_ROWS])
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +80,8 @@ def test_a_target_that_is_not_there_was_not_reached(tmp_path: Path) -> None:
 
 def test_a_baseline_is_the_gate_and_can_be_written_anew(tmp_path: Path) -> None:
     with run_bundled("--model=identity_int32", "--fault=size-counts-elements") as url:
-        brief = unit(tmp_path, url)
-        assert unit_runner.judge_unit(brief).status == 1, log(tmp_path)
-        whole = replace(brief, target=brief.target.replace("never", "# never"), evidence=False)
+        whole = replace(unit(tmp_path, url, head=SMALL), evidence=False)
+        assert unit_runner.judge_unit(whole).status == 1, log(tmp_path)
         assert unit_runner.judge_unit(replace(whole, baseline="", updates_baseline=True)).status == 0, log(tmp_path)
         baseline = (tmp_path / "a" / "baseline.toml").read_text()
         assert "[[known]]" in baseline

@@ -16,7 +16,6 @@ import pytest
 from conformance.spec import ledger
 from conformance.spec.tally import tally_report
 from conformance.transport.reference import ReferenceServer
-from tests.support.few_rows import FEW_ROWS
 from tests.support.programs import read_line, start_program
 from tests.support.run_archives import read_log
 from tests.support.servers import JsonOnly, judge, judge_afresh, serve
@@ -61,7 +60,7 @@ def big_endian() -> Iterator[tuple[str, str]]:
 
 
 def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
-    quick = ("--conformance-profile=quick", *FEW_ROWS, "--conformance-report=r.json")
+    quick = ("--conformance-profile=quick", "--conformance-report=r.json")
     run = judge(tmp_path, f"--target-grpc={reference.grpc}", *quick)
     assert run.returncode == 0, run.stdout[-2000:]
     both = len([name for name in OVER_GRPC if name.endswith("-SAME-AS-HTTP")])
@@ -82,7 +81,7 @@ def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Pa
     (tmp_path / "t.toml").write_text('[roles]\nidentity_int32 = "identity_int32"\n')
     with serve(JsonOnly) as url:
         options = (f"--target-url={url}", f"--target-grpc={reference.grpc}", "--target-config=t.toml")
-        run = judge(tmp_path, *options, *FEW_ROWS, "--conformance-report=r.json")
+        run = judge(tmp_path, *options, "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout[-2000:]
     report = read_valid_report(tmp_path / "r.json")
     assert (report["target"]["url"], report["target"]["grpc"]) == (url, f"grpc://{reference.grpc}")

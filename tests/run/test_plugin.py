@@ -133,13 +133,13 @@ def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) ->
 
 
 def test_a_target_that_dies_halfway_fails_once(tmp_path: Path, reference: str) -> None:
-    with run_proxy(reference, connections=60) as url:
-        options = ("--conformance-profile=quick", *FEW_ROWS, "--target-timeout=1", "--conformance-report=r.json")
+    with run_proxy(reference, connections=400) as url:
+        options = ("--conformance-profile=quick", "--target-timeout=1", "--conformance-report=r.json")
         run = judge(tmp_path, f"--target-url={url}", *options)
     assert run.returncode == 1, run.stdout[-2000:]
     report = read_valid_report(tmp_path / "r.json")
     outcomes = Counter(check["outcome"] for check in report["rows"])
-    assert (outcomes["fail"], outcomes["pass"] > 20, outcomes["error"] > 50) == (1, True, True)
+    assert (outcomes["fail"], outcomes["pass"] > 100, outcomes["error"] > 100) == (1, True, True)
     (failed,) = [check for check in report["rows"] if check["outcome"] == "fail"]
     gone = f"{outcomes['error']} rows not judged: the target is gone: cannot connect"
     since = f"since {failed['check']}" + (f" [{failed['row']}]" if failed["row"] else "")

@@ -14,14 +14,12 @@ from conformance.judging.selection import Subjects, collected_rows
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, TRANSPORTS
-from reference_server import faults
 from reference_server.faults import Fault
 from tests.support.step_tracing import Rows
 
-# The tests run so many rows of each check that should see a fault, beside those that saw it before, and one in so many
-# of all others, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
-OF_EACH, ONE_IN = 1, 700
-ONE_IN_OF_HONEST = 400  # of the rows that an honest variation has to pass
+# For every 32nd fault the tests run so many rows of each check that should see it, and this part of all others;
+# for the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
+MANY, FEW = (60, 40), (3, 400)
 # Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
 SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 # Role and part of those rows of the walk that every honest server has to pass.
@@ -99,13 +97,13 @@ def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
 
 def sample_rows(fault: Fault, rows: Rows) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
-    one_in = ONE_IN if fault.name in faults.load() else ONE_IN_OF_HONEST
+    of_each, one_in = MANY if crc32(fault.name.encode()) % 32 == 0 else FEW
     chances = [_chance(fault, case) for case in rows]
     chosen = set()
     taken: Counter[str] = Counter()
     for chance, place in sorted(zip(chances, range(len(rows)), strict=True)):
         check, row = rows[place]
-        is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < OF_EACH
+        is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
         if is_meant or chance % one_in == 0 or is_known(fault, (check, row)):
             taken[check.id] += 1
             chosen.add(place)
