@@ -217,7 +217,6 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
     ("fault", "requirement"),
     [
         ("several-outputs-by-their-names", "OIP-OUTPUT-MEMBERS"),
-        ("answers-random-bytes", "OIP-JSON"),
         ("answers-an-empty-object", "OIP-OUTPUT-MEMBERS"),
         ("compresses-every-answer", "OIP-JSON"),
     ],
