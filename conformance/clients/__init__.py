@@ -1,1 +1,1 @@
-"""The other side: clients under judgement, what they are asked to do, what they send, and peers that answer them."""
+"""Tests of clients: the client under test, its tasks, the requests that it sends, and the peers that answer them."""

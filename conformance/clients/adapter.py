@@ -1,8 +1,8 @@
-"""The adapter of a client under judgement: a program that is told, in JSON lines, which inferences to make.
+"""The adapter of a client under test: a program that receives its tasks (inferences) as JSON lines.
 
-`AdapterProcess` starts it when it is first needed, holds every line of its answers against
-`schemas/adapter.schema.json`, waits for none longer than it says, and keeps what it writes to standard error. One that
-breaks is ended with everything that it has started, and started anew for the next inference.
+`AdapterProcess` starts the adapter on first use, validates each line that it answers against
+`schemas/adapter.schema.json`, limits each wait, and keeps the end of its standard error. An adapter that breaks is
+killed together with its child processes. The next inference starts it again.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from conformance.clients.line_process import GRACE, AdapterError, AdapterHangsEr
 
 __all__ = ["Adapter", "AdapterError", "AdapterHangsError", "AdapterLostError", "AdapterProcess"]
 
-MAX_INTRODUCTION_S = 10.0  # seconds for an adapter to introduce itself
-MARGIN = 5.0  # seconds that an adapter has for itself, beside those of its inferences
-MAX_SUCCESSIVE_BREAKS = 10  # times that an adapter breaks before it is not started again
+MAX_INTRODUCTION_S = 10.0  # seconds for the answer to `hello`
+MARGIN = 5.0  # seconds for the adapter itself, added to the timeouts of its inferences
+MAX_SUCCESSIVE_BREAKS = 10  # breaks in a row after which the adapter is not restarted
 
 
 class Adapter(Protocol):
-    """A client that can be asked for inferences."""
+    """A client that makes inferences on request."""
 
     @property
     def introduction(self) -> Introduction:
-        """What it says of its client.
+        """The name, version, language and transports of its client.
 
         Raises:
-            AdapterError: it could not be asked.
+            AdapterError: the adapter gave no valid answer.
         """
 
     def infer(
@@ -44,28 +44,28 @@ class Adapter(Protocol):
             transport: `http` or `grpc`.
             address: `http://HOST:PORT` or `HOST:PORT`.
             inferences: at least one.
-            at_once: whether all are in flight at the same time; else one after the other.
-            timeout: seconds that the caller gives each.
+            at_once: whether all are in flight at the same time, rather than one after the other.
+            timeout: seconds for each inference.
 
         Raises:
-            AdapterHangsError: there is no answer in the time of the inferences and a margin.
-            AdapterLostError: it broke too often in a row to be started again.
+            AdapterHangsError: no answer within the time of the inferences plus a margin.
+            AdapterLostError: it broke too often in a row and is not restarted.
             AdapterError: it broke in any other way.
         """
 
     def close(self) -> None:
-        """End it, and everything that it has started."""
+        """Stop the adapter and its child processes."""
 
 
 class AdapterProcess:
-    """An adapter that is a program of its own; it is started when it is first needed."""
+    """An adapter that runs as a separate process, started on first use."""
 
     def __init__(self, command: Sequence[str], *, patience: float = MAX_INTRODUCTION_S) -> None:
-        """Take the command, which is run without a shell.
+        """Store the command, which runs without a shell.
 
         Args:
             command: the program and its arguments.
-            patience: seconds that it has to introduce itself.
+            patience: seconds for the answer to `hello`.
         """
         self.command = tuple(command)
         self.patience = patience
@@ -76,7 +76,7 @@ class AdapterProcess:
 
     @property
     def introduction(self) -> Introduction:
-        """What it says of its client; see `Adapter`."""
+        """The description of its client; see `Adapter`."""
         if self._introduction is None:
             with self._noting_breaks():
                 return self._started()
@@ -99,11 +99,11 @@ class AdapterProcess:
         return found
 
     def close(self) -> None:
-        """End it; see `Adapter`."""
+        """Stop the adapter; see `Adapter`."""
         self._end(GRACE)
 
     def _started(self) -> Introduction:
-        """Start it where it does not run, and have it introduce itself."""
+        """Start the adapter and send `hello` unless it runs already; return its introduction."""
         if self._process is None or self._introduction is None:
             self._process, self._seq = LineProcess(self.command), 0
             answer = self._ask(adapter_lines.make_hello(1), self.patience)
@@ -123,18 +123,18 @@ class AdapterProcess:
 
     @contextmanager
     def _noting_breaks(self) -> Iterator[None]:
-        """End the adapter where it breaks, and keep what it wrote to standard error.
+        """Stop an adapter that breaks within the block, and keep the end of its standard error.
 
         Raises:
-            AdapterLostError: it has broken too often.
-            AdapterError: it breaks.
+            AdapterLostError: it has already broken too often.
+            AdapterError: it broke within the block.
         """
         if len(self._breaks) >= MAX_SUCCESSIVE_BREAKS:
             last = self._breaks[-1]
             raise AdapterLostError(f"the adapter broke {len(self._breaks)} times in a row: {last}", last.stderr)
         try:
             yield
-        except BaseException as error:  # after Ctrl-C, too, an answer is on its way that nobody waits for
+        except BaseException as error:  # also Ctrl-C: the pending answer has no reader any more
             if isinstance(error, AdapterError):
                 error.stderr = tuple(self._process.tail) if self._process else ()
                 self._breaks.append(error)
@@ -144,11 +144,12 @@ class AdapterProcess:
 
 @dataclass(slots=True)
 class AdapterCall:
-    """What was asked of an adapter at once, and what it said; None where it broke.
+    """One call of `Adapter.infer` and its results.
 
     Attributes:
         at_once: whether the inferences were to be in flight at the same time.
-        timeout: seconds that each of them was given.
+        timeout: seconds for each inference.
+        results: None if the adapter broke.
     """
 
     transport: str
@@ -161,11 +162,11 @@ class AdapterCall:
 
 @dataclass(slots=True)
 class LoggingAdapter:
-    """Passes everything on to an adapter.
+    """Logs every call and passes it on to an adapter.
 
     Attributes:
-        asked: so far, in order.
-        hung: that the adapter did not answer in its time, where it did not.
+        asked: the calls so far, in order.
+        hung: the error of an adapter that did not answer in time, or None.
     """
 
     adapter: Adapter
@@ -174,7 +175,7 @@ class LoggingAdapter:
 
     @property
     def introduction(self) -> Introduction:
-        """What the adapter says of its client."""
+        """The adapter's description of its client."""
         return self.adapter.introduction
 
     def infer(
@@ -192,4 +193,4 @@ class LoggingAdapter:
         return results
 
     def close(self) -> None:
-        """Leave the adapter to who has made it."""
+        """Do nothing: the creator of the adapter closes it."""

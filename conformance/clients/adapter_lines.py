@@ -1,4 +1,4 @@
-"""The lines between the suite and an adapter: commands are written, and answers held against `adapter.schema.json`."""
+"""The adapter protocol: writes command lines, and validates answer lines against `adapter.schema.json`."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 SCHEMA = "adapter.schema.json"
-MAX_LINE_CHARS = 120  # characters of a line
-MAX_TEXT_CHARS = 200  # characters of what an adapter says of its client
+MAX_LINE_CHARS = 120  # of a line quoted in an error message
+MAX_TEXT_CHARS = 200  # of each text with which an adapter describes its client
 
 
 def make_hello(seq: int) -> bytes:
-    """Return the line that comes first."""
+    """Return the `hello` line, the first one of a conversation."""
     return _line({"seq": seq, "command": "hello", "protocol": PROTOCOL})
 
 
 def make_infer(
     seq: int, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
 ) -> bytes:
-    """Return the line that asks for inferences; see `Adapter.infer`."""
+    """Return the `infer` line, which requests inferences; see `Adapter.infer`."""
     asked = {"transport": transport, "address": address, "timeout_s": timeout, "at_once": at_once}
     made = [inference.to_dict() for inference in inferences]
     return _line({"seq": seq, "command": "infer", **asked, "inferences": made})
 
 
 def parse_introduction(line: bytes, seq: int) -> Introduction:
-    """Return what an adapter says of its client.
+    """Parse the answer to `hello`, which describes the client.
 
     Raises:
-        AdapterError: the line is no answer to hello.
+        AdapterError: the line is not a valid answer to `hello`.
     """
     client = _answer(line, seq, "introduction")["client"]
     name, version, language = (
@@ -57,16 +57,16 @@ def parse_introduction(line: bytes, seq: int) -> Introduction:
 
 
 def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
-    """Return what an adapter says of so many inferences.
+    """Parse the answer to `infer`: one result for each inference.
 
     Args:
-        line: without its end.
-        seq: of the command.
-        count: of its inferences.
-        elapsed: seconds that all of them took together.
+        line: the line without its newline.
+        seq: sequence number of the command.
+        count: number of its inferences.
+        elapsed: seconds that all inferences took together.
 
     Raises:
-        AdapterError: the line is no answer to that command.
+        AdapterError: the line is not a valid answer to that command.
     """
     said = _answer(line, seq, "results")["results"]
     if len(said) != count:
@@ -78,7 +78,7 @@ def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Res
 
 
 def make_results_line(seq: int, results: Sequence[Result]) -> bytes:
-    """Return a line that says what a client gave, as the suite has understood it."""
+    """Return an answer line with these results, as the suite parsed them."""
     return _line({"seq": seq, "results": [_result(result) for result in results]})
 
 
@@ -100,10 +100,10 @@ def _output(output: ClientOutput) -> dict[str, Any]:
 
 
 def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
-    """Return an answer of a kind, one of the definitions of the schema.
+    """Parse an answer and validate it against one definition (`kind`) of the schema.
 
     Raises:
-        AdapterError: it is no such answer, or one to another command.
+        AdapterError: the line is not valid, or answers another command.
     """
     try:
         answer = json.loads(line)
@@ -126,7 +126,7 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
 
 @cache
 def _validator(kind: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # slow to import, and needed where a client is judged alone
+    from jsonschema import Draft202012Validator  # slow to import, and needed only to test a client
 
     schema = json.loads((data_files.find_folder("schemas") / SCHEMA).read_text(encoding="utf-8"))
     return Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})

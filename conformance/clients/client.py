@@ -1,4 +1,4 @@
-"""A client under judgement as checks see it: asked for inferences, answered by a scripted peer."""
+"""The client under test as checks use it: it makes inferences, and a scripted peer answers them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from conformance.spec.extensions import GRPC
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 
-TIMEOUT: Final = 10.0  # seconds that a caller gives an inference, where a check gives no other
+TIMEOUT: Final = 10.0  # seconds for an inference, unless a check sets another limit
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was seen of one inference.
+    """The requests, answers and result of one inference.
 
     Attributes:
-        result: what the client gave its caller.
-        heard: its inference requests, with what was answered: none where nothing was sent, several where it tried
-            again.
-        outputs: the tensors of the answer that the caller asked for: what an honest answer holds.
-        timeout: seconds that the caller gave.
-        others: the tensors of other answers, those before it and those that were asked for with it.
+        result: the outputs or the error that the client returned to its caller.
+        heard: its inference requests with their answers: empty if nothing was sent, several if the client retried.
+        outputs: the tensors that the caller requested, as a correct answer holds them.
+        timeout: seconds that the caller allowed.
+        others: the tensors of other answers: earlier ones, and those to concurrent inferences.
     """
 
     inference: Inference
@@ -43,11 +42,11 @@ class Observation:
 class Client:
     """A client over one transport, for one row.
 
-    Where something went wrong in the row before, the peer has another address for this one, so that the client begins
-    anew there: whether it goes on after errors is for the rows about that, which ask one `Client` twice.
+    After a failure in an earlier row the peer listens at another address, so that the client opens a new connection.
+    Rows about recovery after errors call one `Client` twice instead.
 
     Attributes:
-        heard: every inference request that it made for this object, numbered in their order.
+        heard: every inference request received through this object, numbered in order.
     """
 
     def __init__(self, adapter: Adapter, peer: Peer, transport: str) -> None:
@@ -59,21 +58,21 @@ class Client:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it is judged over gRPC."""
+        """Whether the client is tested over gRPC."""
         return self.transport == GRPC
 
     def anew(self) -> Client:
-        """Return the same client for the same row, beginning anew where something went wrong."""
+        """Return the same client for the same row, at a new peer address if something failed."""
         fresh = Client(self._adapter, self._peer, self.transport)
         fresh.heard = self.heard
         return fresh
 
     def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Observation:
-        """Have the client make one inference, which is answered as the script says.
+        """Have the client make one inference, and answer it by the script.
 
         Raises:
-            NotApplicable: the client says that it cannot make it.
-            Unmet: it gives neither outputs nor an error.
+            NotApplicable: the client reports that it cannot make this inference.
+            Unmet: it returns neither outputs nor an error.
         """
         return self.infer_all([inference], script, timeout=timeout)[0]
 
@@ -83,10 +82,10 @@ class Client:
         """Have the client make inferences of different models, one after the other or all at once.
 
         Raises:
-            NotApplicable: the client says of one that it cannot make it.
-            Unmet: it sends its request, and gives neither outputs nor an error.
-            AdapterError: the adapter broke in another way, or says that it cannot do what its client has tried.
-            ValueError: two inferences are of one model.
+            NotApplicable: the client reports that it cannot make one of them.
+            Unmet: it sends a request, and returns neither outputs nor an error.
+            AdapterError: the adapter broke in another way, or reports "cannot" after its client sent the request.
+            ValueError: two inferences use the same model.
         """
         if len({one.model for one in inferences}) < len(inferences):
             raise ValueError("inferences that are made together are of different models")
@@ -109,20 +108,20 @@ class Client:
         return seen
 
     def _asked(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
-        """Return what the client gives its caller for each inference of a scene."""
+        """Have the client make the inferences of a scenario; return a result for each."""
         address = self._peer.address(self.transport)
         try:
             return self._adapter.infer(self.transport, address, scene.inferences, at_once=at_once, timeout=timeout)
         except AdapterError as error:
             self._keep(scene)
             self._peer.disturb(self.transport)
-            if self.heard and isinstance(error, AdapterHangsError):  # the client was at work, and is so still
+            if self.heard and isinstance(error, AdapterHangsError):  # the client has sent a request and hangs
                 reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
                 raise UnmetError(within, f"nothing came: {escape_text(str(error))}", reply) from None
             raise
 
     def _keep(self, scene: Scenario) -> list[tuple[int, ReceivedRequest]]:
-        """Return what was heard, each with the place of its inference, numbered and kept."""
+        """Number and store the received requests; return each with the index of its inference."""
         begun = len(self.heard)
         heard = [(place, replace(one, number=begun + count)) for count, (place, one) in enumerate(scene.heard())]
         self.heard += [one for _, one in heard]
@@ -130,15 +129,15 @@ class Client:
 
 
 def _refuse_what_was_tried(results: Sequence[Result], heard: Sequence[tuple[int, ReceivedRequest]]) -> None:
-    """Take no "cannot" for an inference whose request came: it was tried, and what came of it is what counts.
+    """Reject a "cannot" for an inference whose request was received.
 
     Raises:
-        AdapterError: the adapter says so nevertheless.
+        AdapterError: the adapter reports "cannot" for such an inference.
     """
     if any(results[place].cannot for place, _ in heard):
         raise AdapterError('the adapter says "cannot" of an inference whose request has come')
 
 
 def has_failure(results: Sequence[Result], heard: Sequence[ReceivedRequest]) -> bool:
-    """Whether inferences may have left something behind in the client: an error, or a connection that ended."""
+    """Whether inferences may have left the client in a bad state: an error, or a closed connection."""
     return any(result.error is not None for result in results) or any(not one.answer.is_kept for one in heard)

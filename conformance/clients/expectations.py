@@ -1,4 +1,4 @@
-"""What can be expected of a client: of what it sends, of what it gives its caller, and of what it refuses to give."""
+"""Expectations of a client: its requests, the results that it returns to its caller, and its errors."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ VALUES = "CLIENT-SENDS-VALUES"
 
 
 def expect_request(seen: Observation, unheard: str = VALUES) -> None:
-    """Expect that an inference request came at all.
+    """Expect that the peer received at least one inference request, and only complete ones.
 
     Args:
-        seen: what was seen of one inference.
-        unheard: the requirement that is not met where none came.
+        seen: the observation of one inference.
+        unheard: the requirement that fails if no request was received.
 
     Raises:
-        Unmet: none came: the client refused what the protocol allows, or sent its request to where none is awaited; or
-            one came that is not whole, so that nothing is known of how the client reads an answer.
+        Unmet: no request was received: the client refused what the protocol allows, or sent it to a wrong path. Or a
+            request is incomplete, so that it got no scripted answer.
     """
     if not seen.heard:
         said = (
@@ -49,18 +49,18 @@ def expect_request(seen: Observation, unheard: str = VALUES) -> None:
 
 
 def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VALUES) -> None:
-    """Expect that each request keeps the rules and says what the caller meant.
+    """Expect that each request follows the rules and matches the intent of the caller.
 
-    What is not met of the requirements that a row is about comes first, and of these what the documents demand; then
-    any other that they demand. What they only advise is left to the rows that are about it.
+    Reports a violation of the row's own requirements first, MUST before the others, then of any other MUST. Other rows
+    cover the advisory requirements.
 
     Args:
-        seen: what was seen of one inference.
-        own: the requirements that the row is about, as they are called over HTTP.
-        unheard: the requirement that is not met where no request came.
+        seen: the observation of one inference.
+        own: the requirements that the row is about, by their HTTP names.
+        unheard: the requirement that fails if no request was received.
 
     Raises:
-        Unmet: a request misses a requirement, or none came.
+        Unmet: a request violates a requirement, or none was received.
     """
     expect_request(seen, unheard)
     for heard in seen.heard:
@@ -81,25 +81,25 @@ def _unmet(miss: Violation, heard: ReceivedRequest) -> UnmetError:
 
 
 OWN: Final = "CLIENT-READS-OWN"
-MIN_TELLING_BYTES: Final = 4  # bytes of a tensor that no other one has by chance
+MIN_TELLING_BYTES: Final = 4  # tensors of fewer bytes may be equal by chance
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def find_last_reply(seen: Observation) -> Reply | None:
-    """Return the last request of an inference with its answer, where there is one."""
+    """Return the last request of an inference with its answer, or None."""
     return Reply(seen.heard[-1].exchange()) if seen.heard else None
 
 
 def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str | None = None) -> None:
-    """Expect that the caller is given the outputs of the answer, which is honest.
+    """Expect that the client returns the outputs of the answer, which is correct.
 
     Args:
-        seen: what was seen of one inference.
-        through_json: decimal numbers travelled as JSON, so that a near one is right.
-        unread: the requirement that is not met where the caller has an error; None stands for that of the row.
+        seen: the observation of one inference.
+        through_json: floats travelled as JSON and are compared within tolerance.
+        unread: the requirement that fails if the client returns an error; None: the requirement of the row.
 
     Raises:
-        Unmet: nothing was sent; the caller has an error; an output is missing or another.
+        Unmet: no request was sent; the client returned an error; an output is missing or differs.
     """
     expect_success(seen, unread)
     for expected in seen.outputs:
@@ -107,10 +107,10 @@ def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str
 
 
 def expect_success(seen: Observation, requirement: str | None = None) -> None:
-    """Expect that the caller has no error, since the answer is honest; else the requirement is not met.
+    """Expect that the client returns no error, since the answer is correct; else the requirement fails.
 
     Raises:
-        Unmet: nothing was sent, or the caller has an error.
+        Unmet: no request was sent, or the client returned an error.
     """
     expect_request(seen)
     if seen.result.error is not None:
@@ -119,15 +119,15 @@ def expect_success(seen: Observation, requirement: str | None = None) -> None:
 
 
 def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | None = None) -> None:
-    """Expect that the caller is given these classes of the first output, divided or as BYTES elements.
+    """Expect that the client returns these classes for the first output, parsed or as BYTES elements.
 
     Args:
-        seen: what was seen of one inference.
-        texts: the classes as the answer has them.
+        seen: the observation of one inference.
+        texts: the class texts of the answer.
         unread: see `expect_outputs`.
 
     Raises:
-        Unmet: nothing was sent; the caller has an error; the classes are others.
+        Unmet: no request was sent; the client returned an error; the classes differ.
     """
     expect_success(seen, unread)
     expected = seen.outputs[0]
@@ -144,7 +144,7 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
 
 
 def is_class(given: Class, expected: ClassText) -> bool:
-    """Whether a client divided a class rightly: integers exactly, decimal numbers nearly, no label as an empty one."""
+    """Whether a parsed class is right: integers exactly, floats within tolerance; no label equals an empty one."""
     value = expected.value
     score = int(value) if _INTEGER.fullmatch(value) else float(value)
     same_place = given.index == expected.index and (given.label or "") == (expected.label or "")
@@ -158,10 +158,10 @@ def _shown(one: Class | ClassText) -> str:
 
 @contextmanager
 def attribute_values_to(requirement: str) -> Iterator[None]:
-    """Judge what is inside by one requirement, unless the caller was given tensors of another answer.
+    """Attribute failures within the block to one requirement, except foreign tensors (`OWN`).
 
     Raises:
-        Unmet: what stands inside is unmet.
+        Unmet: an expectation within the block is unmet.
     """
     try:
         yield
@@ -172,7 +172,7 @@ def attribute_values_to(requirement: str) -> Iterator[None]:
 
 
 def has_foreign_tensor(seen: Observation) -> bool:
-    """Whether the caller was given a tensor of another answer, which is too long to be like its own by chance."""
+    """Whether the client returned a tensor of another answer, long enough not to be equal by chance."""
     given = [one.tensor for one in seen.result.outputs or () if one.tensor is not None]
     return any(_is_same(one, other) for one in given for other in seen.others if _is_telling(other, seen))
 
@@ -188,7 +188,7 @@ def _is_same(one: Tensor, other: Tensor) -> bool:
 
 
 def _expect_tensor(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
-    """Expect one output; a tensor of another answer in its place is that client's not keeping answers apart."""
+    """Expect one output; attribute a mismatch to `OWN` if the client returned a tensor of another answer."""
     try:
         _expect_same(seen, expected, through_json=through_json)
     except UnmetError as unmet:
@@ -211,26 +211,26 @@ def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> 
 
 
 def _output(given: ClientOutput) -> Output:
-    """Return what the caller was given as an output of an answer, to be compared with one."""
+    """Convert an output of the client to the `Output` type, for comparison."""
     one = given.tensor
     if one is None:
         return Output(0, given.name, "BYTES", None, False, None, None, None, ())
     return Output(0, given.name, one.datatype, one.shape, True, None, None, one.array, ())
 
 
-# Seconds that a client has beside those that its caller gave, before it counts as late: a machine may be busy.
+# Seconds beyond the caller's timeout before a client counts as late: a machine may be busy.
 GRACE: Final = 2.0
 
 
 def expect_error(seen: Observation, why: str) -> None:
-    """Expect that the caller has an error and no tensors.
+    """Expect that the client returns an error and no tensors.
 
     Args:
-        seen: what was seen of one inference.
-        why: what is wrong with the answer, as the end of a sentence.
+        seen: the observation of one inference.
+        why: the fault of the answer, as the end of a sentence.
 
     Raises:
-        Unmet: nothing was sent, or the caller has outputs.
+        Unmet: no request was sent, or the client returned outputs.
     """
     expect_request(seen)
     if seen.result.error is None:
@@ -238,10 +238,10 @@ def expect_error(seen: Observation, why: str) -> None:
 
 
 def expect_absent(seen: Observation, name: str) -> None:
-    """Expect that the caller has an error, or no output of this name, which the answer does not have.
+    """Expect that the client returns an error, or no output of this name, which the answer lacks.
 
     Raises:
-        Unmet: nothing was sent, or the caller has an output of this name.
+        Unmet: no request was sent, or the client returned an output of this name.
     """
     expect_request(seen)
     given = seen.result.output(name)
@@ -250,10 +250,10 @@ def expect_absent(seen: Observation, name: str) -> None:
 
 
 def expect_in_time(seen: Observation) -> None:
-    """Expect that the caller got what it got within the time that it gave.
+    """Expect that the client returns within the timeout of the caller.
 
     Raises:
-        Unmet: it came later.
+        Unmet: it returned later.
     """
     if seen.result.elapsed > seen.timeout + GRACE:
         raise UnmetError(
@@ -262,10 +262,10 @@ def expect_in_time(seen: Observation) -> None:
 
 
 def expect_text(seen: Observation, *texts: str) -> None:
-    """Expect that the error holds one of these texts of the server's, or is told apart by it.
+    """Expect that the error message or the status contains one of these texts of the server.
 
     Raises:
-        Unmet: it does not.
+        Unmet: neither does.
     """
     said = f"{seen.result.error or ''} {seen.result.status}"
     if not any(text in said for text in texts):
@@ -274,7 +274,7 @@ def expect_text(seen: Observation, *texts: str) -> None:
 
 
 def describe_outputs(result: Result) -> str:
-    """Return the outputs that a caller was given, in a few words."""
+    """Describe the outputs of a result in a few words."""
     return "; ".join(map(_shown_output, result.outputs or ())) or "none at all"
 
 

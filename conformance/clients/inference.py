@@ -1,8 +1,8 @@
-"""What a client under judgement is asked to do, and what it says came of it: the words of the adapter protocol.
+"""Data types of the adapter protocol: the inferences requested of a client, and their results.
 
-`schemas/adapter.schema.json` describes the lines, `docs/clients.md` walks through an adapter. Tensors travel as base64
-of their binary form (little-endian, row-major, elements of BYTES behind their 4-byte lengths), whatever form the client
-is to send them in.
+`schemas/adapter.schema.json` describes the lines, `docs/clients.md` walks through an adapter. The lines hold tensors as
+base64 of their binary form (little-endian, row-major, BYTES elements with 4-byte length prefixes), in whatever form the
+client is to send them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from conformance.wire import tensor as tensors
 from conformance.wire.finding import DecodeError
 from conformance.wire.tensor import Tensor
 
-PROTOCOL: Final = 1  # of the adapter protocol
+PROTOCOL: Final = 1  # version of the adapter protocol
 
 # How a tensor travels: over HTTP as binary data or as JSON, over gRPC in raw or in typed contents.
 Form = Literal["binary", "json"]
@@ -24,11 +24,11 @@ Form = Literal["binary", "json"]
 
 @dataclass(frozen=True, slots=True)
 class RequestedOutput:
-    """An output that the caller asks for.
+    """An output that the caller requests.
 
     Attributes:
-        form: None leaves it to the client's default, or to `Inference.all_outputs`.
-        classes: how many; None asks for the tensor.
+        form: None: the client's default, or `Inference.all_outputs`.
+        classes: the number of classes; None requests the tensor.
     """
 
     name: str
@@ -36,21 +36,21 @@ class RequestedOutput:
     classes: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as the adapter protocol has it."""
+        """Return the object of the adapter protocol."""
         given = {"form": self.form, "classes": self.classes}
         return {"name": self.name, **{name: value for name, value in given.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """One inference that a client is asked to make.
+    """One inference that a client is to make.
 
     Attributes:
         inputs: the tensors, in the order in which the caller gives them.
-        forms: how each input is to be sent, in the same order; one form for all where it has one entry.
-        outputs: None asks for all outputs by naming none.
-        all_outputs: what `binary_data_output` says; None leaves it out.
-        is_raw: to be sent as a raw binary request.
+        forms: the form of each input, in the same order; a single entry holds for all inputs.
+        outputs: None requests all outputs by naming none.
+        all_outputs: the form that `binary_data_output` requests; None omits the parameter.
+        is_raw: whether to send it as a raw binary request.
         coding: content coding of the request, `gzip` or `deflate`; `accepts`: of the answer.
     """
 
@@ -66,11 +66,11 @@ class Inference:
     accepts: str | None = None
 
     def form_of(self, place: int) -> Form:
-        """Return the form in which the input at this place is to be sent."""
+        """Return the form in which to send the input at this index."""
         return self.forms[place if len(self.forms) > 1 else 0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as the adapter protocol has it; what is not asked for is left out."""
+        """Return the object of the adapter protocol, without unset members."""
         given: dict[str, Any] = {
             "version": self.version,
             "id": self.id,
@@ -87,7 +87,7 @@ class Inference:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """One class of a classified output, as a client divides it."""
+    """One class of a classified output, as a client parses it."""
 
     value: str
     index: int
@@ -96,11 +96,11 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class ClientOutput:
-    """An output as the client gives it to its caller.
+    """An output that the client returns to its caller.
 
     Attributes:
-        tensor: None where its bytes do not fit datatype and shape; `trouble` says how.
-        classes: where the client divides them itself; else they are a tensor of BYTES.
+        tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason.
+        classes: set if the client parses classes itself; otherwise they are a tensor of BYTES.
     """
 
     name: str
@@ -111,14 +111,14 @@ class ClientOutput:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the client gives its caller for one inference: outputs, or an error, or that it cannot do it.
+    """The result of one inference: outputs, an error, or a statement that the client cannot make it.
 
     Attributes:
-        outputs: None where there are none because of an error.
-        error: the text of the error, or None; `status` is that of HTTP or the name of the code of gRPC, where the
-            library tells it.
-        cannot: why the client's library has no way to make this inference; empty where it has.
-        id: of the answer, where the library tells it.
+        outputs: None after an error.
+        error: the error message, or None; `status` is the HTTP status or the name of the gRPC code, if the library
+            exposes it.
+        cannot: why the client's library cannot make this inference; empty if it can.
+        id: the id of the answer, if the library exposes it.
         elapsed: seconds, measured by the suite.
     """
 
@@ -136,10 +136,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What an adapter says of its client.
+    """An adapter's description of its client.
 
     Attributes:
-        transports: those that the client speaks, of `http` and `grpc`.
+        transports: the supported ones of `http` and `grpc`.
     """
 
     name: str
@@ -150,13 +150,13 @@ class Introduction:
 
 
 def tensor_to_dict(one: Tensor) -> dict[str, Any]:
-    """Return a tensor as the adapter protocol has it."""
+    """Return a tensor as an object of the adapter protocol."""
     data = b64encode(bytes(one.to_bytes())).decode()
     return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape), "data": data}
 
 
 def parse_result(said: Mapping[str, Any], elapsed: float = 0.0) -> Result:
-    """Return what a client said of one inference; `said` fits the schema."""
+    """Parse the result of one inference; `said` is valid by the schema."""
     if "cannot" in said:
         return Result(cannot=said["cannot"], elapsed=elapsed)
     if "error" in said:

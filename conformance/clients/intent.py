@@ -1,7 +1,7 @@
-"""Whether a request says what its caller meant: the model, the tensors, the outputs and their forms, the id.
+"""Compares a request with the intent of its caller: the model, the tensors, the outputs and their forms, the id.
 
-Only what the caller asked for is compared, and only where the request can be read: what is wrong with its bytes is left
-to `rules.judging`. In which form an input travels, and whether in a content coding, binds no document.
+Compares only what the caller specified, and only readable parts of the request: `rules.judging` reports faults in its
+bytes. No document prescribes the form of an input or a content coding.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from conformance.wire.parsed_call import ParsedCall, read_typed_elements
 from conformance.wire.parsed_request import ParsedRequest
 from conformance.wire.request import INFERENCE_HEADER, Form
 
-# Which inputs there are cannot be told.
+# With these findings the inputs cannot be identified.
 _UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid"})
 
 _Named = tuple[str, Fault]
 
 
 def find_differences(received: ClientRequest, inference: Inference) -> tuple[Violation, ...]:
-    """Return how a request differs from what its client was asked to send. Pure, never raises.
+    """Return how a request differs from the inference that the client was to make. Pure, never raises.
 
-    Where the caller left something open, anything is right. The first difference stands for all of one requirement.
+    Accepts any value for what the caller left open. Returns only the first difference of each requirement.
     """
     if received.is_over_grpc:
         call = parsed_call.parse(received)
@@ -47,7 +47,7 @@ def find_differences(received: ClientRequest, inference: Inference) -> tuple[Vio
 def _of_tensors(
     inputs: Sequence[Output], data: bytes, inference: Inference, elements: Mapping[int, Any], *, is_json: bool
 ) -> Iterator[_Named]:
-    """Yield how the inputs differ from the caller's; their elements are not said to where their order is wrong."""
+    """Yield how the inputs differ from the caller's; ignore elements if the order of the data is wrong."""
     displaced = find_order_fault(data, [one for one in inputs if one.binary], inference)
     if displaced is not None:
         yield "CLIENT-SENDS-ORDER", displaced
@@ -80,7 +80,7 @@ def _of_request(request: ParsedRequest, inference: Inference) -> Iterator[_Named
 def _addressed(path: str, inference: Inference) -> Iterator[Fault]:
     place = parse_path(path)
     if place is None:
-        return  # the rules say so
+        return  # the rules report it
     wanted = inference.model.encode("utf-8", "surrogatepass")
     if place.model != wanted:
         yield Fault(f"the model {format_value(inference.model)}", format_value(path))
@@ -89,10 +89,10 @@ def _addressed(path: str, inference: Inference) -> Iterator[Fault]:
 
 
 def _of_raw(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
-    """A raw request carries one tensor and nothing else: neither outputs nor an id."""
+    """Yield the differences of a raw request, which carries one tensor, and neither outputs nor an id."""
     wanted = [bytes(one.to_bytes()) for one in inference.inputs]
     if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
-        wanted.append(wanted[0][4:])  # contested: the element with its length, or without
+        wanted.append(wanted[0][4:])  # the documents disagree: the element with its length prefix, or without
     if len(inference.inputs) != 1:
         yield "CLIENT-SENDS-VALUES", Fault("the tensors of the caller", "one raw tensor", 0)
     elif request.body not in wanted:
@@ -128,11 +128,11 @@ def _of_call(call: ParsedCall, inference: Inference) -> Iterator[_Named]:
 
 
 class OutputOptions(NamedTuple):
-    """What a request asks for of one output.
+    """The options of a request for one output.
 
     Attributes:
-        forms: in which it may come by what the request says; more than one where that has more than one reading.
-        classes: the count, as written; None asks for the tensor.
+        forms: the forms that the request allows; more than one if the request is ambiguous.
+        classes: the count, as written; None requests the tensor.
     """
 
     forms: frozenset[Form]
@@ -140,9 +140,9 @@ class OutputOptions(NamedTuple):
 
 
 class RequestOptions(NamedTuple):
-    """What a request asks for: the listed outputs by their names, the forms of outputs that are not listed, the id.
+    """The options of a request: listed outputs by name, the forms of outputs that are not listed (`rest`), and the id.
 
-    What the rules say of the list is not said again: without `has_names` it is not compared.
+    `has_names` is false if an entry of the list has no name: the rules report that, and the list is not compared.
     """
 
     outputs: Mapping[str, OutputOptions]
@@ -155,9 +155,9 @@ _EITHER_FORM: frozenset[Form] = frozenset(("binary", "json"))
 
 
 def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
-    """Return what the JSON of a request asks for, by the parameters that stand where a document defines them."""
+    """Read the options from the JSON of a request, using parameters only where a document defines them."""
     rest = _form_of(_parameters(document).get("binary_data_output"))
-    # Whether `binary_data_output` speaks for a listed output without a parameter of its own has two readings.
+    # The documents are ambiguous on whether `binary_data_output` applies to a listed output without `binary_data`.
     unsaid: frozenset[Form] = _EITHER_FORM if "binary" in rest else rest
     listed = document.get("outputs") or []
     named = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
@@ -172,7 +172,7 @@ def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
 
 
 def read_call_options(message: Pb) -> RequestOptions:
-    """Return what a call asks for; the server chooses the form of its contents."""
+    """Read the options of a gRPC call; the server chooses the form of the contents."""
     outputs = {
         entry.name: OutputOptions(_EITHER_FORM, _value(entry.parameters[CLASSIFICATION]))
         if CLASSIFICATION in entry.parameters
@@ -183,7 +183,7 @@ def read_call_options(message: Pb) -> RequestOptions:
 
 
 def _value(parameter: Pb) -> Any:
-    """Return the value of a parameter, of whatever kind; no text without any, which is no count."""
+    """Return the value of a parameter of any kind; an empty string, which is not a count, if it has none."""
     return getattr(parameter, parameter.WhichOneof("parameter_choice") or "", "")
 
 
@@ -193,16 +193,16 @@ def _parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _form_of(value: Any) -> frozenset[Form]:
-    """Return the form that a parameter asks for; of another type than it should be, it may mean either."""
+    """Return the form that a parameter requests; either form if its type is wrong."""
     if value is None or value is False:
         return frozenset(("json",))
     return frozenset(("binary",)) if value is True else _EITHER_FORM
 
 
 def find_output_faults(asks: RequestOptions, inference: Inference) -> Iterator[Fault]:
-    """Yield how what a request asks for differs from what its caller asks for.
+    """Yield how the options of a request differ from those of its caller.
 
-    An id that is no string and classes that are no count are left to the rules, which say so.
+    Skips an id that is not a string and classes that are not a count: the rules report them.
     """
     if inference.id is not None and asks.id != inference.id and isinstance(asks.id, str | None):
         yield Fault(f"the id {format_value(inference.id)}", "none" if asks.id is None else format_value(asks.id))

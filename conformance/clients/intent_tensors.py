@@ -1,4 +1,4 @@
-"""Whether the inputs of a request are the tensors of its caller: names, datatypes, shapes, every element."""
+"""Compares the inputs of a request with the tensors of its caller: names, datatypes, shapes, every element."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ VALUES: Final = "CLIENT-SENDS-VALUES"
 
 
 class TensorFault(NamedTuple):
-    """A fault, and whether it is about elements; else it is about what the tensor is called or declared.
+    """A fault of a tensor.
 
     Attributes:
-        requirement: that is not met, as it is called over HTTP.
+        is_of_elements: whether it is about elements, rather than name, datatype or shape.
+        requirement: the violated requirement, by its HTTP name.
     """
 
     fault: Fault
@@ -38,13 +39,13 @@ def find_value_faults(
 ) -> Iterator[TensorFault]:
     """Yield how the inputs of a request differ from those of the caller, whatever their order.
 
-    Elements are compared bit by bit, but for NaN, and in JSON for the sign of 0, which not every writer keeps. Inputs
-    without a name, an unknown datatype, and BOOL of other bytes than 0 and 1 are left to the rules.
+    Compares elements bit by bit, except NaN and, in JSON, the sign of 0, which not every writer keeps. The rules report
+    inputs without a name, unknown datatypes, and BOOL bytes other than 0 and 1.
 
     Args:
-        inputs: those of the request.
-        inference: what the caller asked for.
-        data: elements of inputs that are not binary, by the places of these, as they were sent.
+        inputs: the inputs of the request.
+        inference: the inference of the caller.
+        data: elements of non-binary inputs as sent, by input index.
         is_json: whether these are JSON.
     """
     if not all(one.name for one in inputs):
@@ -81,7 +82,7 @@ def _of_one(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterato
 
 
 def _is_swapped(array: Array, wanted: Tensor) -> bool:
-    """Whether elements are those of the caller with their bytes the other way round."""
+    """Whether elements are those of the caller in the opposite byte order."""
     if wanted.datatype == "BYTES":
         return False
     swapped = array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype)
@@ -89,9 +90,9 @@ def _is_swapped(array: Array, wanted: Tensor) -> bool:
 
 
 def _of_odd_elements(one: Output, elements: Sequence[Any], wanted: Tensor) -> Iterator[TensorFault]:
-    """Yield the first number that is none of the caller's, where some element is not of its datatype.
+    """Yield the first number that differs from the caller's, in data with an element of a wrong type.
 
-    What a server makes of a text or a boolean is its affair.
+    Skips strings and booleans: how to convert them is up to the server.
     """
     if wanted.datatype not in (*INTEGERS, *FLOATS) or len(elements) != wanted.array.size:
         return
@@ -104,7 +105,7 @@ def _of_odd_elements(one: Output, elements: Sequence[Any], wanted: Tensor) -> It
 
 
 def _is_near(sent: float, meant: float, wanted: Tensor) -> bool:
-    """Whether a number of JSON is an element, to which it may have to be rounded."""
+    """Whether a JSON number equals an element after rounding to the datatype."""
     if wanted.datatype in INTEGERS or not math.isfinite(meant):
         return sent == meant
     with np.errstate(over="ignore"), suppress(OverflowError):
@@ -113,7 +114,7 @@ def _is_near(sent: float, meant: float, wanted: Tensor) -> bool:
 
 
 def _element(array: Array, index: int) -> str:
-    """Return an element for a message; BYTES as hex where they are no plain text, NaN with its bits."""
+    """Format an element for a message: BYTES as text with escapes, floats with their bits."""
     value = array.reshape(-1)[index]
     if isinstance(value, bytes):
         return format_value(value.decode("ascii", "backslashreplace"))
@@ -123,12 +124,12 @@ def _element(array: Array, index: int) -> str:
 
 
 def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference) -> Fault | None:
-    """Return that the caller's tensors stand in another order than the JSON lists them; None where they do not.
+    """Return a fault if the binary data have another order than the inputs in the JSON; else None.
 
     Args:
-        data: what follows the JSON; over gRPC all entries together.
-        binary: the inputs that are binary data, in the order of the JSON.
-        inference: what the caller asked for.
+        data: the bytes behind the JSON; over gRPC all entries concatenated.
+        binary: the binary inputs, in the order of the JSON.
+        inference: the inference of the caller.
     """
     wanted = {one.name: one for one in inference.inputs}
     names = [one.name for one in binary]

@@ -1,7 +1,7 @@
-"""A program that answers a line with a line; no wait for it is endless: there is an answer, or an error.
+"""A subprocess that answers each line with a line, within a time limit.
 
-One thread and no more: a line is written, answers and errors are read, as far as each pipe goes, until the line is
-whole or its time is over. The program has a process group of its own, so that it is ended with all it has started.
+A single thread writes the line and reads standard output and standard error, without blocking, until the answer is
+complete or its time is over. The program has its own process group, so that its child processes are killed with it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from conformance.spec.text import escape_text
 
 
 class AdapterError(Exception):
-    """An adapter broke: it died, hung, or said what it must not. The message is one line of safe text.
+    """An adapter broke: it died, hung, or violated the protocol. The message is one line of escaped text.
 
     Attributes:
-        stderr: the last lines that it wrote there, safe as well.
+        stderr: the last lines of its standard error, escaped as well.
     """
 
     def __init__(self, message: str, stderr: Sequence[str] = ()) -> None:
@@ -31,28 +31,28 @@ class AdapterError(Exception):
 
 
 class AdapterHangsError(AdapterError):
-    """It runs, and has not answered in the time that it had."""
+    """The adapter runs, but has not answered in time."""
 
 
 class AdapterLostError(AdapterError):
-    """It broke so often in a row that it is not started again."""
+    """The adapter broke so often in a row that it is not restarted."""
 
 
 MAX_LINE_BYTES = 512 * 1024 * 1024  # bytes
 CHUNK = 1024 * 1024
-POLL_INTERVAL_S = 0.5  # seconds after which is looked whether a silent program still runs
-GRACE = 2.0  # seconds to end by itself, once its standard input is closed
+POLL_INTERVAL_S = 0.5  # seconds between two checks that a silent program still runs
+GRACE = 2.0  # seconds for the program to exit once its standard input is closed
 TAIL_BYTES, TAIL_LINES, LONGEST_TAIL = 8192, 12, 300  # of standard error
 
 
 class LineProcess:
-    """A running program; `end` has to be called."""
+    """A running program; the owner must call `end`."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Start it, without a shell.
+        """Start the program without a shell.
 
         Raises:
-            AdapterError: it cannot be started.
+            AdapterError: the program cannot be started.
         """
         pipe = subprocess.PIPE
         try:
@@ -71,15 +71,15 @@ class LineProcess:
         self._selector.register(self._err, selectors.EVENT_READ)
 
     def ask(self, line: bytes, seconds: float) -> bytes:
-        """Write a line, and return the line that answers it, without its end.
+        """Write a line, and return the answer without its newline.
 
         Args:
-            line: with its end.
-            seconds: that the program has.
+            line: the line with its newline.
+            seconds: the time limit.
 
         Raises:
-            AdapterHangsError: it runs, and has not answered in that time.
-            AdapterError: it has ended, or its line does not.
+            AdapterHangsError: the program runs, but has not answered in that time.
+            AdapterError: the program has ended, or its answer is too long.
         """
         if self._unsent:
             raise AdapterError("the adapter has answered a line before it had read it whole")
@@ -97,13 +97,13 @@ class LineProcess:
 
     @property
     def tail(self) -> list[str]:
-        """The last lines that it wrote to standard error."""
+        """The last lines of its standard error, escaped."""
         self._drain()
         lines = self._tail.decode("utf-8", "replace").splitlines()
         return [escape_text(line, LONGEST_TAIL) for line in lines[-TAIL_LINES:]]
 
     def end(self, *, grace: float = GRACE) -> None:
-        """Close its standard input, wait a little, and end what is left of it and of all that it has started."""
+        """Close standard input, wait up to `grace` seconds, and kill the process group."""
         self._forget(self._in)
         with suppress(OSError):
             self._in.close()
@@ -119,10 +119,10 @@ class LineProcess:
         self._out.close()
         self._err.close()
 
-    # --- what the pipes are ready for ---
+    # --- non-blocking reads and writes ---
 
     def _move(self, deadline: float, seconds: float) -> None:
-        """Write and read what can be written and read, or wait until something can.
+        """Wait until a pipe is ready, then read and write without blocking.
 
         Raises:
             AdapterHangsError: the time is over.
@@ -146,7 +146,7 @@ class LineProcess:
             count = os.write(self._in.fileno(), self._unsent[:CHUNK])
         except BlockingIOError:
             return
-        except OSError:  # nobody reads: what it has said, or how it ended, is there to be read
+        except OSError:  # the pipe is closed; its output and exit status can still be read
             self._forget(self._in)
             return
         self._unsent = self._unsent[count:]
@@ -188,7 +188,7 @@ def _opened(process: subprocess.Popen[bytes], name: str) -> IO[bytes]:
 
 
 def _data(file: IO[bytes]) -> bytes | None:
-    """Return what can be read now: nothing where the other end is closed, None where nothing has come."""
+    """Read the available bytes: empty if the other end is closed, None if nothing is available."""
     try:
         return os.read(file.fileno(), CHUNK)
     except BlockingIOError:

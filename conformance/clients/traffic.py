@@ -1,6 +1,6 @@
-"""What watched clients have sent, by client, judged as it comes: from requests to results as a run has them.
+"""Judges the requests of watched clients as they arrive, and returns results for each client, like those of a run.
 
-There is a check for each requirement that a request alone can miss.
+There is a check for each requirement that can be judged from a request alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHECK: Final = "client.watched-"
 _GRPC_SUFFIX: Final = "-over-grpc"
 CLAIM: Final = "Every request of this client that has to do with it meets it."
 
-# What only the caller knows, or somebody who sees what the caller is given, is not here.
+# Omits requirements that need the intent of the caller or the result that the client returns.
 CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CLIENT-SENDS-POST": "request-is-a-post-to-its-model",
@@ -65,21 +65,21 @@ def get_check_id(requirement: str) -> str:
 
 
 def is_watched(check: str) -> bool:
-    """Say whether a check is one of clients that are watched."""
+    """Whether a check is for watched clients."""
     return check.startswith(_CHECK)
 
 
 def list_requirements(transport: str) -> list[Requirement]:
-    """Return what is judged over a transport, in the order of the ledger."""
+    """Return the requirements judged over a transport, in the order of the ledger."""
     watched = [entry for entry in ledger.load_for_party(ledger.Party.CLIENT) if entry.name in CLAIMS]
     return [entry for entry in watched if entry.transport == transport]
 
 
 UNNAMED: Final = "unnamed"
 OTHERS: Final = "others"
-MAX_CLIENTS: Final = 100  # that are told apart
+MAX_CLIENTS: Final = 100  # further ones are counted together as `OTHERS`
 MAX_NAME_CHARS: Final = 80
-# What is judged of a request whose body was too long to be kept.
+# The requirements for a request whose body was too long to keep.
 HEAD_ONLY_REQUIREMENTS: Final = ("CLIENT-SENDS-POST",)
 
 Describe = Callable[[RecordedExchange, Violation], Failure]
@@ -87,11 +87,11 @@ Describe = Callable[[RecordedExchange, Violation], Failure]
 
 @dataclass(slots=True)
 class Tally:
-    """What became of one requirement with one client.
+    """The counts of one requirement with one client.
 
     Attributes:
-        judged: requests that say something about it; `missed`: those that do not meet it.
-        number: of the first of these; `failure`: as it is shown, once it has been answered.
+        judged: number of requests that the requirement applies to; `missed`: those that violate it.
+        number: number of the first request that violates it; `failure`: its description, once it is answered.
     """
 
     judged: int = 0
@@ -105,9 +105,9 @@ class Sender:
     """One client.
 
     Attributes:
-        requests: of inference, over each transport.
-        by_head: how many of them were too long to be judged whole.
-        tallies: by requirement.
+        requests: number of inference requests, by transport.
+        by_head: number of those too long to be judged completely.
+        tallies: the counts, by requirement.
     """
 
     name: str
@@ -117,16 +117,16 @@ class Sender:
 
     @property
     def count(self) -> int:
-        """How many requests of inference it sent."""
+        """The number of inference requests that it sent."""
         return sum(self.requests.values())
 
 
 @dataclass(frozen=True, slots=True)
 class FirstViolation:
-    """The first request of a client that misses a requirement.
+    """The first request of a client that violates a requirement.
 
     Attributes:
-        outcome: what that comes to.
+        outcome: the outcome that results from it.
     """
 
     client: str
@@ -137,15 +137,15 @@ class FirstViolation:
 
 
 class Traffic:
-    """Requests of any number of clients, judged one after the other.
+    """Judges requests of any number of clients, one after the other.
 
     Attributes:
-        clients: by name, in the order in which they came.
+        clients: by name, in the order of their first requests.
 
     Args:
-        describe: makes the failure that a miss is shown as.
-        header: that names a client instead of its user agent.
-        strict: advice fails, too.
+        describe: makes the failure that describes a violation.
+        header: the header that names a client, instead of its user agent.
+        strict: whether advisory requirements fail as well.
     """
 
     def __init__(self, describe: Describe, header: str | None = None, *, strict: bool = False) -> None:
@@ -160,14 +160,14 @@ class Traffic:
         return escape_text(recorded.received.header(self._header) or UNNAMED, MAX_NAME_CHARS)
 
     def asked(self, recorded: RecordedExchange, client: str | None = None) -> list[FirstViolation]:
-        """Judge a request, if it is one of an inference.
+        """Judge a request if it is an inference request.
 
         Args:
             recorded: the request.
-            client: its client's name, where that is known otherwise.
+            client: the name of its client, if already known.
 
         Returns:
-            What it misses that no request of this client missed before.
+            The violations that no earlier request of this client had.
         """
         received = recorded.received
         if not received.is_inference:
@@ -185,7 +185,7 @@ class Traffic:
         return first
 
     def answered(self, recorded: RecordedExchange) -> list[FirstViolation]:
-        """Describe what a request missed first, now that its answer is there; return that with the failures."""
+        """Describe the first violations of a request, now that it is answered; return them with their failures."""
         described = []
         for first in self._open.pop(recorded.number, ()):
             failure = self._describe(recorded, first.miss)
@@ -194,17 +194,17 @@ class Traffic:
         return described
 
     def outcome_of(self, entry: Requirement) -> Outcome:
-        """Return what a request comes to that misses a requirement."""
+        """Return the outcome of a request that violates a requirement."""
         outcome = UNMET_OUTCOMES[entry.level]
         return Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome
 
     def unmet(self, sender: Sender) -> Counter[Outcome]:
-        """Return how many requirements a client misses, by what that comes to."""
+        """Return the number of requirements that a client violates, by outcome."""
         missed = [name for name, tally in sender.tallies.items() if tally.missed]
         return Counter(self.outcome_of(get_requirement(name)) for name in missed)
 
     def results(self) -> Sequence[CheckResult]:
-        """Return a result for each client and each requirement of those transports that it used."""
+        """Return a result for each client and each requirement of the transports that it used."""
         for found in [first[0].recorded for first in self._open.values()]:
             self.answered(found)
         return [
@@ -252,7 +252,7 @@ def _message(tally: Tally, failure: Failure) -> str:
 
 
 def _counted(sender: Sender, recorded: RecordedExchange) -> Iterator[Violation]:
-    """Count what a request meets and misses; yield what this client misses for the first time."""
+    """Count the requirements that a request meets and violates; yield the first violations of this client."""
     found = _judged(recorded)
     missed = {miss.requirement for miss in found.misses}
     for name in dict.fromkeys([*found.met, *missed]):

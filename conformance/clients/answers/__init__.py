@@ -1,5 +1,5 @@
-"""Answers that scripted peers give clients under judgement, honest and wrong, as the bytes that go out.
+"""Answers of scripted peers to clients under test, correct and wrong, as bytes on the wire.
 
-They are put together by code of their own, with the arithmetic in the open: nothing of the encoder that makes the
-suite's requests is used, so that a mistake there cannot hide one here.
+A separate encoder with explicit arithmetic builds them. It shares no code with the encoder of the suite's requests, so
+that a mistake there cannot hide one here.
 """

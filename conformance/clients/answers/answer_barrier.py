@@ -1,4 +1,4 @@
-"""Answers to many inferences at once, which go out in another order than the one in which they were asked for."""
+"""Answers to concurrent inferences, sent in another order than their requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from conformance.clients.answers.script import CallAnswer, HttpAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 
-MAX_WAIT_S: Final = (
-    0.5  # seconds that the first answers are held back, for a client that has fewer in flight than it was asked
-)
+MAX_WAIT_S: Final = 0.5  # seconds to hold back the first answers if a client has fewer in flight than requested
 _STEP: Final = 0.002  # seconds between two answers
 
 
 class AnswerBarrier:
-    """Holds answers back until all requests are there, and lets the last one go first.
+    """Holds answers back until all requests have arrived, then sends the answer to the last one first.
 
     Attributes:
-        is_met: whether all were in flight at once.
+        is_met: whether all requests were in flight at once.
     """
 
     def __init__(self, count: int) -> None:

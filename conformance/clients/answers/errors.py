@@ -1,4 +1,4 @@
-"""Answers that fail: errors with a message, with text or with nothing at all, and answers that never come whole."""
+"""Failing answers: errors with a message, plain text or no body, and truncated answers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class ErrorAnswer:
     """An error.
 
     Attributes:
-        status: of HTTP; `code`: of gRPC, by name.
-        message: what the server says to the caller; empty where it says nothing.
-        body: of the answer over HTTP, in whatever form.
+        status: the HTTP status; `code`: the gRPC code, by name.
+        message: the message of the server for the caller; may be empty.
+        body: the body of the HTTP answer, in any format.
     """
 
     status: int
@@ -52,9 +52,9 @@ class ErrorAnswer:
         return CallAnswer(code=self.code, details=self.message)
 
     def list_expected_texts(self, *, over_grpc: bool) -> tuple[str, ...]:
-        """Return the texts of which a caller has to be told one: the message, or the status where there is none.
+        """Return the texts of which the client's error must contain one: the message, or the status without one.
 
-        A text that is no error object of the protocol is no message that a client has to know.
+        With a body that is not an error object of the protocol, the status is enough.
         """
         status = self.code if over_grpc else str(self.status)
         if self.message and (over_grpc or self.content_type == JSON):
@@ -62,7 +62,7 @@ class ErrorAnswer:
         return (self.message, status) if self.message else (status,)
 
     def script(self) -> Script:
-        """Return a script of this error, by a model without outputs."""
+        """Return a script that answers with this error, for a model without outputs."""
         return Script(lambda _: (), self.http, self.grpc)
 
 
@@ -86,39 +86,39 @@ ERRORS: Final[Mapping[str, ErrorAnswer]] = {
 }
 
 
-# --- answers that never come whole ------------------------------------------------------------------------------------
+# --- truncated answers -----------------------------------------------------------------------------------------------
 
 
 _HEAD_ENDS: Final = b"\r\n\r\n"
 
 
 def before_anything(_octets: bytes) -> int:
-    """Not a byte comes."""
+    """Send nothing."""
     return 0
 
 
 def in_the_status_line(_octets: bytes) -> int:
-    """The status is cut off."""
+    """Cut inside the status line."""
     return 11
 
 
 def in_the_head(octets: bytes) -> int:
-    """Some headers come."""
+    """Cut inside the headers."""
     return octets.index(_HEAD_ENDS) - 8
 
 
 def in_the_json(octets: bytes) -> int:
-    """The JSON begins."""
+    """Cut inside the JSON."""
     return octets.index(_HEAD_ENDS) + len(_HEAD_ENDS) + 40
 
 
 def in_the_last_tensor(octets: bytes) -> int:
-    """All but three bytes come."""
+    """Cut three bytes before the end."""
     return len(octets) - 3
 
 
 def before_the_last_chunk(octets: bytes) -> int:
-    """All chunks come but the one that says that it was the last."""
+    """Cut before the terminating chunk."""
     return len(octets) - len(b"0\r\n\r\n")
 
 
@@ -134,7 +134,7 @@ PLACES: Final[Mapping[str, Callable[[bytes], int]]] = {
 def make_broken_off_script(
     place: Callable[[bytes], int], ending: Ending, form: Form | None = None, delivery: Delivery | None = None
 ) -> HttpScript:
-    """Return a script of honest answers that end at a place."""
+    """Return a script of correct answers that are truncated at a place."""
     style = Style(form=form, delivery=delivery or Delivery())
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:

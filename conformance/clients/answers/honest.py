@@ -1,6 +1,6 @@
-"""Honest answers over HTTP: the same tensors, written in every way that the documents leave to a server.
+"""Correct HTTP answers: the same tensors, in every encoding that the documents allow a server.
 
-Binary data are little-endian, row-major, packed; an element of BYTES stands behind its length in four bytes (Triton,
+Binary data are little-endian, row-major, packed; each BYTES element has a 4-byte length prefix (Triton,
 Binary Tensor Data Extension, "Data Representation").
 """
 
@@ -30,10 +30,10 @@ def encode_binary(one: Tensor) -> bytes:
 
 
 def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
-    """Return the elements as values of JSON, flat or nested as the shape is; rank 0 is a list of one.
+    """Return the elements as JSON values, flat or nested like the shape; rank 0 is a list of one.
 
     Raises:
-        ValueError: a datatype or an element that JSON cannot carry.
+        ValueError: JSON cannot represent the datatype or an element.
     """
     if not lookup(one.datatype).has_json_form:
         raise ValueError(f"{one.datatype} has no JSON form")
@@ -52,15 +52,15 @@ HeaderUse = Literal["usual", "always", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How an honest answer is written.
+    """The encoding of a correct answer.
 
     Attributes:
-        form: of every output; None: as the caller asked.
-        order: in which the outputs are listed, and their binary data follow.
-        edit: changes the JSON, in a way that says the same.
-        nested: whether `data` is nested as the shape is.
-        header: the inference header: with binary data, or always, also where the answer is JSON alone, or never, where
-            all binary data are empty.
+        form: the form of every output; None: as requested.
+        order: puts the outputs and their binary data into another order.
+        edit: changes the JSON without changing its meaning.
+        nested: whether `data` is nested like the shape.
+        header: when to send the inference header: `usual`, only with binary data; `always`, also with JSON alone;
+            `never`, valid if all binary data are empty.
     """
 
     form: Form | None = None
@@ -89,7 +89,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class AnswerParts:
-    """An answer before it is framed: its JSON, and the binary data behind it, one for each output that has any."""
+    """An answer before framing: its JSON, and the binary data of each output that has any."""
 
     json: bytes
     blobs: tuple[bytes, ...]
@@ -97,7 +97,7 @@ class AnswerParts:
 
     @property
     def binary(self) -> bytes:
-        """What follows the JSON."""
+        """The bytes behind the JSON."""
         return b"".join(self.blobs)
 
 
@@ -116,14 +116,14 @@ def make_document(inference: Inference, outputs: list[Document]) -> Document:
 
 
 def make_framing_headers(parts: AnswerParts, use: HeaderUse = "usual") -> tuple[tuple[str, str], ...]:
-    """Return content type and inference header, which an answer of JSON alone may have as well."""
+    """Return the Content-Type and, depending on `use`, the inference header."""
     kind = ("Content-Type", OCTET_STREAM if parts.blobs else JSON)
     has_header = use == "always" or (use == "usual" and bool(parts.blobs))
     return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if has_header else (kind,)
 
 
 def find_requested_form(name: str, received: ClientRequest, inference: Inference) -> Form:
-    """Return the form in which an output is asked for; where the caller left that open, by the client's request."""
+    """Return the requested form of an output: the caller's choice, or else that of the client's request."""
     if inference.is_raw:
         return "binary"
     asked = next((one for one in inference.outputs or () if one.name == name), None)
@@ -132,7 +132,7 @@ def find_requested_form(name: str, received: ClientRequest, inference: Inference
 
 
 def _is_binary_requested(name: str, received: ClientRequest) -> bool:
-    """Say whether the request asks for binary data: of this output, or of all of them."""
+    """Whether the request asks for binary data, for this output or for all outputs."""
     head = received.header(INFERENCE_HEADER) or ""
     length = int(head) if head.isascii() and head.isdigit() else len(received.body)
     with suppress(ValueError, AttributeError, TypeError, KeyError):

@@ -1,6 +1,6 @@
-"""Honest answers over gRPC: raw and typed contents, as the bytes of a ModelInferResponse, written by hand.
+"""Correct gRPC answers: raw and typed contents, as hand-encoded bytes of a ModelInferResponse.
 
-Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data", for the numbers of the fields; Protocol Buffers,
+Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data", for the field numbers; Protocol Buffers,
 "Encoding".
 """
 
@@ -22,7 +22,7 @@ DELIMITED: Final = 2
 
 
 def encode_varint(value: int) -> bytes:
-    """Return an integer in groups of seven bits, the lowest first; below zero, two's complement of 64 bits."""
+    """Encode an integer as a varint; a negative one as two's complement of 64 bits."""
     rest = value % 2**64
     groups = bytearray()
     while rest > 0x7F:
@@ -33,28 +33,28 @@ def encode_varint(value: int) -> bytes:
 
 
 def encode_tag(number: int, wire_type: int) -> bytes:
-    """Return what stands in front of a field."""
+    """Encode the tag of a field."""
     return encode_varint(number << 3 | wire_type)
 
 
 def encode_delimited(number: int, octets: bytes) -> bytes:
-    """Return a field of bytes, of a message, or of packed numbers."""
+    """Encode a length-delimited field: bytes, a message, or packed numbers."""
     return encode_tag(number, DELIMITED) + encode_varint(len(octets)) + octets
 
 
 def encode_text(number: int, value: str) -> bytes:
-    """Return a field of text; an empty one is left out, as an absent one reads the same."""
+    """Encode a string field; an empty one is omitted, which parses the same."""
     return encode_delimited(number, value.encode()) if value else b""
 
 
 def encode_packed(number: int, values: Iterable[int]) -> bytes:
-    """Return a repeated field of integers, packed; without values it is left out."""
+    """Encode a repeated integer field, packed; without values it is omitted."""
     octets = b"".join(map(encode_varint, values))
     return encode_delimited(number, octets) if octets else b""
 
 
 def encode_unpacked(number: int, values: Iterable[int]) -> bytes:
-    """Return a repeated field of integers, each behind a tag of its own, which readers have to take as well."""
+    """Encode a repeated integer field, unpacked: one tag for each value. Parsers must accept that as well."""
     return b"".join(encode_tag(number, VARINT) + encode_varint(value) for value in values)
 
 
@@ -62,7 +62,7 @@ def encode_unpacked(number: int, values: Iterable[int]) -> bytes:
 MODEL_NAME, MODEL_VERSION, ID, PARAMETERS, OUTPUTS, RAW_CONTENTS = range(1, 7)
 # Fields of one of its outputs.
 NAME, DATATYPE, SHAPE, OUTPUT_PARAMETERS, CONTENTS = range(1, 6)
-# Fields of typed contents, by datatype: integers as varints, others as they stand in memory.
+# Fields of typed contents, by datatype: integers as varints, floats in fixed width.
 VARINTS: Final[Mapping[str, int]] = {
     "BOOL": 1,
     **dict.fromkeys(("INT8", "INT16", "INT32"), 2),
@@ -72,21 +72,21 @@ VARINTS: Final[Mapping[str, int]] = {
 }
 FIXED: Final[Mapping[str, int]] = {"FP32": 6, "FP64": 7}
 BYTES_CONTENTS: Final = 8
-# Fields that no version of the protocol has: one of text, which readers pass over.
+# A string field that is not in the protocol; parsers must skip it.
 UNKNOWN: Final = encode_text(1999, "of a later version")
 Integers = Callable[[int, list[int]], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class CallStyle:
-    """How an honest answer is written.
+    """The encoding of a correct answer.
 
     Attributes:
-        form: typed or raw contents, for all outputs alike, as the protocol has it.
-        order: in which the outputs are listed, and their raw contents follow.
-        integers: how repeated integers are written.
-        more: further fields, of the message and of each output.
-        raw_first: raw contents stand before the outputs in the message.
+        form: typed or raw contents, the same for all outputs, as the protocol requires.
+        order: puts the outputs and their raw contents into another order.
+        integers: encodes repeated integers.
+        more: encoded extra fields, for the message and for each output.
+        raw_first: whether raw contents precede the outputs in the message.
     """
 
     form: Literal["raw", "typed"] = "raw"
@@ -104,11 +104,11 @@ class CallStyle:
         return CallAnswer(self.message(inference, [self.entry(one, self.contents(one)) for one in listed], []))
 
     def is_raw(self, tensors: Tensors) -> bool:
-        """Whether the contents are raw, as they have to be where a datatype has no typed field."""
+        """Whether the contents are raw: by the style, or because a datatype has no typed field."""
         return self.form == "raw" or any(not lookup(one.datatype).contents for one in tensors)
 
     def message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
-        """Return the message of an answer with these outputs."""
+        """Encode the message of an answer with these outputs."""
         outputs = b"".join(encode_delimited(OUTPUTS, entry) for entry in entries)
         contents = b"".join(encode_delimited(RAW_CONTENTS, octets) for octets in raw)
         named = encode_text(MODEL_NAME, inference.model) + encode_text(MODEL_VERSION, inference.version or VERSION)
@@ -116,13 +116,13 @@ class CallStyle:
         return named + encode_text(ID, inference.id or "") + self.more + both
 
     def entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
-        """Return one output with its typed contents, where it has any; `shape`: another one than its own."""
+        """Encode one output with its typed contents, if any; `shape` overrides its shape."""
         named = encode_text(NAME, one.name) + encode_text(DATATYPE, one.datatype)
         dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
         return named + dimensions + self.more + contents
 
     def contents(self, one: Tensor) -> bytes:
-        """Return the typed contents of an output."""
+        """Encode the typed contents of an output."""
         return encode_delimited(CONTENTS, self._elements(one))
 
     def _elements(self, one: Tensor) -> bytes:

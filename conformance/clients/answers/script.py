@@ -1,4 +1,4 @@
-"""Scripts of answers, and how the bytes of an answer go out over HTTP: head, length or chunks, pieces, codings."""
+"""Scripts of answers, and the delivery of an HTTP answer: head, length or chunks, pieces, content coding."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
-VERSION: Final = "1"  # of every model, where the caller names none
+VERSION: Final = "1"  # of every model, unless the caller names another
 
 
 class Ending(StrEnum):
-    """What becomes of the connection behind an answer."""
+    """The state of the connection after an answer."""
 
-    KEEP = "keep"  # it is kept, as far as the request allows
+    KEEP = "keep"  # stays open if the request allows it
     CLOSE = "close"
     RESET = "reset"
-    SILENT = "silent"  # it stays open and nothing more comes
+    SILENT = "silent"  # stays open, but nothing more is sent
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An answer over HTTP, as it goes out.
+    """An HTTP answer as it is sent.
 
     Attributes:
-        pieces: bytes, each written on its own; head and framing are among them.
-        status: None where no whole head goes out; `headers` and `body`: what the pieces mean, for reports.
-        body: after HTTP's framing, as far as it goes out.
+        pieces: the bytes with head and framing, one write for each piece.
+        status: None if the head is incomplete; `headers` and `body` decode the pieces, for reports.
+        body: the sent part of the body, without HTTP framing.
         pause: seconds between two pieces.
     """
 
@@ -53,14 +53,14 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """An answer over gRPC.
+    """A gRPC answer.
 
     Attributes:
-        message: the bytes of the message; none goes out where `code` is not OK.
-        code: of the status, by name.
-        is_silent: nothing comes before the deadline.
-        is_cancelled: the server cancels the call.
-        is_closed: the connection is closed instead of an answer.
+        message: the bytes of the message; not sent if `code` is not OK.
+        code: the status code, by name.
+        is_silent: whether the server sends nothing before the deadline.
+        is_cancelled: whether the server cancels the call.
+        is_closed: whether the server closes the connection instead of answering.
     """
 
     message: bytes = b""
@@ -82,11 +82,11 @@ CallScript = Callable[[ClientRequest, Inference, Tensors], CallAnswer]
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """How a peer answers the inferences of one row, over either transport.
+    """A peer's answers to the inferences of one row, over either transport.
 
     Attributes:
-        outputs: the tensors of the model's answer to an inference, whether or not they are all asked for.
-        http: the answer to a request, from these tensors; `grpc`: likewise to a call.
+        outputs: returns all output tensors of the model for an inference, including those not requested.
+        http: makes the answer to an HTTP request from the tensors; `grpc`: to a call.
     """
 
     outputs: Callable[[Inference], Tensors]
@@ -94,7 +94,7 @@ class Script:
     grpc: CallScript
 
     def asked_outputs(self, inference: Inference) -> Tensors:
-        """Return the tensors that the inference asks for, in its order; all of them where it names none."""
+        """Return the tensors that the inference requests, in its order; all tensors if it names none."""
         made = self.outputs(inference)
         if inference.outputs is None:
             return made
@@ -107,25 +107,25 @@ class Script:
 
 Headers = tuple[tuple[str, str], ...]
 CODINGS: Final[dict[str, Callable[[bytes], bytes]]] = {"gzip": gzip.compress, "deflate": zlib.compress}
-# What is cut into pieces is cut at these places and in between: inside names, numbers and elements.
+# Step of the cuts in bytes, and number of pieces: the cuts fall inside names, numbers and elements.
 _STEP: Final = 23
 _PIECES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How an answer is delivered.
+    """The delivery of an HTTP answer.
 
     Attributes:
-        spelled: how names of headers are spelled.
-        colon: what stands between name and value.
+        spelled: converts header names, such as to lower case.
+        colon: separator of name and value.
         chunk: bytes of a chunk; 0 sends Content-Length instead.
-        extension: of each chunk; `trailers`: headers behind the last one.
-        dribbled: in many small pieces with pauses between them.
-        coding: the content coding that is applied, and announced.
-        announces: a content coding that is announced and not applied.
-        more: further headers.
-        ending: of the connection behind it.
+        extension: extension of each chunk; `trailers`: headers after the last one.
+        dribbled: whether to send many small pieces with pauses between them.
+        coding: the content coding to apply and announce.
+        announces: a content coding to announce without applying it.
+        more: extra headers.
+        ending: the state of the connection after the answer.
     """
 
     spelled: Callable[[str], str] = str
@@ -140,7 +140,7 @@ class Delivery:
     ending: Ending = Ending.KEEP
 
     def answer(self, status: int, headers: Headers, body: bytes, *, version: str = "HTTP/1.1") -> HttpAnswer:
-        """Return an answer; to HTTP/1.0, which knows no chunks, it goes out with its length."""
+        """Return the encoded answer; for HTTP/1.0, which has no chunks, with Content-Length."""
         coded = CODINGS[self.coding](body) if self.coding else body
         named = self.coding or self.announces
         codings = (("Content-Encoding", named),) if named else ()
@@ -159,7 +159,7 @@ class Delivery:
 
 
 def encode_chunks(body: bytes, size: int, extension: str = "", trailers: Headers = ()) -> bytes:
-    """Return a body in chunks of a size, the last of which may be shorter, and the one of no bytes that ends them."""
+    """Return a body in chunks of `size` bytes (the last may be shorter), with the terminating chunk."""
     parts = [body[start : start + size] for start in range(0, len(body), size)]
     chunks = [f"{len(part):x}{extension}\r\n".encode() + part + b"\r\n" for part in parts]
     behind = "".join(f"{name}: {value}\r\n" for name, value in trailers)
@@ -167,7 +167,7 @@ def encode_chunks(body: bytes, size: int, extension: str = "", trailers: Headers
 
 
 def split_pieces(octets: bytes) -> tuple[bytes, ...]:
-    """Return bytes in pieces: single bytes of what ends them, and longer ones before that."""
+    """Split bytes into pieces: the last five bytes one by one, and longer pieces before them."""
     step = max(_STEP, len(octets) // _PIECES)
     edges: Sequence[int] = sorted({*range(0, len(octets), step), *range(max(0, len(octets) - 5), len(octets) + 1)})
     return tuple(octets[start:end] for start, end in pairwise(edges))

@@ -1,7 +1,7 @@
-"""Wrong answers over HTTP, each by one small function: they contradict themselves, and no tensor can be trusted.
+"""Wrong HTTP answers, each made by a small function: they contradict themselves, so that no tensor can be trusted.
 
-Each begins from the honest answer to the same inference, with all outputs as binary data or all as JSON, and spoils one
-thing. The script's outputs are two at least: the first of fixed-size elements, more than one; one of them BYTES.
+Each corrupts one part of the correct answer to the same inference, with all outputs as binary data or all as JSON. The
+script has at least two outputs: the first with several fixed-size elements, and one of BYTES.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def size_too_large(document: Document) -> None:
 
 
 def size_too_small(document: Document) -> None:
-    """The last output leaves bytes over."""
+    """The last output claims one byte less than follows."""
     document["outputs"][-1]["parameters"][SIZE] -= 1
 
 
 def sizes_shifted(document: Document) -> None:
-    """The sizes add up, but one is an element too long and another as much too short."""
+    """The sizes add up, but one is 4 bytes too large and the next one 4 bytes too small."""
     document["outputs"][0]["parameters"][SIZE] += 4
     document["outputs"][1]["parameters"][SIZE] -= 4
 
@@ -52,47 +52,47 @@ def size_missing(document: Document) -> None:
 
 
 def shape_too_large(document: Document) -> None:
-    """A shape has one place more than there are elements."""
+    """The last dimension of a shape is too large by one."""
     document["outputs"][0]["shape"][-1] += 1
 
 
 def shape_too_small(document: Document) -> None:
-    """A shape has one place less than there are elements."""
+    """The last dimension of a shape is too small by one."""
     document["outputs"][0]["shape"][-1] -= 1
 
 
 def shape_huge(document: Document) -> None:
-    """A shape means more elements than any memory holds."""
+    """A shape has more elements than fit into any memory."""
     document["outputs"][0]["shape"] = [2**31, 2**31]
 
 
 def datatype_wider(document: Document) -> None:
-    """The datatype has twice as many bytes for an element."""
+    """The datatype has elements of 8 bytes (FP64)."""
     document["outputs"][0]["datatype"] = "FP64"
 
 
 def datatype_unknown(document: Document) -> None:
-    """The datatype is none of the protocol's."""
+    """The datatype is not in the protocol."""
     document["outputs"][0]["datatype"] = "FLOAT"
 
 
 def element_missing(document: Document) -> None:
-    """JSON data have an element too few."""
+    """JSON data lack the last element."""
     del document["outputs"][0]["data"][-1]
 
 
 def element_too_many(document: Document) -> None:
-    """JSON data have an element too many."""
+    """JSON data have an extra element."""
     document["outputs"][0]["data"].append(7)
 
 
 def element_of_another_type(document: Document) -> None:
-    """A number is a text."""
+    """A number is replaced by a string."""
     document["outputs"][0]["data"][0] = "seven"
 
 
 def element_out_of_range(document: Document) -> None:
-    """A number is beyond what the datatype holds."""
+    """A number is out of range for the datatype."""
     document["outputs"][0]["data"][0] = 2**40
 
 
@@ -126,26 +126,26 @@ JSON_OF_DATA: Final[Mapping[str, Callable[[Document], None]]] = {
 
 
 def prefix_past_the_end(octets: bytes) -> bytes:
-    """The first length of a BYTES tensor goes beyond its end."""
+    """The first length prefix of a BYTES tensor points past its end."""
     return (len(octets) + 100).to_bytes(4, "little") + octets[4:]
 
 
 def prefix_short(octets: bytes) -> bytes:
-    """The first length of a BYTES tensor is one less than the element has, so that all that follows is shifted."""
+    """The first length prefix of a BYTES tensor is too small by one, which shifts all later elements."""
     return (int.from_bytes(octets[:4], "little") - 1).to_bytes(4, "little") + octets[4:]
 
 
 def prefix_huge(octets: bytes) -> bytes:
-    """The first length of a BYTES tensor is the largest there is."""
+    """The first length prefix of a BYTES tensor is 2**32 - 1."""
     return b"\xff\xff\xff\xff" + octets[4:]
 
 
 def prefix_cut(octets: bytes) -> bytes:
-    """The bytes end inside the prefix of one element more."""
+    """The bytes end inside the length prefix of an extra element."""
     return octets + b"\x01\x00"
 
 
-# Each keeps the size that the JSON says equal to the bytes that follow, so that nothing but the framing is wrong.
+# The size in the JSON is adjusted to the data, so that only the framing of elements is wrong.
 FRAMES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "prefix-past-the-end": prefix_past_the_end,
     "prefix-short": prefix_short,
@@ -165,9 +165,9 @@ HEADERS: Final[Mapping[str, Callable[[AnswerParts], str]]] = {
 }
 
 
-# --- the whole --------------------------------------------------------------------------------------------------------
+# --- the body ---------------------------------------------------------------------------------------------------------
 
-# Bodies of answers with status 200 that hold no outputs.
+# Bodies without valid outputs, sent with status 200.
 BODIES: Final[Mapping[str, bytes]] = {
     "error-with-200": b'{"error":"out of memory"}',
     "empty-with-200": b"",
@@ -189,7 +189,7 @@ def make_json_script(edit: Callable[[Document], None], form: Form) -> HttpScript
 
 
 def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
-    """Return a script of answers in which the binary data of the BYTES output are spoiled."""
+    """Return a script of answers in which `spoil` corrupts the binary data of the BYTES output."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         place = [one.datatype for one in tensors].index("BYTES")
@@ -235,12 +235,12 @@ WRONG_JSON: Final[Mapping[str, HttpScript]] = {
     **{name: make_json_script(edit, "json") for name, edit in JSON_OF_DATA.items()},
     **{name: make_body_script(body) for name, body in BODIES.items()},
 }
-# A coding that is announced and not applied.
+# An answer that announces a content coding without applying it.
 FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(announces="gzip"))
 
 
 def bytes_left_over(parts: AnswerParts) -> AnswerParts:
-    """Bytes stand behind the last output, which no output claims."""
+    """Extra bytes follow the last output."""
     return replace(parts, blobs=(*parts.blobs, b"\x01\x02\x03\x04"))
 
 
@@ -255,7 +255,7 @@ def last_tensor_short(parts: AnswerParts) -> AnswerParts:
 
 
 def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript:
-    """Return a script of answers whose binary data are spoiled; Content-Length counts what comes."""
+    """Return a script of answers with corrupted parts; Content-Length is correct."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = spoil(Style(form="binary").parts(received, inference, tensors))
@@ -265,14 +265,14 @@ def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript
 
 
 def header_past_the_json(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-    """The inference header of an answer of JSON alone goes past its end."""
+    """The inference header of a JSON-only answer points past its end."""
     parts = Style(form="json").parts(received, inference, tensors)
     headers = (("Content-Type", JSON), (INFERENCE_HEADER, str(len(parts.json) + 4)))
     return PLAIN.answer(200, headers, parts.json, version=received.version)
 
 
 def entry_too_many(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-    """Raw contents have an entry more than there are outputs."""
+    """Raw contents have an extra entry, without an output."""
     style = CallStyle()
     raw = [encode_binary(one) for one in tensors]
     return CallAnswer(style.message(inference, [style.entry(one) for one in tensors], [*raw, raw[0]]))

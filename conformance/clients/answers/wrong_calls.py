@@ -1,4 +1,4 @@
-"""Wrong answers over gRPC, each by one small function, as `wrong` has them over HTTP."""
+"""Wrong gRPC answers, each made by a small function; see `wrong` for those over HTTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def entry_one_byte_short(raw: Raw) -> Raw:
 
 
 def entry_too_long(raw: Raw) -> Raw:
-    """The first entry has an element more than the shape."""
+    """The first entry has an extra element of 4 bytes."""
     return [raw[0] + raw[0][:4], *raw[1:]]
 
 
@@ -33,12 +33,12 @@ def entry_missing(raw: Raw) -> Raw:
 
 
 def entry_empty(raw: Raw) -> Raw:
-    """The first entry holds nothing, though the shape has elements."""
+    """The first entry is empty, although the shape has elements."""
     return [b"", *raw[1:]]
 
 
 def _of_bytes(spoil: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
-    """Return what spoils the entry of the second output, which is the one of BYTES."""
+    """Return a function that corrupts the entry of the second output, which is BYTES."""
     return lambda raw: [raw[0], spoil(raw[1]), *raw[2:]]
 
 
@@ -54,7 +54,7 @@ RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
 
 
 def make_raw_script(spoil: Callable[[Raw], Raw]) -> CallScript:
-    """Return a script of answers whose raw contents are spoiled."""
+    """Return a script of answers with corrupted raw contents."""
 
     def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         entries = [RAW.entry(one) for one in tensors]
@@ -64,7 +64,7 @@ def make_raw_script(spoil: Callable[[Raw], Raw]) -> CallScript:
 
 
 def make_shape_script(change: int, style: CallStyle) -> CallScript:
-    """Return a script of answers in which the first shape has more or fewer places than there are elements."""
+    """Return a script of answers that add `change` to the last dimension of the first shape."""
 
     def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         is_raw = style.is_raw(tensors)
@@ -77,14 +77,14 @@ def make_shape_script(change: int, style: CallStyle) -> CallScript:
 
 
 def field_of_another_datatype(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-    """Typed contents of INT32 stand in the field of FP32."""
+    """The typed contents of an INT32 output are in the FP32 field."""
     wrong = encode_delimited(CONTENTS, encode_delimited(6, encode_binary(tensors[0])))
     entries = [TYPED.entry(tensors[0], wrong), *(TYPED.entry(one, TYPED.contents(one)) for one in tensors[1:])]
     return CallAnswer(TYPED.message(inference, entries, []))
 
 
 def garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The bytes are no message."""
+    """The bytes are not a valid message."""
     return CallAnswer(b"\xff\xff\xff\xffgarbage")
 
 
@@ -106,7 +106,7 @@ WRONG_CALLS: Final[Mapping[str, CallScript]] = {
 
 
 def silent(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """Nothing comes."""
+    """The server sends nothing."""
     return CallAnswer(is_silent=True)
 
 
@@ -116,7 +116,7 @@ def cancelled(_received: ClientRequest, _inference: Inference, _tensors: Tensors
 
 
 def closed(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The connection is closed."""
+    """The server closes the connection."""
     return CallAnswer(is_closed=True)
 
 
