@@ -1,1 +1,1 @@
-"""Scripted peers: they answer a client's inferences with the bytes that a script says, and keep what they heard."""
+"""Scripted peers: they answer a client's inferences with the bytes of a script, and record its requests."""

@@ -1,7 +1,7 @@
-"""The gRPC peer: grpcio's generic handlers, bytes in and bytes out. Imported only where grpcio is installed.
+"""The gRPC peer: generic handlers of grpcio on raw bytes. Imported only if grpcio is installed.
 
-grpcio's server cannot close a connection in the middle of a call. So clients reach it through a relay, which passes
-bytes on unread; its port stays open when connections close.
+The server of grpcio cannot close a connection in the middle of a call. So clients connect through a relay, which
+forwards bytes unread; its port stays open when connections close.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _READ: Final = 64 * 1024
 
 
 class Relay:
-    """A port of 127.0.0.1 that leads to another one."""
+    """Forwards a free port of 127.0.0.1 to another port."""
 
     def __init__(self, port: int) -> None:
         self._to = ("127.0.0.1", port)
@@ -79,7 +79,7 @@ class Relay:
                     thread.start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        """Pass bytes on in one direction until either side closes; each direction closes the socket that it reads."""
+        """Forward bytes in one direction until either side closes, then close the source socket."""
         with suppress(OSError):
             while octets := source.recv(_READ):
                 sink.sendall(octets)
@@ -91,7 +91,7 @@ class Relay:
         source.close()
 
 
-THREADS: Final = 48  # more than there are calls at once
+THREADS: Final = 48  # more than there are concurrent calls
 INFER: Final = f"/{SERVICE}/ModelInfer"
 _OPTIONS: Final = [
     ("grpc.max_receive_message_length", -1),
@@ -116,11 +116,11 @@ class GrpcPeer:
 
     @property
     def address(self) -> str:
-        """Where clients are to go now."""
+        """The current address for clients."""
         return self._relay.address
 
     def move(self) -> None:
-        """Take another port; connections to the one of now are closed."""
+        """Switch to another port; close the connections to the current one."""
         self._relay.close()
         self._relay = Relay(self._port)
 
@@ -128,7 +128,7 @@ class GrpcPeer:
         """End every call and wait for every thread."""
         self._closing.set()
         self._relay.close()
-        self._server.stop(None).wait()  # with a time of grace, grpcio leaves a thread behind for a moment
+        self._server.stop(None).wait()  # with a grace period, grpcio leaves a thread running for a moment
         self._pool.shutdown()
 
     def _methods(self) -> dict[str, Method]:
@@ -178,7 +178,7 @@ class GrpcPeer:
         return answer.message
 
     def _wait(self, context: Context) -> None:
-        """Wait until the call ends on the client's side, or nobody can be waiting any more."""
+        """Wait until the client ends the call, the peer closes, or `MAX_SILENCE_S` are over."""
         ended = Event()
         context.add_callback(ended.set)
         for _ in range(int(MAX_SILENCE_S * 20)):
@@ -187,19 +187,19 @@ class GrpcPeer:
 
 
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no types
-    """Finds the method of a call by its path, whatever it is; its bytes are left as they are."""
+    """Finds the method of a call by its path; messages stay raw bytes."""
 
     def __init__(self, methods: dict[str, Method]) -> None:
         self._methods = methods
 
     def service(self, details: Any) -> Any:
-        """Return the handler of a call, None where there is no such method."""
+        """Return the handler of a call, or None if there is no such method."""
         method = self._methods.get(details.method)
         return None if method is None else grpc.unary_unary_rpc_method_handler(method)
 
 
 def _says(name: str, say: Callable[[Any], dict[str, Any] | None]) -> Method:
-    """Return a method that answers with a message of the same fields as a JSON object."""
+    """Return a method that answers with the JSON object of `say`, converted to a message."""
 
     def method(body: bytes, context: Context) -> bytes:
         document = say(getattr(load_stubs(), f"{name}Request").FromString(body))
@@ -212,7 +212,7 @@ def _says(name: str, say: Callable[[Any], dict[str, Any] | None]) -> Method:
 
 
 def _model_of(body: bytes) -> str | None:
-    """Return the name of the model that a call asks, None where it cannot be read."""
+    """Return the model name of a call, or None if the message cannot be parsed."""
     try:
         name: str = load_stubs().ModelInferRequest.FromString(body).model_name
     except DecodeError:

@@ -1,6 +1,6 @@
-"""The HTTP peer: a thread for each connection, requests read with h11, answers written as the bytes of a script.
+"""The HTTP peer: a thread for each connection, requests parsed with h11, answers written as the bytes of a script.
 
-h11 knows the framing and says what is wrong with it; a request is kept as it came.
+h11 parses the framing and reports its faults; requests are kept unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from conformance.clients.peer.scenario import (
 from conformance.spec.text import escape_text
 from conformance.wire.client_request import ClientRequest
 
-MAX_HEAD_BYTES: Final = 64 * 1024  # bytes of a head that are read
+MAX_HEAD_BYTES: Final = 64 * 1024  # bytes of a request head
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 _READ: Final = 64 * 1024
 _GO_AHEAD: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -45,12 +45,12 @@ class RequestReader:
         self._left_over = b""
 
     def read(self) -> ClientRequest | None:
-        """Return the next request; None where the client has closed, or sent nothing more in time.
+        """Return the next request; None if the client has closed, or sent nothing more in time.
 
-        What is no whole request of HTTP is one with `trouble`, as far as it came.
+        An invalid or incomplete request is returned as far as it was received, with `trouble`.
         """
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
-        if self._left_over:  # nothing at all would mean that the client has closed
+        if self._left_over:  # h11 takes empty data for the end of the connection
             parser.receive_data(self._left_over)
         head: h11.Request | None = None
         body = bytearray()
@@ -72,7 +72,7 @@ class RequestReader:
         return make_received(head, bytes(body), "")
 
     def _next(self, parser: h11.Connection) -> object:
-        """Return the next event that is one."""
+        """Read until h11 returns an event other than NEED_DATA."""
         while (event := parser.next_event()) is h11.NEED_DATA:
             if parser.they_are_waiting_for_100_continue:
                 self._socket.sendall(_GO_AHEAD)
@@ -81,7 +81,7 @@ class RequestReader:
 
 
 def make_received(head: h11.Request | None, body: bytes, trouble: str) -> ClientRequest:
-    """Return a request as the rules for clients look at it."""
+    """Build the request object that the rules for clients judge."""
     if head is None:
         return ClientRequest("", "", body=body, trouble=trouble)
     headers = tuple((_text(name), _text(value)) for name, value in head.headers.raw_items())
@@ -91,7 +91,7 @@ def make_received(head: h11.Request | None, body: bytes, trouble: str) -> Client
 
 
 def is_kept_alive(received: ClientRequest) -> bool:
-    """Whether the client keeps the connection open behind an answer (RFC 9112 9.3)."""
+    """Whether the client keeps the connection open after an answer (RFC 9112 9.3)."""
     options = [option.strip().lower() for option in (received.header("Connection") or "").split(",")]
     if received.trouble or "close" in options:
         return False
@@ -103,7 +103,7 @@ def _text(octets: bytes) -> str:
 
 
 MAX_IDLE_S: Final = 30.0  # seconds that a connection waits for a request
-MAX_SILENCE_S: Final = 5.0  # seconds that the peer is silent before it closes: more than any caller waits
+MAX_SILENCE_S: Final = 5.0  # seconds of silence before the peer closes: longer than any caller waits
 _MODEL: Final = re.compile(r"/?v2/models/([^/]+)(?:/versions/[^/]+)?(?:/([a-z]+))?/?$")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connection
 
@@ -162,7 +162,7 @@ class HttpPeer:
                 self._connections.discard(connection)
             connection.close()
 
-    # --- what is answered ---
+    # --- answers ---
 
     def _answer(self, received: ClientRequest) -> HttpAnswer:
         found = _MODEL.search(received.path.partition("?")[0])
@@ -190,7 +190,7 @@ class HttpPeer:
         return answer
 
     def _document(self, path: str, model: str | None, what: str) -> dict[str, Any] | None:
-        """Return what is said to a request that asks for no inference; None where nothing is there."""
+        """Return the answer to a request other than an inference; None if the path does not exist."""
         if model is None:
             return _OF_SERVER.get(path.partition("?")[0].strip("/"))
         asked = self._stage.inference_of(model)
@@ -217,7 +217,7 @@ _OF_SERVER: Final[Mapping[str, dict[str, Any]]] = {
 
 
 def make_json_answer(status: int, document: dict[str, Any]) -> HttpAnswer:
-    """Return an answer of JSON alone, in the plainest form."""
+    """Return a plain JSON answer."""
     body = json.dumps(document).encode()
     headers = (("Content-Type", "application/json"), ("Content-Length", str(len(body))))
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
@@ -232,10 +232,10 @@ def _write(connection: socket.socket, answer: HttpAnswer) -> None:
 
 
 def _goes_on(connection: socket.socket, received: ClientRequest, answer: HttpAnswer) -> bool:
-    """Say whether the connection is there for another request; do with it what the answer says otherwise."""
+    """Whether the connection stays open for another request; apply the ending of the answer."""
     if answer.ending is Ending.SILENT:
         connection.settimeout(MAX_SILENCE_S)
-        connection.recv(1)  # until the client closes, or nobody can be waiting any more
+        connection.recv(1)  # until the client closes, or the timeout is over
         return False
     if answer.ending is Ending.RESET:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)

@@ -1,4 +1,4 @@
-"""The two peers of a run, HTTP and gRPC, and the scene that both play."""
+"""The two peers of a run, HTTP and gRPC, which share one script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Peer:
     """A scripted server on 127.0.0.1, over HTTP and, with grpcio, over gRPC: a context manager.
 
-    It takes other ports on its way; its addresses are those of now, that of gRPC None without the packages for it.
+    Its ports change during a run. The addresses are the current ones; `grpc_address` is None without gRPC packages.
     """
 
     def __init__(self) -> None:
@@ -32,12 +32,12 @@ class Peer:
 
     @property
     def http_address(self) -> str:
-        """Where clients over HTTP are to go; empty while the peer is not open."""
+        """The current address for HTTP clients; empty while the peer is not open."""
         return self._http.address if self._http else ""
 
     @property
     def grpc_address(self) -> str | None:
-        """Where clients over gRPC are to go."""
+        """The current address for gRPC clients, or None."""
         return self._grpc.address if self._grpc else None
 
     def __enter__(self) -> Self:
@@ -52,17 +52,17 @@ class Peer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close all connections; no thread is left."""
+        """Close all connections and wait for all threads."""
         for one in (self._http, self._grpc):
             if one is not None:
                 one.close()
 
     def disturb(self, transport: str) -> None:
-        """Say that something went wrong over a transport, which may be left over in the client."""
+        """Note a failure over a transport, which may have left the client in a bad state."""
         self._disturbed.add(transport)
 
     def refresh(self, transport: str) -> None:
-        """Take another address where something went wrong at the one of now; connections to that are closed."""
+        """Switch to another address after a failure at the current one, and close its connections."""
         if transport not in self._disturbed:
             return
         self._disturbed.discard(transport)
@@ -73,10 +73,10 @@ class Peer:
             self._grpc.move()
 
     def address(self, transport: str) -> str:
-        """Return where a client is to go.
+        """Return the current address for clients.
 
         Raises:
-            NotApplicable: the packages that gRPC needs are not there.
+            NotApplicable: the packages that gRPC needs are not installed.
         """
         address = self.http_address if transport == HTTP else self.grpc_address
         if address is None:
@@ -84,9 +84,9 @@ class Peer:
         return address
 
     def outputs(self) -> Tensors:
-        """Return the tensors of the answers that were played last."""
+        """Return the tensors of the last scripted answers."""
         return self._stage.outputs()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
-        """Answer these inferences by a script from now on; the scene keeps what was heard of them."""
+        """Answer these inferences by a script from now on; the returned scenario records their requests."""
         return self._stage.play(inferences, script)

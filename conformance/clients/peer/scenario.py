@@ -1,6 +1,6 @@
-"""What both peers share: which inference a request is for, how it is answered, what was heard, what is said of models.
+"""State that both peers share: the inferences, their scripted answers, the received requests, and model metadata.
 
-Both transports describe models in the same way: over gRPC the JSON becomes the message of the same fields.
+Both transports use the same metadata: over gRPC the JSON is converted to the message with the same fields.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class ReceivedRequest:
     """One inference request and its answer.
 
     Attributes:
-        address: of the peer, as the client was given it.
-        number: its place among those that a check has heard.
+        address: the address of the peer, as given to the client.
+        number: its index among the requests of a check.
     """
 
     received: ClientRequest
@@ -39,7 +39,7 @@ class ReceivedRequest:
     number: int = 0
 
     def exchange(self, number: int | None = None) -> Exchange:
-        """Return it as an exchange, for reports; `number` is its own unless it is given."""
+        """Return it as an exchange, for reports; `number` overrides its own number."""
         place = self.number if number is None else number
         message = Message(
             self.received.path,
@@ -62,22 +62,22 @@ class ReceivedRequest:
 
 
 def _json_length(received: ClientRequest) -> int:
-    """Return how long the request says that its JSON is, as far as that can be."""
+    """Return the declared length of the JSON, at most that of the body."""
     said = received.header(INFERENCE_HEADER) or ""
     length = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else len(received.body)
     return 0 if received.is_over_grpc else min(length, len(received.body))
 
 
-class ScriptFault(Exception):  # noqa: N818 - a fault of ours, not an error of a peer's
+class ScriptFault(Exception):  # noqa: N818 - a bug of the suite, not an error of a peer
     """A script failed."""
 
 
 class Scenario:
-    """The inferences that are asked of a client together, and what the peer heard of them.
+    """The inferences that a client makes together, and the requests that the peer received for them.
 
     Attributes:
-        inferences: of different models, so that a request can be told by its model's name.
-        fault: what made a script fail, or None.
+        inferences: of different models, so that the model's name identifies the inference of a request.
+        fault: the exception of a failed script, or None.
     """
 
     def __init__(self, inferences: Sequence[Inference], script: Script) -> None:
@@ -89,7 +89,7 @@ class Scenario:
         self._lock = threading.Lock()
 
     def place_of(self, model: str | None) -> int:
-        """Return which inference a request to this model is for: where no model has the name, the first unheard one."""
+        """Return the index of the inference of this model; for an unknown name, of the first one without a request."""
         with self._lock:
             names = [one.model for one in self.inferences]
             unheard = (place for place in range(len(names)) if place not in self._taken)
@@ -98,10 +98,10 @@ class Scenario:
             return place
 
     def answer(self, received: ClientRequest, place: int) -> HttpAnswer | CallAnswer:
-        """Return what the script says of a request.
+        """Return the scripted answer to a request.
 
         Raises:
-            ScriptFault: the script failed, which is a fault of the suite's own.
+            ScriptFault: the script failed, which is a bug of the suite.
         """
         inference = self.inferences[place]
         made = self.script.grpc if received.is_over_grpc else self.script.http
@@ -112,23 +112,23 @@ class Scenario:
             raise ScriptFault(str(error)) from error
 
     def outputs(self, beside: int | None = None) -> Tensors:
-        """Return the tensors of its answers, but for those to one inference."""
+        """Return the tensors of its answers, except those for the inference at index `beside`."""
         asked = [one for place, one in enumerate(self.inferences) if place != beside]
         return tuple(tensor for one in asked for tensor in self.script.outputs(one))
 
     def keep(self, place: int, heard: ReceivedRequest) -> None:
-        """Keep what was heard, before it is answered."""
+        """Store a received request; called before its answer is sent."""
         with self._lock:
             self._heard.append((place, heard))
 
     def heard(self) -> list[tuple[int, ReceivedRequest]]:
-        """Return what was heard so far, each with the place of its inference, in the order in which it came."""
+        """Return the requests received so far, in order, each with the index of its inference."""
         with self._lock:
             return list(self._heard)
 
 
 class PeerScript:
-    """What the peers play now. A request to a model of an earlier scene belongs to that scene."""
+    """The current scenario of the peers. A request to a model of an earlier scenario belongs to that one."""
 
     def __init__(self) -> None:
         self._by_model: dict[str, Scenario] = {}
@@ -136,7 +136,7 @@ class PeerScript:
         self._outputs: Tensors = ()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
-        """Begin a scene."""
+        """Start a scenario."""
         scene = Scenario(inferences, script)
         self._by_model.update({one.model: scene for one in inferences})
         self._now = scene
@@ -144,20 +144,20 @@ class PeerScript:
         return scene
 
     def outputs(self) -> Tensors:
-        """Return the tensors of the last scene that had any."""
+        """Return the tensors of the last scenario that had any."""
         return self._outputs
 
     def scene_of(self, model: str | None) -> Scenario | None:
-        """Return the scene that a request to this model belongs to; None before the first."""
+        """Return the scenario that a request to this model belongs to; None before the first scenario."""
         return self._by_model.get(model, self._now) if model is not None else self._now
 
     def count_of(self, model: str) -> int:
-        """Return how many inferences of a model there were."""
+        """Return the number of received requests in the scenario of a model."""
         scene = self._by_model.get(model)
         return 0 if scene is None else len(scene.heard())
 
     def inference_of(self, model: str) -> tuple[Inference, Script] | None:
-        """Return the inference that is asked of a model, and how it is answered; None where none is."""
+        """Return the inference of a model and its script; None for an unknown model."""
         scene = self._by_model.get(model)
         if scene is None:
             return None
@@ -175,7 +175,7 @@ SERVER: Final = {
 
 
 def make_model_metadata(inference: Inference, script: Script) -> dict[str, Any]:
-    """Return the metadata of the model that an inference asks."""
+    """Return the metadata of the model of an inference."""
     return {
         "name": inference.model,
         "versions": [inference.version or VERSION],
@@ -186,7 +186,7 @@ def make_model_metadata(inference: Inference, script: Script) -> dict[str, Any]:
 
 
 def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
-    """Return its configuration, as clients that know about batches ask for it: this one knows of none."""
+    """Return the configuration of the model, without batching; clients that batch request it."""
     return {
         "name": inference.model,
         "platform": "",
@@ -198,13 +198,13 @@ def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
 
 
 def make_model_statistics(inference: Inference, count: int) -> dict[str, Any]:
-    """Return its statistics: how many inferences there were."""
+    """Return the statistics of the model: the number of inferences."""
     one = {"name": inference.model, "version": inference.version or VERSION}
     return {"model_stats": [{**one, "inference_count": count, "execution_count": count}]}
 
 
 def _declared(inference: Inference, script: Script) -> tuple[Tensor, ...]:
-    """Return the outputs that a model has; its inputs stand for them where the answer has none, such as an error."""
+    """Return the outputs to declare; the inputs if the answer has none, such as an error."""
     return script.outputs(inference) or inference.inputs
 
 

@@ -1,1 +1,1 @@
-"""A recording peer: a proxy that changes no byte in either direction, and what it writes down beside that."""
+"""The recording peer: a proxy that forwards bytes unchanged in both directions and records them."""

@@ -1,8 +1,8 @@
 """A recording of clients in the HTTP Archive format 1.2: an entry for each request, written as soon as it is answered.
 
-The members are those of `transport.har`. Beside them `log` has `_watched`, `_strict` and `_stopped`, and an entry
-`_client`, the name of who sent it, and `_received`, what HAR has no member for. The end of a recording is written when
-the watch ends; one that was broken off is no HAR.
+The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`; an entry has
+`_client`, the name of its sender, and `_received`, for properties without a HAR member. The closing brackets are
+written when the watch ends, so that an interrupted recording is not valid HAR.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Archive:
     """A recording that was read.
 
     Attributes:
-        url: that clients were told; `grpc`: the same for gRPC, empty where there was none.
-        is_strict: whether advice failed.
-        stopped: why the watch was cut short; empty where it was not.
-        requests: in their order, each with the name of its client.
+        url: the URL given to clients; `grpc`: the same for gRPC, or empty.
+        is_strict: whether advisory requirements failed.
+        stopped: why the watch was cut short; empty if it was not.
+        requests: the requests in order, each with the name of its client.
     """
 
     url: str
@@ -48,15 +48,15 @@ class Archive:
 
 
 class ArchiveWriter:
-    """Writes a recording into a folder, which is made if need be.
+    """Writes a recording into a folder, and creates the folder if it is missing.
 
     Args:
-        folder: of the evidence.
-        url: that clients are told; `grpc`: the same for gRPC, or empty.
-        is_strict: whether advice fails.
+        folder: the evidence folder.
+        url: the URL given to clients; `grpc`: the same for gRPC, or empty.
+        is_strict: whether advisory requirements fail.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the recording cannot be written.
     """
 
     def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
@@ -70,7 +70,7 @@ class ArchiveWriter:
         self._separator = ""
 
     def write(self, recorded: RecordedExchange, client: str) -> None:
-        """Write a request and its answer down."""
+        """Append a request and its answer."""
         received = recorded.received
         message = Message(received.path, received.headers, received.body, received.method)
         exchange = to_exchange(recorded, self._settings.where(message), message)
@@ -89,14 +89,14 @@ class ArchiveWriter:
         self._separator = ",\n"
 
     def close(self, stopped: str = "") -> None:
-        """End the recording; `stopped` says why the watch was cut short, where it was."""
+        """Complete the recording; `stopped` is why the watch was cut short, or empty."""
         self._file.write(f'\n], "_stopped": {json.dumps(stopped)}}}}}\n')
         self._file.close()
 
 
 def is_client_recording(path: Path) -> bool:
-    """Say whether a file is a recording of clients, by its first line."""
-    if not path.is_file():  # to open a pipe would take for ever
+    """Whether a file is a recording of clients, judging by its header."""
+    if not path.is_file():  # opening a named pipe would block
         return False
     try:
         log, _ = recording.read_archive(path)
@@ -109,7 +109,7 @@ def load(path: Path) -> Archive:
     """Read a recording of clients.
 
     Raises:
-        HarError: it cannot be read, or is none.
+        HarError: the file cannot be read, or is not such a recording.
     """
     try:
         log, entries = recording.read_archive(path)

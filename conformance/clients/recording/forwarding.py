@@ -1,7 +1,7 @@
-"""Forwards one connection, byte for byte, and gives copies of what passes to a tap.
+"""Forwards one connection, byte for byte, and passes copies of the bytes to a tap.
 
-A tap is told before bytes go on, so that it knows a request before its answer can come. Ends and resets go on as they
-come: a half-closed connection is half closed on the other side, too.
+A tap gets bytes before they are forwarded, so that it knows a request before its answer can arrive. Half-closes and
+resets are forwarded as well.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Upstream:
     """A server.
 
     Attributes:
-        path: in front of `/v2`, which a client has to be told, too: nothing is put into its requests.
-        tls: the context for TLS, or None.
-        url: how messages call it.
+        path: the path prefix of `/v2`. A client has to send it: the proxy adds nothing to requests.
+        tls: the TLS context, or None.
+        url: the URL, for messages.
     """
 
     host: str
@@ -39,7 +39,7 @@ class Upstream:
 
 
 def read_http_upstream(settings: Settings) -> Upstream:
-    """Return where a server listens for HTTP.
+    """Return the upstream for HTTP.
 
     Raises:
         SettingsError: its certificates cannot be read.
@@ -50,10 +50,10 @@ def read_http_upstream(settings: Settings) -> Upstream:
 
 
 def read_grpc_upstream(settings: Settings) -> Upstream:
-    """Return where a server listens for gRPC.
+    """Return the upstream for gRPC.
 
     Raises:
-        SettingsError: it has no such address, or its certificates cannot be read.
+        SettingsError: the server has no such address, or its certificates cannot be read.
     """
     address = settings.grpc_address
     tls = None
@@ -70,32 +70,32 @@ class Tap(Protocol):
     """Reads one connection."""
 
     def sent(self, data: bytes) -> None:
-        """Take bytes of the client."""
+        """Process bytes from the client."""
 
     def came(self, data: bytes) -> None:
-        """Take bytes of the server."""
+        """Process bytes from the server."""
 
     def ended(self) -> None:
-        """Learn that nothing more will come from either side."""
+        """Handle the end of the connection in both directions."""
 
 
-MAX_CONNECT_S: Final = 10.0  # seconds until a connection to the server counts as impossible
-MAX_UNSERVED_S: Final = 5.0  # seconds for what a client sends to a server that is not there
+MAX_CONNECT_S: Final = 10.0  # seconds to connect to the server
+MAX_UNSERVED_S: Final = 5.0  # seconds to read from a client whose server cannot be reached
 MAX_CLOSE_S: Final = 2.0
 _PIECE: Final = 64 * 1024
 _RESET: Final = struct.pack("ii", 1, 0)
 
-MAX_TLS_LINGER_S: Final = 30.0  # seconds for an answer to a client that has closed its half, which TLS cannot pass on
+MAX_TLS_LINGER_S: Final = 30.0  # seconds for an answer after the client's half-close, which TLS cannot forward
 
 
 class Connection:
     """One connection of a client.
 
     Args:
-        tap: gets the copies.
-        heard: waited for behind each piece of the client's, so that judging what it sends holds back what follows;
-            says how many requests have been heard.
-        trouble: told what keeps the connection from being forwarded, or read.
+        tap: gets copies of the bytes.
+        heard: awaited after each piece from the client, so that judging it delays the next piece; returns the number of
+            requests so far.
+        trouble: called with the reason why the connection cannot be forwarded or read.
     """
 
     def __init__(self, tap: Tap, heard: Callable[[], Awaitable[int]], trouble: Callable[[str], None]) -> None:
@@ -104,7 +104,7 @@ class Connection:
         self._trouble = trouble
 
     async def forward(self, reader: StreamReader, writer: StreamWriter, upstream: Upstream) -> None:
-        """Forward until both sides have ended; the tap is told of the end whatever happens."""
+        """Forward until both sides have ended; call `ended` of the tap in any case."""
         try:
             server = await _connected(upstream)
             if isinstance(server, str):
@@ -142,7 +142,7 @@ class Connection:
         _pass_end_on(writer)
 
     async def _guarded(self, direction: Awaitable[None], *both: StreamWriter) -> None:
-        """Forward one direction; a reset of either end is a reset of the other."""
+        """Forward one direction; reset both ends if either is reset."""
         try:
             await direction
         except OSError:
@@ -150,17 +150,17 @@ class Connection:
                 _reset(writer)
 
     def _read_along(self, take: Callable[[Tap], None]) -> None:
-        """Let the tap read; whatever becomes of it, what passes goes on."""
+        """Call the tap; forwarding goes on even if it fails."""
         if self._tap is None:
             return
         try:
             take(self._tap)
-        except Exception as error:  # a fault of the suite's own must not reach the connection
+        except Exception as error:  # a bug of the suite must not affect the connection
             self._tap = None
             self._trouble(f"a connection is not read any further: {type(error).__name__}: {error}")
 
     async def _listen_alone(self, reader: StreamReader) -> None:
-        """Read what a client sends to a server that is not there: it is judged for that, too."""
+        """Read from a client whose server cannot be reached: its requests are judged all the same."""
         try:
             async with asyncio.timeout(MAX_UNSERVED_S):
                 while piece := await reader.read(_PIECE):
@@ -172,7 +172,7 @@ class Connection:
 
 
 def _pass_end_on(writer: StreamWriter) -> None:
-    """Half-close a connection whose other side is half closed."""
+    """Forward a half-close; over TLS, abort the connection after a delay instead."""
     if writer.can_write_eof():
         writer.write_eof()
     else:
@@ -180,7 +180,7 @@ def _pass_end_on(writer: StreamWriter) -> None:
 
 
 async def _connected(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | str:
-    """Return a connection to the server, or why there is none."""
+    """Connect to the server; return an error message on failure."""
     name = upstream.host if upstream.tls else None
     try:
         async with asyncio.timeout(MAX_CONNECT_S):
@@ -192,7 +192,7 @@ async def _connected(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | 
 
 
 def _reset(writer: StreamWriter) -> None:
-    """Close a connection so that the other end learns of a reset."""
+    """Reset a connection."""
     found = writer.get_extra_info("socket")
     if found is not None and found.fileno() >= 0:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -1,7 +1,7 @@
-"""Reads HTTP/2 out of a copy of what passes, in one direction, and the messages of gRPC out of that. Sans-I/O.
+"""Parses HTTP/2 frames from the bytes of one direction, and gRPC messages from these frames. Sans-I/O.
 
-HTTP/2 gives headers, pieces of data, and ends of streams. A message of gRPC has a byte that says whether it is
-compressed, and its length.
+HTTP/2 yields headers, pieces of data, and ends of streams. A gRPC message is preceded by a compressed flag of one byte
+and its length.
 
 Source: RFC 9113, "HTTP Frames" and "Streams and Multiplexing"; RFC 7541; gRPC over HTTP2, "Length-Prefixed-Message".
 """
@@ -21,22 +21,22 @@ from conformance.clients.recording.recorder import Body, Store
 
 Headers = tuple[tuple[str, str], ...]
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_HEAD: Final = 9  # bytes in front of a frame
-_MAX_TABLE_BYTES: Final = 1 << 24  # bytes; whatever the other side allows is decoded
+_HEAD: Final = 9  # bytes of a frame header
+_MAX_TABLE_BYTES: Final = 1 << 24  # bytes; large enough for any table size that the peers negotiate
 _MAX_HEADERS_BYTES: Final = 1 << 20
 
 
 class NotHttp2Error(ValueError):
-    """What came is not HTTP/2; the message is one line."""
+    """The bytes are not HTTP/2; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that came on a stream.
+    """Headers, data or a reset on a stream.
 
     Attributes:
-        headers: a block of them, or None; `data`: a piece of data.
-        has_ended: whether the stream ends with it; `reset`: with an error of this number, or None.
+        headers: a header block, or None; `data`: a piece of data.
+        has_ended: whether it ends the stream; `reset`: the error code of a reset, or None.
     """
 
     stream: int
@@ -50,7 +50,7 @@ class FrameReader:
     """Reads one direction of a connection.
 
     Args:
-        is_of_client: it begins with the preface.
+        is_of_client: whether it is the client's direction, which begins with the preface.
     """
 
     def __init__(self, *, is_of_client: bool) -> None:
@@ -58,14 +58,14 @@ class FrameReader:
         self._needs_preface = is_of_client
         self._decoder = Decoder(_MAX_HEADERS_BYTES)
         self._decoder.max_allowed_table_size = _MAX_TABLE_BYTES
-        self._block = bytearray()  # of headers that go on in the next frame
+        self._block = bytearray()  # a header block that continues in the next frame
         self._ends_stream = False
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """Take the next bytes; yield what they complete.
+        """Parse the next bytes; yield the events that they complete.
 
         Raises:
-            NotHttp2Error: they are not HTTP/2.
+            NotHttp2Error: the bytes are not HTTP/2.
         """
         self._buffer += data
         if self._needs_preface and not self._take_preface():
@@ -124,7 +124,7 @@ _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
 class MessageSplitter:
-    """Takes the data of one direction of a stream."""
+    """Splits the data of one direction of a stream into gRPC messages."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -133,7 +133,7 @@ class MessageSplitter:
         self._left = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[bool, Body]]:
-        """Take a piece; yield each message that ends in it, and whether it is compressed."""
+        """Process a piece; for each message that ends in it, yield whether it is compressed, and its body."""
         while data or (self._body is not None and not self._left):
             if self._body is None:
                 data = self._begin(data)
@@ -155,14 +155,14 @@ class MessageSplitter:
         return data[missing:]
 
     def close(self) -> None:
-        """Give back the room of a message that will never end."""
+        """Release the storage of an incomplete message."""
         if self._body is not None:
             self._body.release()
             self._body = None
 
 
 def decompress_message(data: bytes, coding: str, longest: int) -> bytes | None:
-    """Return a message in its plain form; None for a coding that is not known, or what is longer than that."""
+    """Decompress a message; return None if it is invalid, its coding unknown, or its length above `longest`."""
     if coding not in _WINDOWS:
         return None
     decoder = zlib.decompressobj(_WINDOWS[coding])

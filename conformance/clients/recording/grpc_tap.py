@@ -1,6 +1,6 @@
-"""Reads along on a connection of gRPC: which calls a client makes, message by message, and how each ends.
+"""Taps a gRPC connection: records the calls of a client, message by message, and the status of each.
 
-It is HTTP/2 that passes, so nothing is changed: neither metadata nor deadlines, compression or the order of frames.
+The HTTP/2 bytes are forwarded unchanged, with metadata, deadlines, compression and the order of frames.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from conformance.transport.grpc_ending import CODES, RESET_NAMES
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.grpc_request import GRPC_METHOD
 
-MAX_STREAMS: Final = 10_000  # that are open on one connection at a time
+MAX_STREAMS: Final = 10_000  # open on one connection at a time
 MAX_MESSAGES: Final = 1000  # messages of one call
 
 
@@ -32,9 +32,10 @@ class _Call:
     """One call.
 
     Attributes:
-        asked: its messages, as they came; `bodies`: those of the answer.
-        trouble: what kept it from ending with a status; None while it goes on. A server may end a call before the
-            client has said all, which is recorded nevertheless.
+        asked: the request messages, in order; `bodies`: the answer messages.
+        trouble: why it ended without a status, or empty; None until it ends. A server may end a call before the client
+            has sent all messages; the later ones are recorded as well.
+        is_said: whether the client's side of the stream has ended.
     """
 
     headers: Headers
@@ -48,7 +49,7 @@ class _Call:
 
 
 class GrpcTap:
-    """Reads one connection; see `tap.Tap`."""
+    """Taps one connection; see `forwarding.Tap`."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -58,11 +59,11 @@ class GrpcTap:
         self._is_stuck = False
 
     def sent(self, data: bytes) -> None:
-        """Take bytes of the client."""
+        """Process bytes from the client."""
         self._read(self._sent, data, is_of_client=True)
 
     def came(self, data: bytes) -> None:
-        """Take bytes of the server."""
+        """Process bytes from the server."""
         self._read(self._came, data, is_of_client=False)
 
     def ended(self) -> None:
@@ -135,14 +136,14 @@ class GrpcTap:
         self._forget(event.stream, call)
 
     def _end(self, call: _Call, trouble: str) -> None:
-        """End a call: its messages are answered in their order, and all with how it ended."""
+        """End a call: pair its requests with the answers in order, each with the status of the call."""
         call.trouble = trouble
         for place, asked in enumerate(call.asked):
             body = call.bodies[place] if place < len(call.bodies) else b""
             self._recorder.answered(asked, _answered(call.answered, body, trouble))
 
     def _forget(self, stream: int, call: _Call) -> None:
-        """Let go of a call that has ended on both sides."""
+        """Remove a call that has ended on both sides."""
         if call.is_said and call.trouble is not None:
             _release(call)
             del self._calls[stream]

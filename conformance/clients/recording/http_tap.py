@@ -1,4 +1,4 @@
-"""Reads along on a connection of HTTP/1: which requests a client sends, and which answer belongs to which."""
+"""Taps an HTTP/1 connection: records the requests of a client and pairs them with their answers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from conformance.clients.recording.records import RecordedAnswer
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.request import INFERENCE_HEADER
 
-MAX_REST_BYTES: Final = 32  # bytes of what goes on behind a body: the head of another request may follow there
+MAX_REST_BYTES: Final = 32  # kept of the bytes behind a body: they may contain the head of another request
 _NO_ANSWER: Final = "the connection ended without an answer"
 _BEGINS_LIKE_A_REQUEST: Final = re.compile(rb"[A-Z]{1,12}(?: |\Z)")
 
 
 class HttpTap:
-    """Reads one connection; see `tap.Tap`."""
+    """Taps one connection; see `forwarding.Tap`."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._requests = make_request_reader(recorder.store)
         self._answers = make_answer_reader(recorder.store, self._next_method)
         self._waiting: deque[PendingRequest] = deque()
-        self._early: deque[RecordedAnswer] = deque()  # answers to requests that have not come whole
+        self._early: deque[RecordedAnswer] = deque()  # answers to requests that are still incomplete
         self._last: ClientRequest | None = None
 
     def sent(self, data: bytes) -> None:
-        """Take bytes of the client."""
+        """Process bytes from the client."""
         for read in self._requests.feed(data):
             self._take_request(read)
 
     def came(self, data: bytes) -> None:
-        """Take bytes of the server."""
+        """Process bytes from the server."""
         for read in self._answers.feed(data):
             self._take_answer(_answered(read))
         if self._answers.is_stuck and not self._requests.is_stuck:
@@ -43,7 +43,7 @@ class HttpTap:
             self._recorder.unread("a connection went on with what is not HTTP/1")
 
     def ended(self) -> None:
-        """Read what was left open: an answer that ends with its connection, a request that has not come whole."""
+        """Handle the open messages: an answer that ends with the connection, and an incomplete request."""
         if read := self._answers.end():
             self._take_answer(_answered(read))
         if (current := self._requests.current) is not None:
@@ -73,7 +73,7 @@ class HttpTap:
             self._waiting.append(asked)
 
     def _take_open(self, read: HttpMessage) -> None:
-        """Take a request whose body has not ended. It may have been given up, which is no fault of its framing."""
+        """Record an incomplete request if its body has all declared data. Otherwise the client may have aborted it."""
         body = read.body.release()
         missing = "but for its last chunk" if read.is_chunked else "and a larger Content-Length"
         trouble = f"a body of {len(body)} bytes, whole, {missing}"
@@ -84,7 +84,7 @@ class HttpTap:
             self._recorder.unread("a request was given up before it was whole")
 
     def _take_rest(self, rest: bytes) -> None:
-        """Take bytes that begin no request of HTTP: what follows a request may be more of its body."""
+        """Handle bytes that are not an HTTP request: they may belong to the body of the last request."""
         last = self._last
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
             self._recorder.unread("what came is no request of HTTP/1")
@@ -96,7 +96,7 @@ class HttpTap:
     # --- answers ---
 
     def _next_method(self) -> str:
-        """Return the method of the request that the next answer is for."""
+        """Return the method of the request that the next answer belongs to."""
         if self._waiting:
             return self._waiting[0].recorded.received.method
         return self._requests.current.method if self._requests.current else "GET"
@@ -109,7 +109,7 @@ class HttpTap:
 
 
 def has_declared_bytes(received: ClientRequest) -> bool:
-    """Say whether a body has all that its JSON says it has, whatever its framing says."""
+    """Whether a body has all bytes that its JSON declares, regardless of HTTP framing."""
     header = received.header(INFERENCE_HEADER)
     try:
         end = len(received.body) if header is None else int(header)
@@ -125,7 +125,7 @@ def _received(read: HttpMessage, body: bytes, trouble: str) -> ClientRequest:
 
 
 def _trouble(read: HttpMessage) -> str:
-    """Return why a request is none of HTTP; empty where it is."""
+    """Return why a request is not valid HTTP; empty if it is."""
     part = "head" if read.is_chunked is None else "chunks"
     return f"{part}: {read.trouble}" if read.trouble else ""
 

@@ -1,7 +1,7 @@
-"""Reads messages of HTTP/1 out of a copy of what passes: h11 says where each of them ends. Sans-I/O.
+"""Parses HTTP/1 messages from the bytes of one direction; h11 finds the end of each message. Sans-I/O.
 
-h11 is given one message at a time and is made anew for the next, so that it has no opinion on whose turn it is. A
-request without Host is read as if it had one: that is no subject of the rules.
+Each message gets a new h11 connection, so that h11 does not enforce the order of requests and answers. A request
+without Host is parsed as if it had one, since the rules do not cover Host.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ SWITCHING: Final = 101
 _UNREADABLE_STATUSES: Final = (
     431,
     501,
-)  # as h11 would answer a head that is too long for it, and a transfer coding it has not
+)  # the error hints of h11 for a head that is too long, and for an unsupported transfer coding
 
 
 @dataclass(slots=True)
 class HttpMessage:
-    """A message that was read to its end, or as far as it can be.
+    """A message that was parsed to its end, or as far as possible.
 
     Attributes:
-        method: of a request; so is `path`. Both are empty where no request line can be read.
-        status: of an answer.
-        is_chunked: whether its body came in chunks; None where its head cannot be read.
-        trouble: why nothing behind it can be read; empty where it ended as HTTP says.
-        is_beyond_reader: whether that is a limit of this reader, and nothing that HTTP forbids.
+        method: the method of a request; like `path`, empty if the request line is invalid.
+        status: the status of an answer.
+        is_chunked: whether its body was chunked; None if its head is invalid.
+        trouble: why parsing stopped; empty if the message ended properly.
+        is_beyond_reader: whether that is a limit of this reader, rather than a violation of HTTP.
     """
 
     body: Body
@@ -50,19 +50,19 @@ class HttpMessage:
     is_beyond_reader: bool = False
 
     def values(self, name: str) -> list[str]:
-        """Return every value of a header, in any case."""
+        """Return every value of a header; `name` is in lower case."""
         return [value for key, value in self.headers if key.lower() == name]
 
 
 class MessageReader:
-    """Reads the messages of one direction of a connection, one after the other.
+    """Parses the messages of one direction of a connection.
 
     Attributes:
-        current: the message of which the head has been read and the end has not.
-        is_stuck: whether nothing more can be read.
+        current: the message whose head has been parsed, but not its end.
+        is_stuck: whether parsing has stopped.
 
     Args:
-        store: room for bodies.
+        store: storage for bodies.
         made: makes the parser of the next message.
     """
 
@@ -70,33 +70,33 @@ class MessageReader:
         self._store = store
         self._made = made
         self._parser: h11.Connection | None = None
-        self._head = bytearray()  # of the message that begins
+        self._head = bytearray()  # bytes of the next message, until its head is parsed
         self.current: HttpMessage | None = None
         self.is_stuck = False
 
     @property
     def begun(self) -> bytes:
-        """What came of a message whose head has not ended."""
+        """The bytes of a message whose head is incomplete."""
         return bytes(self._head) if self.current is None else b""
 
     def feed(self, data: bytes) -> Iterator[HttpMessage]:
-        """Take the next bytes; yield each message that ends in them, and one that cannot be read any further."""
+        """Parse the next bytes; yield each message that ends in them, and one that stops the parser."""
         while data and not self.is_stuck:
             if self._parser is None:
-                data = data.lstrip(b"\r\n")  # empty lines in front of a message mean nothing (RFC 9112 2.2)
+                data = data.lstrip(b"\r\n")  # ignore empty lines before a message (RFC 9112 2.2)
                 self._parser = self._made() if data else None
             if self._parser is not None:
                 read, data = self._step(self._parser, data)
                 yield from [read] if read else []
 
     def end(self) -> HttpMessage | None:
-        """Say that the direction has ended; return the message that ends with it, as an answer may."""
+        """Handle the end of the direction; return the message that ends with it, as an answer may."""
         if self._parser is None or self.is_stuck:
             return None
         return self._step(self._parser, b"")[0]
 
     def _step(self, parser: h11.Connection, data: bytes) -> tuple[HttpMessage | None, bytes]:
-        """Take bytes, none at the end; return the message that ends in them and the bytes behind it."""
+        """Parse bytes (empty at the end); return the message that ends in them and the bytes behind it."""
         if self.current is None:
             self._head += data
         try:
@@ -122,7 +122,7 @@ class MessageReader:
             self.is_stuck = True
 
     def _without_host(self, step: tuple[HttpMessage | None, bytes]) -> tuple[HttpMessage | None, bytes]:
-        """Take the Host away again that a client did not send."""
+        """Remove the Host header that `_with_host` inserted."""
         for read in (self.current, step[0]):
             if read is not None:
                 read.headers = tuple(pair for pair in read.headers if pair != ("Host", "absent"))
@@ -134,7 +134,7 @@ class MessageReader:
         return read
 
     def _broken(self, error: h11.RemoteProtocolError) -> HttpMessage:
-        """Give up; return what came, its head as far as it can be made out."""
+        """Stop parsing; return the message so far, with its head as far as it is readable."""
         self.is_stuck = True
         read, self.current = self.current or _salvaged(bytes(self._head), Body(self._store)), None
         self._head.clear()
@@ -143,7 +143,7 @@ class MessageReader:
 
 
 def _reason(error: h11.RemoteProtocolError) -> str:
-    """Return what h11 says without the line that it quotes, which may hold a credential."""
+    """Return the message of h11 without the line that it quotes, which may contain a credential."""
     return str(error).partition(": bytearray(")[0]
 
 
@@ -160,7 +160,7 @@ def _begun(event: Any, body: Body) -> HttpMessage:
 
 
 def _with_host(head: bytes) -> bytes:
-    """Return what came with a Host behind its first line; nothing where that is not what it lacks."""
+    """Insert a Host header behind the request line; return nothing if the head has one or is incomplete."""
     end, line = _END_OF_HEAD.search(head), _REQUEST_LINE.match(head)
     fields = head[: end.start() + 1] if end else b""
     if line is None or line[3] is None or not end or any(name.lower() == b"host" for name, _ in _FIELD.findall(fields)):
@@ -169,7 +169,7 @@ def _with_host(head: bytes) -> bytes:
 
 
 def _salvaged(head: bytes, body: Body) -> HttpMessage:
-    """Return what can be made out of a head that h11 does not read."""
+    """Return the readable parts of a head that h11 rejects."""
     line = _REQUEST_LINE.match(head)
     if line is None or line[3] is None:
         body.add(head)
@@ -182,12 +182,12 @@ def _salvaged(head: bytes, body: Body) -> HttpMessage:
 
 
 def make_request_reader(store: Store) -> MessageReader:
-    """Return what reads requests."""
+    """Return a reader of requests."""
     return MessageReader(store, lambda: h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES))
 
 
 def make_answer_reader(store: Store, method: Callable[[], str]) -> MessageReader:
-    """Return what reads answers; `method` says to which request the next of them belongs, since HEAD has no body."""
+    """Return a reader of answers; `method` returns the method of the next one's request, since HEAD has no body."""
 
     def made() -> h11.Connection:
         parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)

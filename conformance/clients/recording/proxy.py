@@ -1,4 +1,4 @@
-"""The recording peer: listens where clients are told to go, and forwards what they send, in a thread of its own."""
+"""The recording peer: a proxy that clients connect to, which forwards their bytes in a separate thread."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from conformance.clients.recording.forwarding import Connection, Tap, Upstream
 from conformance.clients.recording.recorder import Recorder, Store
 from conformance.clients.recording.records import Listener, RecordedExchange
 
-MAX_STOP_S: Final = 3.0  # seconds that open connections have at the end
+MAX_STOP_S: Final = 3.0  # seconds for open connections at the end
 _BACKLOG: Final = 512
 
 
 class PortError(OSError):
-    """Nobody can listen there; the message is one line."""
+    """The port is not available; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A port, what stands behind it, and how it is read.
+    """A port, the server behind it, and the tap for its connections.
 
     Attributes:
         port: 0 for a free one.
-        tap: makes what reads a connection.
+        tap: makes the tap of a connection.
     """
 
     port: int
@@ -43,12 +43,12 @@ class Proxy:
     """A recording peer with a port for each route.
 
     Attributes:
-        ports: where it listens, in the order of the routes.
-        fault: what the listener raised first; None where it did not. Forwarding goes on.
+        ports: the ports, in the order of the routes.
+        fault: the first exception of the listener, or None. Forwarding goes on.
 
     Args:
         routes: at least one.
-        host: where to listen.
+        host: the address to listen at.
     """
 
     def __init__(self, routes: Sequence[Route], host: str = "127.0.0.1") -> None:
@@ -66,10 +66,10 @@ class Proxy:
         self._listener: Listener | None = None
 
     def listen(self) -> None:
-        """Take the ports; nobody is answered before `serve`.
+        """Bind the ports; connections are accepted only after `serve`.
 
         Raises:
-            PortError: a port cannot be listened at.
+            PortError: a port is not available.
         """
         self._thread.start()
         for route in self._routes:
@@ -81,13 +81,13 @@ class Proxy:
                 ) from error
 
     def serve(self, listener: Listener) -> None:
-        """Forward what comes, and tell the listener of it, in one thread of its own."""
+        """Start forwarding, and call the listener in a separate thread."""
         self._listener = listener
         for server in self._servers:
             self._wait(server.start_serving())
 
     def close(self) -> None:
-        """Listen no more, end what is open, and tell of the rest; once is enough."""
+        """Stop listening, close open connections, and report their last messages; idempotent."""
         if self._loop.is_closed():
             return
         if self._thread.is_alive():
@@ -110,7 +110,7 @@ class Proxy:
     async def _accept(self, route: Route, reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - for the type checker
-        assert self._listener is not None  # noqa: S101 - likewise: nobody is served before
+        assert self._listener is not None  # noqa: S101 - likewise: set by `serve`
         self._open.add(task)
         told = _ListenerQueue(self._listener, self._judge, self._keep_fault)
         recorder = Recorder(told, self._store, self._numbers)
@@ -134,7 +134,7 @@ class Proxy:
 
 
 class _ListenerQueue:
-    """Hands what one connection has to tell over to the thread of the listener, in its order."""
+    """Passes the events of one connection to the thread of the listener, in order."""
 
     def __init__(self, listener: Listener, judge: ThreadPoolExecutor, failed: Callable[[BaseException], None]) -> None:
         self._listener = listener
@@ -144,20 +144,20 @@ class _ListenerQueue:
         self._count = 0
 
     def asked(self, recorded: RecordedExchange) -> None:
-        """Take a request."""
+        """Queue a request."""
         self._count += 1
         self._pending.append(self._judge.submit(self._listener.asked, recorded))
 
     def answered(self, recorded: RecordedExchange) -> None:
-        """Take its answer."""
+        """Queue its answer."""
         self._pending.append(self._judge.submit(self._listener.answered, recorded))
 
     def unread(self, why: str) -> None:
-        """Take what cannot be read."""
+        """Queue a report that something cannot be read."""
         self._pending.append(self._judge.submit(self._listener.unread, why))
 
     async def wait(self) -> int:
-        """Wait until all that was told has been taken; return how many requests that were so far."""
+        """Wait until the listener has handled all events; return the number of requests so far."""
         pending, self._pending = self._pending, []
         for fault in await asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True):
             if isinstance(fault, Exception):

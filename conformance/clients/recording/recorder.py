@@ -1,8 +1,7 @@
-"""Makes records of requests and of their answers, as far as there is room, and tells the listener of them.
+"""Records requests and their answers within memory limits, and passes the records to the listener.
 
-Credentials are taken out before anybody keeps them: they are of no interest to any rule. Headers keep their names, and
-URLs the names of their parameters. Where a long secret is repeated elsewhere, as many asterisks stand in its place, so
-that lengths and offsets stay true.
+Masks credentials before anything is stored, since no rule needs them. Keeps the names of headers and of URL parameters.
+Elsewhere, replaces a long secret by asterisks of the same length, so that lengths and offsets stay correct.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from conformance.wire.client_request import ClientRequest
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024  # bytes of one body
 MAX_HEAD_BYTES: Final = 256 * 1024
-MAX_TOTAL_BYTES: Final = 512 * 1024 * 1024  # bytes of all bodies that are on their way at a time
+MAX_TOTAL_BYTES: Final = 512 * 1024 * 1024  # bytes of all incomplete bodies together
 
 
 class Store:
-    """The room that all connections of a recording share."""
+    """The memory budget that all connections of a recording share."""
 
     def __init__(self, most: int = MAX_TOTAL_BYTES, longest: int = MAX_BODY_BYTES) -> None:
         self.left = most
@@ -32,11 +31,11 @@ class Store:
 
 
 class Body:
-    """A body as far as it is kept; what does not fit is counted alone.
+    """A body that is stored within the budget; one that does not fit is only counted.
 
     Attributes:
-        length: of all that came.
-        is_whole: whether all of it is kept.
+        length: the number of received bytes.
+        is_whole: whether all of them are stored.
     """
 
     def __init__(self, store: Store) -> None:
@@ -46,7 +45,7 @@ class Body:
         self.is_whole = True
 
     def add(self, data: bytes | bytearray) -> None:
-        """Take the next bytes."""
+        """Append the next bytes."""
         self.length += len(data)
         if self.is_whole and (self.length > self._store.longest or len(data) > self._store.left):
             self.is_whole = False
@@ -56,7 +55,7 @@ class Body:
             self._pieces += data
 
     def release(self) -> bytes:
-        """Give the room back, and return what was kept: nothing where that was not all."""
+        """Release the memory and return the stored body; empty if it is incomplete."""
         kept = bytes(self._pieces)
         self._store.left += len(kept)
         self._pieces = bytearray()
@@ -76,10 +75,10 @@ class Recorder:
     """Records one connection.
 
     Attributes:
-        store: the room for bodies, which all connections share.
+        store: the memory budget for bodies, which all connections share.
 
     Args:
-        numbers: of requests, through all connections.
+        numbers: numbers for requests, counted over all connections.
     """
 
     def __init__(self, listener: Listener, store: Store, numbers: Iterator[int]) -> None:
@@ -88,28 +87,28 @@ class Recorder:
         self._numbers = numbers
 
     def asked(self, received: ClientRequest, *, is_whole: bool = True) -> PendingRequest:
-        """Record a request and tell of it; it waits for its answer."""
+        """Record a request, report it to the listener, and return it as pending."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         recorded = RecordedExchange(next(self._numbers), mask_request(received), is_whole, started=started)
         self._listener.asked(recorded)
         return PendingRequest(recorded, find_secrets(received))
 
     def answered(self, asked: PendingRequest, answer: RecordedAnswer) -> None:
-        """Record the answer of a request, or that none came, and tell of it."""
+        """Record the answer of a request, or that there was none, and report it to the listener."""
         asked.recorded.answer = mask_answer(answer, asked.secrets)
         asked.recorded.elapsed = time.monotonic() - asked.at
         self._listener.answered(asked.recorded)
 
     def unread(self, why: str) -> None:
-        """Tell that something was forwarded and not read."""
+        """Report to the listener that something was forwarded without being read."""
         self._listener.unread(why)
 
 
-# --- without credentials ----------------------------------------------------------------------------------------------
+# --- masking credentials ----------------------------------------------------------------------------------------------
 
 
 HIDDEN: Final = "..."
-# From this length on a secret is taken out of the rest of a request, too: what is shorter may be part of its JSON.
+# Secrets of at least this length are masked everywhere in a request: a shorter one may be part of its JSON.
 MIN_SECRET_CHARS: Final = 16
 _USER: Final = re.compile(r"\A([a-z]+://)[^/@?#]*@", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"([?&])([^=&#]*)=([^&#]*)")

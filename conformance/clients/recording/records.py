@@ -1,4 +1,4 @@
-"""What a recording peer writes down: a request of a client and its answer, and the exchange that failures show."""
+"""The records of a recording peer: a request of a client and its answer, and their exchange in failures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from conformance.wire.request import Message
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """What came back for a request.
+    """The answer to a request.
 
     Attributes:
-        status: of HTTP; None where no answer came. Over gRPC the status of HTTP that stands for the code.
-        body: after HTTP's framing; of a call, its last message. Empty where it was longer than what is kept.
-        code: of the status that a gRPC call ended with, by name; `details` is its message.
-        trouble: what went wrong on the way, as one line; else empty.
+        status: the HTTP status; None without an answer. Over gRPC, the HTTP status that corresponds to the code.
+        body: the body without HTTP framing; of a call, the message. Empty if it was too long to store.
+        code: the gRPC status code, by name; `details` is its message.
+        trouble: the failure of the transfer, as one line; else empty.
     """
 
     status: int | None = None
@@ -35,11 +35,11 @@ class RecordedExchange:
     """One request and its answer.
 
     Attributes:
-        number: of the request among those of the recording, from 1.
-        is_whole: whether the request's body was kept; one that is longer than the limit is judged by its head alone.
-        answer: None until it has come, or it is certain that none will.
-        elapsed: seconds from the end of the request to that of its answer.
-        started: when the request had come, a UTC time in ISO 8601.
+        number: the number of the request within the recording, from 1.
+        is_whole: whether the body of the request was stored; otherwise only its head is judged.
+        answer: None until the answer has arrived or the call or connection has ended.
+        elapsed: seconds from the end of the request to the end of its answer.
+        started: when the request was received, a UTC time in ISO 8601.
     """
 
     number: int
@@ -51,16 +51,16 @@ class RecordedExchange:
 
 
 class Listener(Protocol):
-    """Who wants to know of what is recorded. It is called in one thread, one call after the other."""
+    """Receives the records. All calls are made sequentially in one thread."""
 
     def asked(self, recorded: RecordedExchange) -> None:
-        """Take a request as soon as it has come whole, or as far as it will."""
+        """Handle a request once it is complete, or cut short."""
 
     def answered(self, recorded: RecordedExchange) -> None:
-        """Take it once more when its answer has ended."""
+        """Handle the same exchange again once its answer has ended."""
 
     def unread(self, why: str) -> None:
-        """Learn that the rest of a connection was forwarded and not read, and why."""
+        """Handle bytes of a connection that were forwarded without being read; `why` is the reason."""
 
 
 # --- as exchanges -----------------------------------------------------------------------------------------------------
@@ -74,8 +74,8 @@ def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = 
 
     Args:
         recorded: the request.
-        url: that the client was told.
-        message: the request itself, where more is known of it than is recorded.
+        url: the base URL given to the client.
+        message: the request, if the caller knows more of it than is recorded.
     """
     received, answer = recorded.received, recorded.answer or _NOT_YET
     kind = FailureKind.CLOSED if answer.status is None else FailureKind.BROKEN
@@ -97,7 +97,7 @@ def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = 
 
 
 def _note(recorded: RecordedExchange) -> str:
-    """Return what a request's head and body do not show."""
+    """Return the facts about a request that its head and body do not show."""
     received = recorded.received
     version = received.version if not received.is_over_grpc and received.version != "HTTP/1.1" else ""
     too_long = "" if recorded.is_whole else "too long to be kept"
@@ -106,7 +106,7 @@ def _note(recorded: RecordedExchange) -> str:
 
 
 def read_recorded_answer(exchange: Exchange) -> RecordedAnswer:
-    """Return the answer of an exchange as it was recorded."""
+    """Convert an exchange back to its recorded answer."""
     return RecordedAnswer(
         exchange.status,
         exchange.headers,

@@ -1,1 +1,1 @@
-"""The rules for what clients send: one request at a time, whoever received it."""
+"""The rules for requests of clients, applied to each request separately, whether watched or scripted."""

@@ -1,6 +1,6 @@
-"""The rules for requests, as one table for each transport, and one request held against every rule of its own.
+"""The rules for requests, as one table for each transport, and the function that applies them to a request.
 
-What a rule over HTTP looks at in the JSON and in the data is in `members` and `tensors`.
+`members` and `tensors` hold the HTTP rules for the JSON and for the data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def judge_length(request: ParsedRequest) -> Iterator[Fault]:
         yield Fault("a whole request of HTTP", format_value(received.trouble))
         return
     wanted = str(len(received.body))
-    # A list of equal values is as good as one (RFC 9110, 8.6).
+    # A list of equal values counts as one value (RFC 9110, 8.6).
     stated = {part.strip() for value in received.values("Content-Length") for part in value.split(",")}
     wrong = sorted(
         value for value in stated if not re.fullmatch("[0-9]+", value) or value.lstrip("0") != wanted.lstrip("0")
@@ -53,7 +53,7 @@ def judge_length(request: ParsedRequest) -> Iterator[Fault]:
 
 
 def judge_content_type(request: ParsedRequest) -> Faults:
-    """The Content-Type is that of the examples."""
+    """The Content-Type equals that of the examples in the documents."""
     if not request.is_raw and request.document is None:
         return None
     given = request.received.header("Content-Type")
@@ -66,7 +66,7 @@ def judge_content_type(request: ParsedRequest) -> Faults:
 def _wanted_types(request: ParsedRequest) -> tuple[str, ...]:
     if request.is_raw or request.has_binary_data:
         return (OCTET_STREAM,)
-    # Framed as if with binary data, or with tensors of no bytes: either example is like it.
+    # With the inference header but no data, or with empty tensors: the examples allow both types.
     return (JSON, OCTET_STREAM) if request.header is not None or request.binary else (JSON,)
 
 
@@ -162,13 +162,13 @@ def _classification(call: ParsedCall) -> Faults:
 
 
 def _place_of_classification(call: ParsedCall) -> Faults:
-    """A count of classes stands nowhere but in the parameters of a requested output."""
+    """A count of classes is only in the parameters of a requested output."""
     message = call.message
     owners = [("request", message), *((f"inputs[{index}]", entry) for index, entry in enumerate(message.inputs))]
     found = [
         Fault(f"{_CLASSIFICATION} in the parameters of {_OUTPUT}", f"in those of {field}")
         for field, owner in owners
-        # A parameter of another kind is the server's own.
+        # A parameter of another type is a custom one of the server.
         if _CLASSIFICATION in owner.parameters and _is_count(owner.parameters[_CLASSIFICATION])
     ]
     return found if found or any(_CLASSIFICATION in entry.parameters for entry in message.outputs) else None
@@ -224,14 +224,14 @@ CALL_RULES: Final[tuple[_CallRule, ...]] = (
 
 # --- a request --------------------------------------------------------------------------------------------------------
 
-# What browsers and proxies ask of a path on their own account.
+# Methods that browsers and proxies send on their own.
 _NO_INFERENCE: Final = frozenset({"OPTIONS", "HEAD"})
 
 
 def judge_request(received: ClientRequest) -> RuleResults:
-    """Return what a request of a client meets and misses. Pure, never raises, linear in the size of the request.
+    """Return the requirements that a request meets and violates. Pure, never raises, linear in the request size.
 
-    A request that asks for no inference is judged by nothing.
+    No rule applies to a request that is not an inference request.
     """
     if not received.is_inference or received.method in _NO_INFERENCE:
         return RuleResults()

@@ -1,4 +1,4 @@
-"""The members of a request's JSON, and its parameters: types, and places."""
+"""The rules for JSON members and parameters of a request: their types and places."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from conformance.clients.rules.rule import Fault, Faults, to_fault
 from conformance.wire.finding import format_value
 from conformance.wire.parsed_request import ParsedRequest
 
-# Findings about what `inputs` and its elements are. A name is judged here, since an empty one is a string.
+# Findings about `inputs` and its elements. `_members` judges names itself, since it accepts an empty string.
 _MEMBERS: Final = frozenset(
     {"inputs-missing", "inputs-invalid", "input-invalid", "datatype-unknown", "shape-no-integers"}
 )
 _MAX_DIMENSION: Final = 2**64 - 1
 
-# Where each parameter of the extensions stands.
+# The place of each parameter of the extensions.
 _BINARY: Final[Mapping[str, str]] = {
     "binary_data_size": "an input",
     "binary_data": "a requested output",
@@ -28,7 +28,7 @@ _CLASSES: Final[Mapping[str, str]] = {CLASSIFICATION: _OUTPUT}
 
 
 def judge_members(request: ParsedRequest) -> Faults:
-    """Inputs, requested outputs and the id are what the protocol says."""
+    """Inputs, requested outputs and the id have the types that the protocol defines."""
     return None if request.document is None else _members(request, request.document)
 
 
@@ -61,7 +61,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_shape(value: Any) -> bool:
-    """Whether these are dimensions. 3.0 is the integer 3 to JSON, which knows one kind of number."""
+    """Whether a value is a list of dimensions. JSON does not distinguish 3.0 from the integer 3."""
     return isinstance(value, list) and all(_is_integer(size) and 0 <= size <= _MAX_DIMENSION for size in value)
 
 
@@ -73,7 +73,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def judge_parameters(request: ParsedRequest) -> Faults:
-    """The parameters of the binary tensor data extension are of their types where they have a meaning."""
+    """The parameters of the binary tensor data extension have the right types, in the places where they are defined."""
     if request.document is None:
         return None
     found = [to_fault(finding) for finding in request.findings if finding.kind in _OF_SIZES]
@@ -91,7 +91,7 @@ _OF_SIZES: Final = frozenset({"size-missing", "size-not-integer"})
 
 
 def judge_parameter_places(request: ParsedRequest) -> Faults:
-    """The parameters of the binary tensor data extension stand nowhere but in their places."""
+    """The parameters of the binary tensor data extension are only in the places where they are defined."""
     return None if request.document is None else _misplaced(_named(request.document, _BINARY), _BINARY)
 
 
@@ -126,16 +126,16 @@ def judge_classification(request: ParsedRequest) -> Faults:
 
 
 def judge_classification_place(request: ParsedRequest) -> Faults:
-    """A count of classes stands nowhere but in the parameters of a requested output."""
+    """A count of classes is only in the parameters of a requested output."""
     if request.document is None:
         return None
-    # What is no count elsewhere is a parameter of the server's own.
+    # Elsewhere, a value that is not a count is a custom parameter of the server.
     counts = [named for named in _named(request.document, _CLASSES) if is_count(named[3])]
     return _misplaced(counts, _CLASSES)
 
 
 def is_count(value: Any) -> bool:
-    """Whether a JSON value is a number of classes; 2.0 is the number 2. What 0 asks for is not judged."""
+    """Whether a JSON value is a number of classes; 2.0 counts as 2, and 0 is allowed."""
     return _is_integer(value) and value >= 0
 
 
@@ -144,15 +144,15 @@ _Named = tuple[str, str, str, Any]
 
 
 def _named(document: Mapping[str, Any], names: Iterable[str]) -> Iterator[_Named]:
-    """Yield the parameters of these names: whose each is, where it stands, its name, its value; `null` is absent."""
+    """Yield the parameters with these names as owner, field, name and value; `null` counts as absent."""
     for owner, field, given in _given(document):
         yield from ((owner, field, name, given[name]) for name in names if given.get(name) is not None)
 
 
 def _given(document: Mapping[str, Any]) -> Iterator[Owned]:
-    """Yield what is given as parameters: whose it is, where, and the values by their names.
+    """Yield objects that may hold parameters, as owner, field and the object.
 
-    Members beside `parameters` are nobody's: a parameter of an extension among them is out of its place.
+    The owner of members outside `parameters` is "nobody": an extension's parameter among them is misplaced.
     """
     for owner, field, value in _owners(document):
         given = value.get("parameters")
@@ -162,7 +162,7 @@ def _given(document: Mapping[str, Any]) -> Iterator[Owned]:
 
 
 def _owners(document: Mapping[str, Any]) -> Iterator[Owned]:
-    """Yield the objects of a request that have parameters: what each is, where it stands, itself."""
+    """Yield the objects of a request that can have `parameters`, as owner, field prefix and the object."""
     yield "the request", "", document
     for member, owner in (("inputs", "an input"), ("outputs", _OUTPUT)):
         items = document.get(member)

@@ -1,4 +1,4 @@
-"""What a rule is, and what it finds: a requirement, and a function that says where a request does not meet it."""
+"""Rules and their results. A rule is a requirement with a function that finds violations of it in a request."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from conformance.wire.finding import Finding
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A requirement that a request does not meet.
+    """A violation of a requirement by a request.
 
     Attributes:
         requirement: its id; over gRPC with `/grpc`.
-        expected: what should stand there, one line of printable ASCII, as is `actual`: what does.
-        offset: the byte of the body to blame, as it was before any content coding; None where none is.
+        expected: the right content, one line of printable ASCII; `actual`: the content found, likewise.
+        offset: the offset of the wrong byte in the decoded body, or None.
     """
 
     requirement: str
@@ -27,11 +27,11 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class RuleResults:
-    """What one request says of its client. A requirement that it says nothing about is in neither.
+    """The results of one request. Requirements that do not apply to it are in neither attribute.
 
     Attributes:
-        met: ids of the requirements that the request was judged by and meets, in the order of the rules.
-        misses: those that it does not meet; one fault is one miss.
+        met: ids of the requirements that apply to the request and that it meets, in the order of the rules.
+        misses: the violations, one for each violated requirement.
     """
 
     met: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class RuleResults:
 
 
 class Fault(NamedTuple):
-    """What should stand in a request and what does, each one line of ASCII; the byte of the body to blame, if any."""
+    """The expected and actual content, each one line of ASCII, and the offset of the wrong byte in the body, if any."""
 
     expected: str
     actual: str
@@ -47,29 +47,29 @@ class Fault(NamedTuple):
 
 
 class HasFindings(Protocol):
-    """A request taken apart, of either transport."""
+    """A parsed request, of either transport."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with it."""
+        """The faults found while parsing it."""
         ...
 
 
 Request = TypeVar("Request", bound=HasFindings)
-# None: the request says nothing about the requirement. No fault: it meets it.
+# None: the requirement does not apply to the request. Empty: the request meets it.
 Faults = Iterable[Fault] | None
 
 
 @dataclass(frozen=True)
 class Rule(Generic[Request]):
-    """One rule: the requirement, and what is wrong with a request by it."""
+    """A requirement, and the function that returns the faults of a request by it."""
 
     requirement: str
     faults: Callable[[Request], Faults]
 
 
 def apply_rules(rules: Sequence[Rule[Request]], request: Request) -> RuleResults:
-    """Return what a request meets and misses by these rules; the first fault stands for all of one requirement."""
+    """Apply rules to a request; only the first fault of each rule is reported."""
     met: list[str] = []
     misses: list[Violation] = []
     for rule in rules:
@@ -85,9 +85,9 @@ def apply_rules(rules: Sequence[Rule[Request]], request: Request) -> RuleResults
 
 
 def judge_kinds(*kinds: str, where: Callable[[Request], bool]) -> Callable[[Request], Faults]:
-    """Return a function that blames the findings of these kinds, `where` the request says something about them.
+    """Return a function that reports findings of these kinds as faults.
 
-    A finding of one of the kinds is blamed wherever it is.
+    Without such findings, the requirement is met if `where` is true for the request, and does not apply otherwise.
     """
 
     def faults(request: Request) -> Faults:
@@ -98,5 +98,5 @@ def judge_kinds(*kinds: str, where: Callable[[Request], bool]) -> Callable[[Requ
 
 
 def to_fault(finding: Finding) -> Fault:
-    """Return a finding as a fault, with the field that it is about in front of what stands there."""
+    """Convert a finding to a fault, with its field in front of the actual content."""
     return Fault(finding.expected, f"{finding.field}: {finding.actual}", finding.offset)

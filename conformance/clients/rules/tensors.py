@@ -1,4 +1,4 @@
-"""The tensors of a request over HTTP: as JSON, as binary data, raw."""
+"""The rules for the tensors of an HTTP request: as JSON, as binary data, or raw."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from conformance.wire.parsed_request import ParsedRequest
 from conformance.wire.request import INFERENCE_HEADER
 
 _DATA: Final = frozenset({"data-missing", "data-count"})
-# What the protocol says that an element may be: a number, a string or a boolean, which is an integer to Python.
+# The types of elements in the protocol: number, string or boolean, which is an int in Python.
 _ELEMENTS: Final = (int, float, str)
 _HEADERS: Final = ("text", "negative", "beyond-body", "cuts-json", "covers-binary")
 
 
 def judge_header_once(request: ParsedRequest) -> Faults:
-    """With binary data, the inference header is there, once."""
+    """With binary data, the inference header is present exactly once."""
     count = len(request.received.values(INFERENCE_HEADER))
     if count > 1:
         return [Fault(f"one {INFERENCE_HEADER}", f"{count} of them")]
@@ -30,13 +30,13 @@ def judge_header_once(request: ParsedRequest) -> Faults:
 
 
 def judge_header_length(request: ParsedRequest) -> Faults:
-    """The inference header counts the JSON before binary data; 0 is never right, since it makes a request a raw one."""
+    """The inference header is the length of the JSON before binary data, never 0, which means a raw request."""
     found = _of_header(request, "zero", *(_HEADERS if request.has_binary_data else ()))
     return found if found or (request.has_binary_data and request.header is not None) else None
 
 
 def judge_header_on_json(request: ParsedRequest) -> Faults:
-    """The inference header counts the JSON where no binary data follow, too."""
+    """The inference header is the length of the JSON even if no binary data follow."""
     if request.document is None or request.header is None or request.has_binary_data:
         return None
     return _of_header(request, *_HEADERS)
@@ -48,7 +48,7 @@ def _of_header(request: ParsedRequest, *kinds: str) -> list[Fault]:
 
 
 def list_json_inputs(request: ParsedRequest) -> list[Output]:
-    """Return the inputs that are given as JSON."""
+    """Return the inputs with JSON data."""
     items = request.items()
     return [one for one in request.inputs if not one.binary and items[one.index].get("data") is not None]
 
@@ -64,13 +64,13 @@ def judge_data(request: ParsedRequest) -> Faults:
 
 
 def judge_elements(request: ParsedRequest) -> Faults:
-    """The elements of `data` are of the input's datatype, and within it."""
+    """The elements of `data` have the input's datatype and are within its range."""
     found = _of_values(request, are_elements=True)
     return found if found or any(one.array is not None for one in list_json_inputs(request)) else None
 
 
 def _of_values(request: ParsedRequest, *, are_elements: bool) -> list[Fault]:
-    """Return what is wrong with elements that are of a kind that the protocol knows, or with those that are of none."""
+    """Return the faults in `data` whose elements all have types of the protocol (`are_elements`), or in other data."""
     items = request.items()
     return [
         to_fault(finding)
@@ -91,7 +91,7 @@ def _nesting(one: Output, given: Any) -> Iterator[Fault]:
 
 
 def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
-    """Whether values are one flat list, or lists in each other as a shape has it; their number is right."""
+    """Whether values are a flat list, or nested lists that match the shape; their number is already checked."""
     if not isinstance(values, list) or list not in set(map(type, values)):
         return True
     level = [values]
@@ -111,7 +111,7 @@ def judge_half_precision(request: ParsedRequest) -> Faults:
 
 
 def has_content(datatype: str, inputs: Sequence[Output]) -> bool:
-    """Whether an input of a datatype has elements as binary data, which could be read."""
+    """Whether an input of a datatype has elements that were decoded."""
     return any(one.datatype == datatype and one.array is not None and one.array.size for one in inputs)
 
 
@@ -123,13 +123,13 @@ def has_json(datatype: str, request: ParsedRequest) -> bool:
 
 
 def is_order_visible(request: ParsedRequest) -> bool:
-    """Whether contents tell in which order the binary data stand."""
+    """Whether the contents reveal the order of the binary data."""
     filled = [one for one in request.binary if one.span is not None and one.span[0] < one.span[1]]
     return len(filled) > 1 and has_content("BYTES", filled)
 
 
 def judge_raw(request: ParsedRequest) -> Faults:
-    """A raw binary request says so by a header of 0."""
+    """A raw binary request has an inference header of 0."""
     if not request.is_raw:
         return None
     return [to_fault(finding) for finding in request.findings if finding.kind == "raw-without-header"]
