@@ -1,1 +1,1 @@
-"""The `oip-conformance` command: a module for each subcommand, put together in `main`."""
+"""The `oip-conformance` command: one module for each subcommand, combined in `main`."""

@@ -1,4 +1,4 @@
-"""`oip-conformance baseline FILE...`: looks at baselines without a server, for a hook that runs before each commit."""
+"""`oip-conformance baseline FILE...`: checks baseline files without a server, for a pre-commit hook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.spec.text import escape_text
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "baseline",
         help="look at baselines: whether each is valid, with reasons, and names what there is",
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _of_file(path: Path, *, is_sorted: bool) -> Iterator[str]:
-    """Yield what does not hold of a file."""
+    """Yield the faults of a file."""
     try:
         entries = baseline_file.from_text(files.read_text(path)).entries
     except (BaselineError, files.UnreadableError) as error:
@@ -58,7 +58,7 @@ def _of_file(path: Path, *, is_sorted: bool) -> Iterator[str]:
 
 
 def _of_entry(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date) -> Iterator[str]:
-    """Yield what does not hold of an entry, with those that stand before it."""
+    """Yield the faults of an entry; `before` are the entries above it."""
     if entry.reason == DEFAULT_REASON:
         yield f"give a reason instead of {DEFAULT_REASON!r}"
     if entry.has_expired(today):

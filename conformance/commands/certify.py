@@ -1,6 +1,6 @@
 """`oip-conformance certify`: one isolated run, and a folder with everything that a reviewer needs.
 
-What the run judges is a function of the suite, the profile and the target.
+The selection of checks depends only on the suite, the profile and the target.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from conformance.wire.json_text import parse_json
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-# Variables of the environment by which a user's own runs are shaped; others may hold what a header is made of.
+# Environment variables that affect a user's runs. All others are kept, since headers may refer to them.
 USER_VARIABLE_PREFIXES = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
 REPORT, EVIDENCE = "report.json", "evidence"
-REFERENCE = "reference"  # of --target-url: the bundled server
-MAX_SHOWN_PROBLEMS = 12  # reasons
-MAX_INPUTS_BYTES = 1 << 20  # of the inputs that are given for models, as a manifest writes them
+REFERENCE = "reference"  # value of --target-url for the bundled server
+MAX_SHOWN_PROBLEMS = 12
+MAX_INPUTS_BYTES = 1 << 20  # of user-given model inputs, as JSON in a manifest
 PLACEHOLDER_TIME = "1970-01-01T00:00:00+00:00"
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "certify",
         help="run the suite alone and leave a folder for reviewers",
@@ -64,12 +64,12 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Make the run and the folder; return what to print and the exit status.
+    """Run the suite and write the folder; return the text to print and the exit status.
 
     Raises:
-        CertificationError: nothing could be run, a key cannot be used, the label is not the server's, or the folder
-            cannot be written.
-        MissingExtraError: what is asked for needs an extra.
+        CertificationError: the suite could not run, a key is unusable, the label does not match the server, or the
+            folder cannot be written.
+        MissingExtraError: an option needs an extra that is not installed.
     """
     folder: Path = options.output
     _expect_usable(options)
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _expect_usable(options: argparse.Namespace) -> None:
-    """Look at what no parser sees."""
+    """Check combinations of options that the parser cannot check."""
     if not (options.target_url or options.target_config):
         raise CertificationError("give --target-url or --target-config")
     if options.workers < 0:
@@ -123,7 +123,7 @@ def _expect_day(text: str) -> None:
 
 
 def _target_file(options: argparse.Namespace) -> TargetConfig:
-    """Return what the user's file says of the target."""
+    """Load the target configuration of the user; without a file, return an empty one."""
     try:
         file = config.load(Path(options.target_config)) if options.target_config else TargetConfig()
     except SettingsError as error:
@@ -137,10 +137,10 @@ def _target_file(options: argparse.Namespace) -> TargetConfig:
 def _draft(
     options: argparse.Namespace, file: TargetConfig, key: Ed25519PrivateKey, third_key: Ed25519PrivateKey | None
 ) -> Manifest:
-    """Return the manifest as it is before the run, without days and digests.
+    """Return the manifest before the run, without dates and digests.
 
     Raises:
-        CertificationError: what the user gave does not fit: better now than after the run.
+        CertificationError: a value of the user is invalid, which is better reported before the run than after it.
     """
     alias = options.alias_of and dict(zip(("name", "version"), options.alias_of, strict=True))
     third = None
@@ -172,10 +172,10 @@ def _draft(
 
 
 def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] | None:
-    """Return the deployed models that are judged with the inputs that are given, by which a reviewer judges them again.
+    """Return the judged deployed models with their user-given inputs, which a reviewer needs to judge them again.
 
     Raises:
-        CertificationError: these are too large for a manifest, or JSON has no form for them.
+        CertificationError: the inputs are too large for a manifest, or JSON cannot represent them.
     """
     tables = config.to_tables({**{name: {} for name in options.target_model}, **file.models})
     try:
@@ -202,10 +202,10 @@ def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) 
 
 
 def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
-    """Ask the server for its name, so that a wrong label does not cost a run; the recording has it again.
+    """Compare the label with the name that the server reports, to detect a wrong label before the run.
 
     Raises:
-        CertificationError: the label is not the server's.
+        CertificationError: the label does not match.
     """
     found = _asked(options, file)
     for problem in manifest.find_label_faults(made, found) if found else ():
@@ -213,7 +213,7 @@ def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfi
 
 
 def _asked(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | None:
-    """Return what the server calls itself; None where it does not answer, of which the run will speak."""
+    """Request name and version of the server; None if it does not answer, which the run will report."""
     url = options.target_url or file.url
     if url == REFERENCE:
         return ReportedServer(BUNDLED, "")
@@ -238,7 +238,7 @@ def _asked(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | 
 def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
     is_shown = profiles.is_certifiable(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.list_unmet_musts(made.profile, report, made.standing)]
-    named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
+    named = report["target"]["name"] is not None  # else the server reported no name, and `found` includes that
     return [*found, *(manifest.find_label_faults(made, manifest.read_reported_server(report)) if named else [])]
 
 
@@ -258,7 +258,7 @@ def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], fol
 
 
 def _hint(made: Manifest, report: dict[str, Any]) -> str:
-    """Return what a server that is not certified as conformant can be certified as; empty where as nothing."""
+    """Return a hint at a weaker certification for a server that is not conformant; empty if there is none."""
     if made.standing != CONFORMANT:
         return ""
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
@@ -266,15 +266,15 @@ def _hint(made: Manifest, report: dict[str, Any]) -> str:
     return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""
 
 
-# --- the run: a pytest of its own, without the user's settings, plugins and selections --------------------------------
+# --- the run: a separate pytest without the user's settings, plugins and selections ----------------------------------
 
 
 def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
-    """Run the suite in a process of its own that reads nothing of the user's; return the report.
+    """Run the suite in a separate process, isolated from the user's settings; return the report.
 
     Args:
-        options: of `certify`.
-        empty: a folder, in which report and evidence are left.
+        options: the options of `certify`.
+        empty: an empty folder for report and evidence.
 
     Raises:
         CertificationError: the run left no report.
@@ -285,7 +285,7 @@ def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     left = [f"--conformance-report={empty / REPORT}", f"--conformance-evidence={empty / EVIDENCE}"]
     secrets = [f"--target-header={header}" for header in options.target_header]
     workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
-    # Drawn for this run, so that nobody knows beforehand which row names which client.
+    # Random, so that nobody can predict which row sends which client name.
     seed = f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"
     arguments = [*isolated, *workers, "--conformance-profile=certify", seed, *list_arguments(options), *left, *secrets]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
@@ -305,7 +305,7 @@ def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
 
 
 def list_arguments(options: argparse.Namespace) -> list[str]:
-    """Return pytest's options for the target and for what to judge, but for secrets."""
+    """Return the pytest options for the target and the selection, without secrets."""
     given = {
         "--target-url": options.target_url,
         "--target-config": options.target_config,

@@ -1,4 +1,4 @@
-"""The options of `certify`: the server, what is certified, and what the manifest says of the product."""
+"""The options of `certify`: the server, the profile, and the description of the product in the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REQUIRED_OPTIONS: Mapping[str, str] = {
     "product-version": "which: the version that it reports, or see --alias-of",
     "contact": "whom to ask: an address that somebody reads",
 }
-# What no verdict rests on, and a registry may ask for: metavar and help.
+# Metavar and help of options that do not affect the verdict, but that a registry may require.
 OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
     "product-url": ("URL", "where the product can be had"),
     "licence": ("TEXT", "its licence, as an SPDX identifier or in a few words"),
@@ -28,7 +28,7 @@ OPTIONAL_OPTIONS: Mapping[str, tuple[str, str]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options to the parser."""
     _add_server(parser)
     _add_product(parser)
     _add_keys(parser)

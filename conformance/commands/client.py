@@ -1,4 +1,4 @@
-"""`oip-conformance client`: clients under judgement, watched at what they do or led through scenarios."""
+"""`oip-conformance client`: tests clients, by watching their requests or by leading them through scenarios."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUBCOMMANDS: Mapping[str, ModuleType] = {"watch": client_watch, "run": client_ru
 
 
 def add(commands: Any) -> None:
-    """Declare the command and those below it."""
+    """Add the command and its subcommands."""
     parser = commands.add_parser("client", help="judge clients: watch what they send, or lead one through scenarios")
     below = parser.add_subparsers(dest="client_command", metavar="COMMAND", required=True)
     for module in SUBCOMMANDS.values():
@@ -22,13 +22,13 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str | tuple[str, int]:
-    """Do what was asked for; see the modules of the subcommands."""
+    """Run the chosen subcommand; see the modules in `SUBCOMMANDS`."""
     done: str | tuple[str, int] = SUBCOMMANDS[options.client_command].run(options)
     return done
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str] | None]:
-    """Return our own arguments, and the command of somebody's client behind `--`; None where there is no `--`."""
+    """Split arguments at `--` into options and the command to run; None instead of the command without `--`."""
     words = list(arguments)
     if words[:1] != ["client"] or "--" not in words:
         return words, None

@@ -1,6 +1,6 @@
-"""Clients judged again: failed rows of one with an adapter, and recordings of watched ones.
+"""Replays clients: failed rows of a client with an adapter, and recordings of watched clients.
 
-An adapter is asked for the same inferences, and answered as before. Of a recording the same requests are judged.
+An adapter gets the same inferences and the same scripted answers. For a recording, the same requests are judged again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from conformance.transport.har import HarError
 
 
 def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckResult]:
-    """Yield what comes of the rows now.
+    """Run rows again and yield their results.
 
     Args:
-        files: the `check.json` of each.
-        command: of the adapter; evidence does not keep it, since it may hold what nobody else is to see.
+        files: the `check.json` of each row.
+        command: the command of the adapter, which evidence omits since it may contain secrets.
 
     Raises:
-        UserError: there is no command, it cannot be used, or this suite has no such row.
+        UserError: there is no command, it cannot be run, or this suite has no such row.
     """
     rows = [_row(file) for file in files]
     try:
@@ -69,16 +69,16 @@ def _row(file: Path) -> tuple[Check, Row]:
 
 
 def find_recording(path: Path) -> Path | None:
-    """Return the recording of clients that a file is, or that a folder holds; None where there is none."""
+    """Return the recording of clients at a path, which may be its folder; None if there is none."""
     file = recording.find_recording(path) if path.is_dir() else path
     return file if archive.is_client_recording(file) else None
 
 
 def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
-    """Judge a recording again; return what to print and the exit status, which the gate decides.
+    """Judge a recording again; return the text to print and the exit status by the gate.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: the recording cannot be read.
     """
     try:
         recording = archive.load(file)

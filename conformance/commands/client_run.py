@@ -18,14 +18,14 @@ USAGE = (
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand."""
     commands.add_parser(
         "run", help="lead a client through scenarios: `run -- COMMAND` is the same as `pytest --client-adapter=COMMAND`"
     )
 
 
 def run(_: argparse.Namespace) -> NoReturn:
-    """Say that there is no adapter.
+    """Report that the command of an adapter is missing.
 
     Raises:
         UserError: always.
@@ -34,10 +34,10 @@ def run(_: argparse.Namespace) -> NoReturn:
 
 
 def replace_process(arguments: Sequence[str]) -> NoReturn:
-    """Become pytest, judging the client whose adapter the command behind `--` starts.
+    """Replace this process by pytest, to test the client whose adapter the command behind `--` starts.
 
     Args:
-        arguments: options of pytest, `--`, and the command.
+        arguments: pytest options, `--`, and the command.
 
     Raises:
         UserError: there is no command.

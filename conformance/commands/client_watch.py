@@ -1,4 +1,4 @@
-"""`oip-conformance client watch`: judges every request that any client sends, and forwards it unchanged."""
+"""`oip-conformance client watch`: judges every request of any client, and forwards it unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ that cannot be said: no inference request came, or the watch was interrupted."""
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "watch",
         help="judge what clients send to a server, or to the bundled one",
@@ -62,19 +62,19 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Watch until the end, and return what to print and the exit status.
+    """Watch until the end; return the text to print and the exit status.
 
     Raises:
-        UserError: an option cannot be used, a port cannot be listened at, or the command not be run.
+        UserError: an option is invalid, a port is not available, or the command cannot be run.
     """
     return watch(read_options(options, options.after))
 
 
 def watch(options: WatchOptions) -> tuple[str, int]:
-    """Watch until the end, and return what to print and the exit status.
+    """Watch until the end; return the text to print and the exit status.
 
     Raises:
-        UserError: a port cannot be listened at, or the command not be run.
+        UserError: a port is not available, or the command cannot be run.
     """
     started = format_now()
     with catch_interrupts() as interrupted, _behind(options) as behind:
@@ -88,7 +88,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
                 proxy.serve(listener)
                 _say(_ready(options, behind, addresses))
                 ended = _wait(options, addresses, listener, interrupted)
-                proxy.close()  # what is still open is judged, too
+                proxy.close()  # requests on open connections are judged as well
                 stopped = ended.stopped or (f"judging broke off: {proxy.fault}" if proxy.fault else "")
                 listener.stopped = stopped
     watched = WatchResult(traffic, addresses, started, stopped, listener.unread_reasons)
@@ -100,7 +100,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
 
 @contextmanager
 def _behind(options: WatchOptions) -> Iterator[Settings]:
-    """Yield how the server behind is reached; the bundled one is started where no other is named."""
+    """Yield the settings of the upstream server; start the bundled one unless an upstream is given."""
     if options.upstream is not None:
         yield options.upstream
         return
@@ -112,7 +112,7 @@ def _behind(options: WatchOptions) -> Iterator[Settings]:
 
 
 def _routes(options: WatchOptions, behind: Settings) -> list[Route]:
-    """Return what is listened at: HTTP first, then gRPC."""
+    """Return the routes of the proxy: HTTP first, then gRPC."""
     routes = []
     if options.port is not None:
         routes.append(Route(options.port, read_http_upstream(behind), HttpTap))
@@ -138,7 +138,7 @@ def _listening(proxy: Proxy) -> Iterator[None]:
 
 def _addresses(options: WatchOptions, behind: Settings, proxy: Proxy) -> Addresses:
     ports = iter(proxy.ports)
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)  # noqa: S104 - where it listens
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)  # noqa: S104 - a bind address
     name = f"[{host}]" if ":" in host else host
     http = f"http://{name}:{next(ports)}{behind.base_path}" if options.port is not None else ""
     return Addresses(http, f"grpc://{name}:{next(ports)}" if options.grpc_port is not None else "")
@@ -146,7 +146,7 @@ def _addresses(options: WatchOptions, behind: Settings, proxy: Proxy) -> Address
 
 @contextmanager
 def _listener(options: WatchOptions, traffic: Traffic, addresses: Addresses) -> Iterator[WatchListener]:
-    """Yield what listens to the recording; what it writes is whole afterwards."""
+    """Yield the listener of the proxy; complete its recording afterwards."""
     folder = options.files.evidence
     if folder is None:
         yield WatchListener(traffic, _say)
@@ -181,7 +181,7 @@ def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, 
 
 
 def _say(line: str) -> None:
-    """Show a line at once."""
+    """Print a line and flush."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -193,18 +193,18 @@ MAX_REASONS = 100
 
 
 class WatchListener:
-    """Listens to a recording; see `recorded.Listener`.
+    """Judges and stores the recorded requests; see `records.Listener`.
 
     Attributes:
-        unread_reasons: why something was not read -> how often.
-        last: when the last request or answer came, by the monotonic clock.
-        waiting: how many requests have no answer yet.
-        stopped: why the watch was cut short; empty where it was not.
+        unread_reasons: reason why something was not read -> number of times.
+        last: time of the last request or answer, by the monotonic clock.
+        waiting: number of requests without an answer so far.
+        stopped: why the watch was cut short; empty if it was not.
 
     Args:
-        traffic: judges.
-        show: takes a line for the terminal.
-        evidence: a folder for what is not met, or None; `writer`: of the recording.
+        traffic: judges the requests.
+        show: prints a line on the terminal.
+        evidence: the folder for evidence of violations, or None; `writer`: writes the recording.
     """
 
     def __init__(
@@ -224,14 +224,14 @@ class WatchListener:
         self._writer = writer
 
     def asked(self, recorded: RecordedExchange) -> None:
-        """Judge a request; show what it misses first."""
+        """Judge a request; show the first violations of its client."""
         self.last = time.monotonic()
         self.waiting += 1
         for first in self.traffic.asked(recorded):
             self._show(_line(first))
 
     def answered(self, recorded: RecordedExchange) -> None:
-        """Write a request and its answer down."""
+        """Write a request and its answer to the recording, and evidence of its first violations."""
         self.last = time.monotonic()
         self.waiting -= 1
         described = self.traffic.answered(recorded)
@@ -243,7 +243,7 @@ class WatchListener:
                 client_evidence.write_request(self._evidence, check, first.client, recorded, first.failure)
 
     def unread(self, why: str) -> None:
-        """Count what was not read; show it where that is new."""
+        """Count a reason why something was not read; show it the first time."""
         line = escape_text(why)
         if line not in self.unread_reasons and len(self.unread_reasons) < MAX_REASONS:
             self._show(f"not read: {line}")

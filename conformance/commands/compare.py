@@ -1,4 +1,4 @@
-"""`oip-conformance compare`: its arguments, and what it prints or writes."""
+"""`oip-conformance compare`: compares reports side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.report.report_file import ReportError, read
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser("compare", help="put reports side by side: requirements by servers")
     parser.add_argument(
         "reports", nargs="+", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote"
@@ -30,11 +30,11 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return the page as Markdown, or write it and say so; with `--gate`, return the difference and the exit status.
+    """Return the page as Markdown, or write it; with `--gate`, return the difference and the exit status.
 
     Raises:
-        ReportError: a file is no report, the page cannot be written, or there are not two reports for the gate, or to
-            differ.
+        ReportError: a file is not a report, the page cannot be written, or the number of reports does not fit `--gate`
+            or `--only-differences`.
     """
     if not options.gate:
         return _page(options), 0

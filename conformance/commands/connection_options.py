@@ -1,4 +1,4 @@
-"""The options of subcommands that reach a server: what is sent with every request, and whom to trust."""
+"""The options of subcommands that connect to a server: headers, TLS and timeout."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def add_header(parser: argparse.ArgumentParser) -> None:
-    """Declare what is sent with every request."""
+    """Add the option for headers, which are sent with every request."""
     parser.add_argument(
         "--target-header", metavar="'NAME: VALUE'", action="append", default=[],
         help="repeatable; in the value ${NAME} is a variable of the environment, and @FILE the text of a file",
@@ -14,12 +14,12 @@ def add_header(parser: argparse.ArgumentParser) -> None:
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """Declare them, under the names that they have in a run."""
+    """Add the options for headers and TLS, with the same names as in a run."""
     add_header(parser)
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
 
 
 def add_timeout(parser: argparse.ArgumentParser) -> None:
-    """Declare how long an answer may take."""
+    """Add the option for the timeout of an answer."""
     parser.add_argument("--target-timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")

@@ -1,4 +1,4 @@
-"""`oip-conformance doctor URL`: what a server is, what it offers, and what to run next, in ten lines."""
+"""`oip-conformance doctor URL`: describes a server, its extensions and models, and the next command, in ten lines."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from conformance.transport.unreachable import TargetLostError
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
 JUDGE_COMMAND = "pytest --target-config=target.toml"
 NO_LIST = "the server lists none, at GET /v2/models or POST /v2/repository/index"
-NOTHING_TO_JUDGE = 6  # the exit status of a run that would be incomplete
+NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
 
 class DoctorError(UserError):
-    """The server cannot be asked; the message is one line."""
+    """The server cannot be reached; the message is one line."""
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "doctor",
         help="say what a server is, what it offers, and what to run next",
@@ -57,10 +57,10 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return what to print, and the exit status.
+    """Return the text to print and the exit status.
 
     Raises:
-        DoctorError: the URL cannot be used, or nobody answers.
+        DoctorError: the URL is invalid, or no server answers.
     """
     try:
         made = settings.make_settings(
@@ -86,7 +86,7 @@ def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str],
     if named or (names and not filled):
         _, nothing = discover_subjects(session, Subjects(named or (ALL_MODELS,), with_roles=False), lenient=True)
     found = session.survey
-    described = found.models if named else {}  # each has a line of its own, which says why nothing can be judged
+    described = found.models if named else {}  # each model has its own line with its trouble
     lines = [
         f"{'server':20}{_server(found)}; {health}",
         f"{'lists':20}{escape_text(', '.join(found.listed), 200) or 'no extensions'}",
@@ -110,13 +110,13 @@ def _server(found: DiscoveryResult) -> str:
 
 
 def _extensions(found: DiscoveryResult) -> Iterator[str]:
-    """Yield a line for each extension: how we know of it, or why it is not offered."""
+    """Yield a line for each extension: the evidence that it is offered, or why it is not."""
     for name in OVER_HTTP:
         yield f"{name:20}{found.offered.get(name) or found.absence(name)}"
 
 
 def _extensions_on(target: Target, models: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each extension: on which of these models it works, and why not on the others."""
+    """Yield a line for each extension: the models on which it works, and the reason for each other one."""
     alone = {model: model_discovery.try_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
@@ -130,7 +130,7 @@ def _not_on(model: str, found: DiscoveryResult, extension: str) -> str:
 
 
 def _model(name: str, model: Mapping[str, Any]) -> str:
-    """Return the line of a model: the inputs that it answers, or why it answers none."""
+    """Return the line of a model: the signature that it answers, or why it answers no request."""
     said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
     odd = f"; {describe_unsteady_model(model)}" if model["unsteady"] else ""
     return f"{escape_text(name, 60):19} {said}{odd}"

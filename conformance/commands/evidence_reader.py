@@ -1,4 +1,4 @@
-"""Reads `check.json` of evidence, which may come from anybody: what is returned has its form, or an error says why."""
+"""Reads and validates `check.json` of evidence, which is untrusted input."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MAX_FILE_BYTES: Final = 64 * 1024 * 1024  # bytes
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Return what the evidence of a row of a server's is about.
+    """Read the evidence of a server's row.
 
     Raises:
-        UserError: the file cannot be read, or is no such evidence.
+        UserError: the file cannot be read, or is not such evidence.
     """
     about = _parsed(file)
     if fault := schemas.find_fault(about, schemas.load_schema("evidence")):
@@ -35,10 +35,10 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def read_client_evidence(file: Path) -> tuple[str, str]:
-    """Return the check and the row that the evidence of a client is about.
+    """Read the check and the row from the evidence of a client.
 
     Raises:
-        UserError: the file cannot be read, or is no such evidence.
+        UserError: the file cannot be read, or is not such evidence.
     """
     about = _parsed(file)
     if not is_client_evidence(about):
@@ -47,15 +47,15 @@ def read_client_evidence(file: Path) -> tuple[str, str]:
 
 
 def is_client_evidence(about: Any) -> bool:
-    """Say whether evidence is that of a client."""
+    """Whether evidence is about a client."""
     return isinstance(about, dict) and about.get("party") == Party.CLIENT
 
 
 def is_all_client_evidence(found: list[Path]) -> bool:
-    """Say whether all of these are the evidence of a client.
+    """Whether all of these files are evidence about clients.
 
     Raises:
-        UserError: one cannot be read.
+        UserError: a file cannot be read.
     """
     return all(is_client_evidence(_parsed(file)) for file in found)
 
@@ -68,10 +68,10 @@ def _parsed(file: Path) -> Any:
 
 
 def _expect_read(survey: Mapping[str, Any]) -> None:
-    """Read what the survey found, as a session will.
+    """Parse the results of discovery (`survey`), to validate them.
 
     Raises:
-        ValueError, LookupError, TypeError: bytes, datatypes and shapes do not go together.
+        ValueError, LookupError, TypeError: bytes, datatypes and shapes are inconsistent.
     """
     for model in survey.get("models", {}).values():
         deployed_model.from_dict(model)

@@ -1,4 +1,4 @@
-"""`oip-conformance explain`: one requirement, check or fault; or all requirements in a list."""
+"""`oip-conformance explain`: explains a requirement, check or fault, or lists all requirements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.spec import ledger
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser("explain", help="explain a requirement, a check or a fault, or list all requirements")
     parser.add_argument(
         "name", nargs="?", metavar="NAME",
@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return what to print.
+    """Return the text to print.
 
     Raises:
         UnknownNameError: there is no requirement, check or fault of that name.
@@ -31,4 +31,4 @@ def run(options: argparse.Namespace) -> str:
             f"{entry.id:<{width}}{entry.level:<9}{entry.concern or '-':<11}{entry.area}"
             for entry in ledger.load().values()
         )
-    return explanations.explain(options.name.partition("[")[0].strip())  # a row is named behind its check
+    return explanations.explain(options.name.partition("[")[0].strip())  # drop the row behind the check

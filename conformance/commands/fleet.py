@@ -1,4 +1,4 @@
-"""`oip-conformance fleet`: its arguments, and what it prints while it judges and at the end."""
+"""`oip-conformance fleet`: judges many servers, and prints progress and a summary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ was ended before. Exit status, by the rules of one run: 1 where a target has it;
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "fleet",
         help="judge many servers in one go, with an index of them all",
@@ -53,10 +53,10 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Judge the fleet; return what to print and the exit status.
+    """Judge the fleet; return the text to print and the exit status.
 
     Raises:
-        FleetError: it cannot begin.
+        FleetError: the fleet cannot start.
     """
     if options.workers is not None and options.workers < 1:
         raise FleetError(f"--workers {options.workers}: give a number of targets, 1 or more")
@@ -84,4 +84,4 @@ def _say(line: str) -> None:
 
 
 def _silent(_: str) -> None:
-    """Say nothing."""
+    """Print nothing."""

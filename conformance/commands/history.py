@@ -1,4 +1,4 @@
-"""`oip-conformance history`: its arguments, and what it prints or writes."""
+"""`oip-conformance history`: shows reports of one product over time."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ REPORTS = ("*.json", "*.json.xz")
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser("history", help="reports of one product over time: what got fixed, what broke, when")
     parser.add_argument("folder", type=Path, metavar="DIR", help="with reports (.json, .json.xz)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the page as Markdown, or write it and say so.
+    """Return the page as Markdown, or write it and return a message.
 
     Raises:
-        ReportError: the folder holds no report, or what is none; or the page cannot be written.
+        ReportError: the folder has no report, or an invalid one, or the page cannot be written.
     """
     expect_known_suffix(options.output)
     return deliver(build_page(build_history(_read(options.folder))), options.output)
 
 
 def _read(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """Return the reports of a folder, each with its file's name; all that are none are named in one line."""
+    """Read the reports of a folder, each with its file name; report all invalid files in one error."""
     if not folder.is_dir():
         raise ReportError(f"{folder} is no folder")
     reports, errors = [], []

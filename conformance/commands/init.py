@@ -1,4 +1,4 @@
-"""`oip-conformance init`: a file for `--target-config`, filled in from the metadata of the target."""
+"""`oip-conformance init`: writes a file for `--target-config`, using the metadata of the target."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ TEMPLATE = HEAD.format(url='url = "http://host:8000"', offered="") + WITHOUT_TAR
 
 
 class InitError(UserError):
-    """The file cannot be made; the message is one line."""
+    """The file cannot be created; the message is one line."""
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "init",
         help="print a file for --target-config, filled in from a server",
@@ -79,10 +79,10 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return what to print.
+    """Write the file or return it; return the text to print.
 
     Raises:
-        InitError: the URL cannot be used, nobody answers, or the file exists.
+        InitError: the URL is invalid, no server answers, or the file exists.
     """
     text, unfinished = _drafted(options) if options.target_url else (TEMPLATE, [])
     if options.output is None:
@@ -98,10 +98,10 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
-    """Return a file about a server, and the models of which a user has to say more.
+    """Return a file for a server, and the models for which a user has to add inputs.
 
     Raises:
-        InitError: the URL cannot be used, nobody answers, or there is no model to write of.
+        InitError: the URL is invalid, no server answers, or it lists no models.
     """
     try:
         made = settings.make_settings(
@@ -121,7 +121,7 @@ def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def _asked(session: Session, named: Sequence[str]) -> tuple[str, list[str]]:
-    """Return a file about a server, which is asked for its models, and those of which a user has to say more."""
+    """Discover models and return the file, and the models for which a user has to add inputs."""
     target = session.target
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
     if not names:

@@ -1,7 +1,7 @@
-"""The `oip-conformance` command: what is not a run of the suite (that is pytest's part, which `run` starts).
+"""The `oip-conformance` command. Runs of the suite itself are done by pytest, which the subcommand `run` starts.
 
-Each subcommand is a module with `add`, which declares it, and `run`, which returns what to print, with an exit status
-where that is not 0. A `UserError` is printed as one line and ends with its status.
+Each subcommand is a module with `add`, which adds its parser, and `run`, which returns the text to print, optionally
+with an exit status. A `UserError` is printed as one line, and its status is the exit status.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EXAMPLES = """examples:
   oip-conformance serve --port 8000                the reference server; more with: serve --help
 """
 
-# Subcommand -> its module in this package, in the order of the help. A module is imported for its own command alone.
+# Subcommand -> its module in this package, in the order of the help. Modules are imported lazily.
 COMMANDS: Mapping[str, str] = {
     **{name: name for name in ("run", "doctor", "explain", "requirements", "sources")},
     "roles": "roles_list",
@@ -51,7 +51,7 @@ COMMANDS: Mapping[str, str] = {
     "models": "models_export",
     **{name: name for name in ("baseline", "compare", "history", "fleet", "report", "serve")},
 }
-# Those that become another program, whose options are its own.
+# Subcommands that replace this process by another program, which parses the options.
 PASSTHROUGH_COMMANDS: Mapping[tuple[str, ...], str] = {
     ("run",): "run",
     ("serve",): "serve",
@@ -60,16 +60,16 @@ PASSTHROUGH_COMMANDS: Mapping[tuple[str, ...], str] = {
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser as argparse has it, whose usage errors end with the status of the subcommand.
+    """An argument parser whose usage errors exit with the status of the subcommand.
 
     Attributes:
-        usage_status: that one; another than argparse's where 2 means something else.
+        usage_status: the exit status of usage errors; not 2 if 2 means something else for the subcommand.
     """
 
     usage_status = 2
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the command line, and end."""
+        """Print the usage and the message, and exit."""
         self.print_usage(sys.stderr)
         self.exit(self.usage_status, f"{self.prog}: error: {message}\n")
 
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(text: str) -> None:
-    """Print to a reader that may leave early, such as `head`."""
+    """Print to standard output, ignoring a reader that closes early, such as `head`."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -106,7 +106,7 @@ def _module(name: str) -> ModuleType:
 
 
 def _parsed(arguments: Sequence[str], after: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options; words that nobody knows are a usage error of the subcommand."""
+    """Parse the arguments; unknown ones are a usage error of the subcommand."""
     parser = _parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(after=after))
     if unknown:
@@ -116,7 +116,7 @@ def _parsed(arguments: Sequence[str], after: Sequence[str] | None) -> argparse.N
 
 
 def _parser(names: Sequence[str]) -> Parser:
-    """Return a parser of these commands."""
+    """Return a parser with these subcommands."""
     parser = Parser(
         PROGRAM,
         description="Companion of the suite: explains what it judges, exports models, starts the reference server.",

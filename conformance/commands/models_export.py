@@ -1,4 +1,4 @@
-"""`oip-conformance models export`: its arguments, and what it prints."""
+"""`oip-conformance models export`: writes the model roles for a real server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Write the models and return what to print.
+    """Write the models and return the text to print.
 
     Raises:
         ExportError: nothing was exported.

@@ -1,4 +1,4 @@
-"""Pages that a subcommand prints as Markdown, or writes into a file whose suffix says which form it has."""
+"""Pages that a subcommand prints as Markdown, or writes to a file in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".
 
 
 def expect_known_suffix(path: Path | None) -> None:
-    """See that a page can be written into a file; None: it is printed.
+    """Expect that the suffix of a path is that of a page format; None: the page is printed.
 
     Raises:
-        ReportError: its suffix says no form.
+        ReportError: the suffix is unknown.
     """
     if path and path.suffix not in FORMATS:
         raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(FORMATS)}")
 
 
 def deliver(page: SimplePage, path: Path | None) -> str:
-    """Write a page, whole or not at all, and return a line that says so; without a path, return it to be printed.
+    """Write a page atomically and return a message; without a path, return the page as Markdown.
 
     Raises:
-        ReportError: it cannot be written there.
+        ReportError: the page cannot be written.
     """
     if path is None:
         return render_markdown(page).removesuffix("\n")

@@ -1,4 +1,4 @@
-"""`oip-conformance registry check` and `build`: a repository of certifications, checked and shown."""
+"""`oip-conformance registry check` and `build`: checks a repository of certifications and builds its site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.registry.policy import NOTICES, POLICY, RegistryError
 
 
 def add(commands: Any) -> None:
-    """Declare the command and its two parts."""
+    """Add the command and its two subcommands."""
     parser = commands.add_parser(
         "registry",
         help="check certifications that are handed in to a registry, and build its site",
@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return what to print and the exit status.
+    """Return the text to print and the exit status.
 
     Raises:
         RegistryError: there is no such folder or registry, or the site cannot be written.

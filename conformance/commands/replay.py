@@ -1,8 +1,8 @@
-"""`oip-conformance replay DIR`: judges failed rows again, from what --conformance-evidence left of them.
+"""`oip-conformance replay DIR`: runs failed rows again, from the folder of --conformance-evidence.
 
-A check sends the same requests each time, so it is run again on its row, on the models that the survey of the failed
-run found. Nothing of the old answers is used. A client is asked for the same inferences again, through its adapter. Of
-watched clients it is their requests that are judged again.
+A check sends the same requests each time, so its row is run again, on the models that discovery found in the failed
+run. The old answers are not used. A client under test makes the same inferences again, through its adapter. For watched
+clients, the recorded requests are judged again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ReplayError(UserError):
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "replay",
         help="judge failed rows again, from a folder of evidence",
@@ -63,10 +63,10 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return what to print and the exit status.
+    """Return the text to print and the exit status.
 
     Raises:
-        ReplayError: there is no evidence, it is of another suite, or the settings cannot be used.
+        ReplayError: there is no evidence, it is from another suite, or the settings are invalid.
     """
     if recording := client_replay.find_recording(options.folder):
         return client_replay.replay_recording(recording, options.conformance_gate)
@@ -126,7 +126,7 @@ def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
 
 
 def _asked_anew(session: Session) -> Session:
-    """Send again what broke in the survey; what is answered or refused now is broken no more."""
+    """Resend the requests that broke during discovery; keep only those that still break."""
     broken = [one for one in session.target.survey_broken if is_broken(session.target.send(one.reply.exchange.message))]
     session.target.survey_broken = broken
     return session

@@ -1,4 +1,4 @@
-"""`oip-conformance report`: the pages and badges of a run, made later from its JSON report."""
+"""`oip-conformance report`: makes pages and badges from the JSON report of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.report.report_file import ReportError, read
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser("report", help="make pages and badges of a JSON report")
     parser.add_argument("report", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote")
     known = ", ".join(formats.FORMATS)
@@ -23,10 +23,10 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Write the files, and return what was written.
+    """Write the files and return their paths as messages.
 
     Raises:
-        ReportError: the file is no whole report, or a page cannot be written.
+        ReportError: the file is not a complete report, or a page cannot be written.
     """
     for path in options.output:
         if formats.find_suffix(path) is None:

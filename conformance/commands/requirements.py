@@ -17,7 +17,7 @@ class PagesError(UserError):
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser("requirements", help="print the index of all requirements, or write their pages")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR",
@@ -27,12 +27,12 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the index, or write all pages and say so.
+    """Return the index, or write all pages and return a message.
 
     Raises:
         PagesError: the pages cannot be written.
     """
-    from conformance.pages import pages  # Jinja2 takes its time, and is needed for this alone
+    from conformance.pages import pages  # Jinja2 is slow to import and needed only here
 
     output: Path | None = options.output
     if output is None:

@@ -1,4 +1,4 @@
-"""`oip-conformance roles`: every model role, for those who deploy it: tensors, formula, labels, what it needs."""
+"""`oip-conformance roles`: describes model roles for deployment: tensors, formula, labels, demands on the server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UnknownRoleError(UserError):
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "roles",
         help="print every model role: tensors, formula, labels, what it needs",
@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return what to print.
+    """Return the text to print.
 
     Raises:
         UnknownRoleError: there is no role of that name.

@@ -1,4 +1,4 @@
-"""`oip-conformance run URL`: the same as `pytest --target-url=URL`, for those who do not think of pytest."""
+"""`oip-conformance run URL`: the same as `pytest --target-url=URL`, for users who do not know pytest."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, NoReturn
 from conformance.spec.user_error import UserError
 
 USAGE = "usage: oip-conformance run URL [OPTION ...], with the options that `pytest --help` lists"
-# Options that say which server it is, so that no URL has to.
+# Options that name the server, so that no URL is needed.
 ADDRESS_OPTIONS = ("--target-config", "--target-grpc", "--target-replay")
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand."""
     commands.add_parser("run", help="judge a server: `run URL` is the same as `pytest --target-url=URL`")
 
 
 def run(_: argparse.Namespace) -> NoReturn:
-    """Say that there is no URL.
+    """Report that the URL is missing.
 
     Raises:
         UserError: always.
@@ -30,10 +30,10 @@ def run(_: argparse.Namespace) -> NoReturn:
 
 
 def replace_process(arguments: Sequence[str]) -> NoReturn:
-    """Become pytest, judging the URL that comes first, or the server that an option names; pass all options on to it.
+    """Replace this process by pytest, to test the server of the first argument or of an option; pass on all options.
 
     Raises:
-        UserError: no URL comes first, and no option names a server.
+        UserError: the first argument is not a URL, and no option names a server.
     """
     if arguments[:1] in (["-h"], ["--help"]):
         sys.stdout.write(f"{USAGE}\n")

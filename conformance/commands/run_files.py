@@ -1,4 +1,4 @@
-"""The files of a run that is not one of pytest: reports, evidence, a baseline, named as pytest's options name them."""
+"""The files of a run outside pytest: reports, evidence and baseline, with the same option names as in pytest."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from conformance.transport import journal
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """What a run is to write, and the failures that are known.
+    """The output files of a run, and its baseline of known failures.
 
     Attributes:
-        baseline: None where no file lists them.
-        updates_baseline: the file is written anew.
-        left: whether everything was written so far.
+        baseline: None without a baseline file.
+        updates_baseline: whether to rewrite the baseline file.
+        left: writes the files and records failures to do so.
     """
 
     reports: tuple[Path, ...] = ()
@@ -38,7 +38,7 @@ class RunFiles:
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+    """Add the options to the parser."""
     known = ", ".join(formats.FORMATS)
     parser.add_argument(
         "--conformance-report", metavar="PATH", type=Path, action="append", default=[],
@@ -59,10 +59,10 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def read_files(options: argparse.Namespace) -> RunFiles:
-    """Return what the options say.
+    """Read the options.
 
     Raises:
-        UserError: a path cannot be used, or the baseline not be read.
+        UserError: a path is invalid, or the baseline cannot be read.
     """
     for path in options.conformance_report:
         if formats.find_suffix(path) is None:
@@ -91,7 +91,7 @@ def _baseline(path: Path | None, *, updates: bool) -> Baseline | None:
 def apply_baseline(
     files: RunFiles, results: Sequence[CheckResult], *, is_whole: bool
 ) -> tuple[Baseline | None, Sequence[CheckResult]]:
-    """Return the baseline, brought up to date where that is asked for, and the results as it has them."""
+    """Update the baseline if requested; return it, and the results with the baseline applied."""
     baseline, path = files.baseline, files.baseline_path
     if baseline is None or path is None:
         return None, results
@@ -102,6 +102,6 @@ def apply_baseline(
 
 
 def write_reports(files: RunFiles, report: dict[str, Any]) -> None:
-    """Write every report that is asked for; say of each that cannot be written why."""
+    """Write every requested report; report an error for each one that cannot be written."""
     for path in files.reports:
         files.left.attempt(f"the report {path}", partial(formats.write, report, path))

@@ -1,4 +1,4 @@
-"""`oip-conformance serve`: the reference server in this process; judge and judged share not even an import."""
+"""`oip-conformance serve`: replaces this process by the reference server, which shares no imports with the suite."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, NoReturn
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand."""
     commands.add_parser("serve", help="start the reference server with the arguments that follow")
 
 
 def run(_: argparse.Namespace) -> NoReturn:
-    """Become the reference server."""
+    """Replace this process by the reference server."""
     replace_process([])
 
 
 def replace_process(arguments: Sequence[str]) -> NoReturn:
-    """Become the reference server, started with these arguments."""
+    """Replace this process by the reference server with these arguments."""
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "reference_server", *arguments])  # noqa: S606 (our own module)

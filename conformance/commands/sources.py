@@ -1,10 +1,10 @@
-"""`oip-conformance sources`: whether every sentence stands where the ledger has it, and the pages about them.
+"""`oip-conformance sources`: checks that each cited sentence is in its document, and renders pages about them.
 
-A text is searched with its white space squeezed, since copies and pages break lines where they like. A place begins
-with the first words of the sentence and goes on to the nearest last words behind them. Words are whole words, and
-capitals do not matter: so has it a browser that follows a text fragment, which stops at the first place.
+White space is collapsed before a search, since copies and pages break lines differently. A match begins with the first
+words of the sentence and extends to the nearest occurrence of its last words. Matching is case-insensitive and by whole
+words, like a browser that follows a text fragment, which stops at the first match.
 
-docs/sentences.md is the ledger read backwards, a pure function of the sentences and the ledger.
+docs/sentences.md lists the requirements by sentence, a pure function of the sentences and the ledger.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from conformance.spec.user_error import UserError
 
 
 class SentenceMismatch(StrEnum):
-    """What is wrong with the place of a sentence; the value is for people."""
+    """Why a sentence does not match its document; the value is for messages."""
 
     NOT_THERE = "is not there"
     SEVERAL = "stands in several places"
@@ -34,17 +34,17 @@ class SentenceMismatch(StrEnum):
 
 
 def squeeze_whitespace(text: str) -> str:
-    """Return a text with each stretch of white space as one space, and none around it."""
+    """Return a text with each run of white space collapsed to one space, and none at its ends."""
     return " ".join(text.split())
 
 
 def compute_digest(words: str) -> str:
-    """Return what `Sentence.sha256` holds for squeezed words."""
+    """Return the digest of squeezed words, to compare with `Sentence.sha256`."""
     return hashlib.sha256(words.encode()).hexdigest()
 
 
 def find_places(text: str, sentence: Sentence) -> list[tuple[int, int]]:
-    """Return every place of a sentence in a squeezed text: where it begins, and where it ends."""
+    """Return the start and end of every match of a sentence in a squeezed text."""
     return list(_places(text, sentence))
 
 
@@ -60,11 +60,11 @@ def _words(words: str) -> re.Pattern[str]:
 
 
 def find_mismatch(text: str, sentence: Sentence) -> SentenceMismatch | None:
-    """Return what is wrong with a sentence in a squeezed text, or None.
+    """Return why a sentence does not match a squeezed text, or None if it does.
 
     Args:
-        text: of the copy, `squeeze_whitespace`.
-        sentence: one with words; a section of a standard has none.
+        text: the copy of the document after `squeeze_whitespace`.
+        sentence: a sentence with words; a section of a standard has none.
     """
     found = find_places(text, sentence)
     if len(found) != 1:
@@ -78,7 +78,7 @@ class SourcesError(UserError):
 
 
 def add(commands: Any) -> None:
-    """Declare the command with its own subcommands."""
+    """Add the command and its subcommands."""
     sources = commands.add_parser("sources", help="the sentences of the documents that the requirements rest on")
     actions = sources.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser(
@@ -95,13 +95,13 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str | tuple[str, int]:
-    """Return what to print, and the exit status where it is not 0.
+    """Return the text to print, with the exit status if it is not 0.
 
     Raises:
-        SourcesError: DIR is no folder, or has no copy of any document, or a file that is no report.
+        SourcesError: DIR is not a folder, has no copy of any document, or has a file that is not a report.
     """
     if options.action == "errata":
-        from conformance.pages import errata  # Jinja2 takes its time, and is needed for this alone
+        from conformance.pages import errata  # Jinja2 is slow to import and needed only here
 
         return errata.render(_servers(options.folder)).removesuffix("\n")
     if options.action == "page":
@@ -126,7 +126,7 @@ def _copied() -> list[Document]:
 
 
 def _check(folder: Path) -> Iterator[str]:
-    """Yield a line for each sentence, and for each document, that is not as it should be."""
+    """Yield a line for each sentence that does not match and each document that cannot be read."""
     if not folder.is_dir():
         raise SourcesError(f"{folder}: no such folder")
     if not any((folder / document.copy).is_file() for document in _copied()):
@@ -191,7 +191,7 @@ def render_sentences(sentences: Iterable[Sentence], cited: Mapping[str, Sequence
     """Return the page, ending in a newline.
 
     Args:
-        sentences: of all documents, in the order of the page.
+        sentences: the sentences of all documents, in the order of the page.
         cited: the ids of the requirements that cite each sentence, by its key.
     """
     by_document: dict[Document, list[Sentence]] = {}

@@ -1,7 +1,7 @@
-"""`oip-conformance verify DIR`: believes nothing of a certification folder, and says what does not hold.
+"""`oip-conformance verify DIR`: verifies a certification folder without trusting it, and reports each fault.
 
-The recording is judged again by this suite, as the server was, and all that the report says is held against that. A
-folder that was made up whole, exchanges and all, cannot be told from an honest one: that is what keys are for.
+This suite judges the recording again, like the server before, and compares the report with the results. It cannot
+detect a folder with invented exchanges; signatures with known keys prevent that.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from conformance.spec import files
 from conformance.spec.outcome import PARTIAL
 from conformance.spec.text import escape_text
 
-MAX_SHOWN_REASONS = 10  # differences
+MAX_SHOWN_REASONS = 10
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand and its options."""
     parser = commands.add_parser(
         "verify",
         help="check a folder of `certify` offline, by judging its recording again",
@@ -44,11 +44,11 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return what to print and the exit status.
+    """Return the text to print and the exit status.
 
     Raises:
-        CertificationError: there is no such folder, a key cannot be used, or the folder's suite cannot be run.
-        MissingExtraError: no signature can be verified here.
+        CertificationError: there is no such folder, a key is unusable, or the folder's suite cannot be run.
+        MissingExtraError: the extra for verifying signatures is not installed.
     """
     if not options.folder.is_dir():
         raise CertificationError(f"{options.folder}: no such folder")
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _other_suite(path: Path) -> str | None:
-    """Return the version of the suite that made a folder; None where it is this one."""
+    """Return the version of the suite that made a folder; None if it is this version."""
     version = manifest.read_suite_version(path)
     if version is None:
         raise CertificationError(f"{path}: its manifest names no suite: {NOTE} may")
@@ -76,7 +76,7 @@ def _other_suite(path: Path) -> str | None:
 
 
 def _by_its_suite(folder: Folder, version: str, options: argparse.Namespace) -> tuple[str, int]:
-    """Let another suite decide, and say what this one would."""
+    """Verify with the suite version of the folder, and add the outcome of this version."""
     keys = {"--key": options.key, "--third-party-key": options.third_party_key}
     arguments = [part for name, key in keys.items() if key for part in (name, str(key.resolve()))]
     said = other_suite.verify(folder.path, version, arguments)
@@ -102,7 +102,7 @@ def _accepted(folder: Folder, key: Path | None) -> str:
 
 
 def _unmet(folder: Folder) -> Iterator[str]:
-    """Say what an interoperable server does not meet, and of a partial one what would have more judged."""
+    """Describe the unmet requirements of an interoperable server, or the unjudged parts of a partial one."""
     if folder.made.standing == PARTIAL:
         yield f"not everything was judged: {'; '.join(escape_text(reason, 400) for reason in folder.report['why'])}"
     elif found := profiles.list_unmet_musts(folder.made.profile, folder.report):

@@ -1,4 +1,4 @@
-"""`oip-conformance walk`: the axes of the walk, how many steps it has, and which pairs of values meet in them."""
+"""`oip-conformance walk`: shows the axes of the walk, its steps, and the pairs of values that they cover."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from conformance.checks.walk.covering import Coverage, IsExcluded, Space, Step
 
 
 def add(commands: Any) -> None:
-    """Declare the command."""
+    """Add the subcommand."""
     commands.add_parser("walk", help="print the axes of the walk and the pairs of values that meet in it")
 
 
 def run(_: argparse.Namespace) -> str:
-    """Return what to print."""
+    """Return the text to print."""
     return "\n".join(
         [*_kinds(KINDS, exchanges.build_steps, is_excluded), *_kinds(CALLS, calls.build_steps, is_excluded_call)]
     )
 
 
 def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: IsExcluded) -> Coverage:
-    """Return how many pairs of values of the axes meet in steps, counted anew."""
+    """Count the pairs of axis values that the steps cover."""
     own = [{axis: step[axis] for axis in axes} for step in steps]
     return Space(axes, excluded, lambda *_: False).coverage(own)
 

@@ -1,4 +1,4 @@
-"""The end of a watch: the baseline is updated, reports are written, and all that was not met is shown."""
+"""The end of a watch: updates the baseline, writes reports, and shows all violations."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ RULER = 78
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where clients are told to go, as URLs; empty for a transport that is not watched."""
+    """The URLs that clients connect to; empty for a transport that is not watched."""
 
     http: str = ""
     grpc: str = ""
 
     def of(self, recorded: RecordedExchange) -> str:
-        """Return the address that a request came to."""
+        """Return the address that received a request."""
         return self.grpc if recorded.received.is_over_grpc else self.http
 
     def environment(self) -> dict[str, str]:
-        """Return the variables in which a command finds them."""
+        """Return the environment variables that pass the addresses to a command."""
         grpc = self.grpc.removeprefix("grpc://")
         return {name: value for name, value in (("OIP_TARGET_URL", self.http), ("OIP_TARGET_GRPC", grpc)) if value}
 
 
 @dataclass(frozen=True, slots=True)
 class WatchResult:
-    """What was watched.
+    """The result of a watch.
 
     Attributes:
-        started: a UTC time in ISO 8601.
-        stopped: why it was cut short; empty where it was not.
-        unread: why something was not read -> how often.
-        is_of_recording: nobody is watched now.
+        started: the start, a UTC time in ISO 8601.
+        stopped: why it was cut short; empty if it was not.
+        unread: reason why something was not read -> number of times.
+        is_of_recording: whether it comes from a recording rather than a live watch.
     """
 
     traffic: Traffic
@@ -68,7 +68,7 @@ class WatchResult:
 def conclude(
     watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
-    """Write what is to be written; return what to print and the exit status, which the gate decides."""
+    """Update the baseline and write reports; return the text to print and the exit status by the gate."""
     found = watched.traffic.results()
     baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude_watch(results, baseline, watched.stopped, gate)
@@ -86,7 +86,7 @@ def conclude(
 
 
 def _judge_what_was_sent(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
-    """Return the verdict that decides the exit status: what no client sent does not count against the gate."""
+    """Return the verdict for the exit status: unsent kinds of requests do not count against the gate."""
     is_open = verdict.interoperable is None and not stopped
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
@@ -122,15 +122,15 @@ def _report(
 
 
 def format_now() -> str:
-    """Return the time as reports have it."""
+    """Return the current time in the format of reports."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# --- shown ------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _shown(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, shows_all: bool) -> Iterator[str]:
-    """Yield what the terminal shows; under a baseline the difference alone."""
+    """Yield the lines for the terminal; with a baseline, only the difference."""
     results, gate = conclusion.results, conclusion.gate
     checks = [result.to_dict() for result in results]
     most = None if shows_all else terminal_findings.MAX_BLOCKS
@@ -164,7 +164,7 @@ def _clients(traffic: Traffic) -> Iterator[str]:
 
 
 def _unmet(counts: Counter[Outcome]) -> str:
-    """Return how many requirements a client does not meet, and of how many it is advised."""
+    """Return the numbers of failed and of advisory requirements of a client, as text."""
     said = ((counts[Outcome.FAIL], "not met"), (counts[Outcome.ADVISORY], "advised"))
     found = [f"{count} requirement{'' if count == 1 else 's'} {what}" for count, what in said if count]
     return ", ".join(found) or "all met"
@@ -174,7 +174,7 @@ _OVER = {HTTP: "HTTP", GRPC: "gRPC"}
 
 
 def _section(title: str, lines: Iterable[Line | str]) -> Iterator[str]:
-    """Yield a title and what stands below it, wrapped on a terminal; nothing where that is nothing."""
+    """Yield a title and its lines, wrapped on a terminal; nothing if there are no lines."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     shown = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in lines]
     if shown:

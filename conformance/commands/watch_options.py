@@ -1,4 +1,4 @@
-"""What the user asks of `client watch`: declared, and read once."""
+"""The options of `client watch`: their parser and their validated values."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PORT, GRPC_PORT = 8000, 8001
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Everything that a user asks.
+    """The validated options.
 
     Attributes:
-        port: for HTTP, 0 for a free one; None where HTTP is not watched. So is `grpc_port`.
-        upstream: the server behind it; None for the bundled one.
-        seconds: until the end; `idle`: without a request until the end.
-        command: to be run meanwhile; empty for none.
-        header: that names a client instead of its user agent.
-        shows_all: every requirement that is not met is shown whole.
-        gate: what decides the exit status, of `GATES`; None for what a run does without one.
+        port: the HTTP port, 0 for a free one; None if HTTP is not watched. `grpc_port` likewise.
+        upstream: the server behind the proxy; None for the bundled one.
+        seconds: duration of the watch; `idle`: seconds without a request that end it.
+        command: the command to run during the watch; empty for none.
+        header: the header that names a client, instead of its user agent.
+        shows_all: whether to show every violated requirement in full.
+        gate: the gate for the exit status, of `GATES`; None for the default of a run.
     """
 
     host: str
@@ -47,7 +47,7 @@ class WatchOptions:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare them."""
+    """Add the options to the parser."""
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     add("--port", type=int, metavar="N", help=f"for HTTP; 0 is a free one (default: {PORT})")
@@ -70,7 +70,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_gate(parser: argparse.ArgumentParser) -> None:
-    """Declare what decides the exit status."""
+    """Add the option for the gate, which decides the exit status."""
     parser.add_argument(
         "--conformance-gate", choices=GATES,
         help="what exit status 0 asks for: conformant, every MUST (default); interoperable, every MUST about exchanges "
@@ -79,10 +79,10 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
-    """Return what the options say, and the command behind them, where there is one.
+    """Validate the options, and the command behind them, if any.
 
     Raises:
-        UserError: one cannot be used.
+        UserError: an option is invalid.
     """
     for name in ("seconds", "until_idle"):
         if (given := getattr(options, name)) is not None and not (0 < given < math.inf):
@@ -112,7 +112,7 @@ def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> 
 
 
 def _upstream(options: argparse.Namespace) -> Settings | None:
-    """Return how the server is reached, or None for the bundled one."""
+    """Return the settings of the upstream server, or None for the bundled one."""
     if not (options.upstream or options.upstream_grpc):
         return None
     try:
@@ -131,7 +131,7 @@ def _upstream(options: argparse.Namespace) -> Settings | None:
 
 
 def _ports(options: argparse.Namespace, upstream: Settings | None) -> tuple[int | None, int | None]:
-    """Return where to listen for HTTP and for gRPC; None for what is not watched."""
+    """Return the ports for HTTP and gRPC; None for a transport that is not watched."""
     over_http = upstream is None or bool(options.upstream)
     over_grpc = has_grpc() if upstream is None else upstream.grpc is not None
     if options.grpc_port is not None and not over_grpc:

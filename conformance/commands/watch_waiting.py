@@ -1,4 +1,4 @@
-"""How long a watch goes on: for a command, for a time, until nothing comes any more, or until somebody ends it."""
+"""Waits for the end of a watch: of a command, of a time, of all traffic, or by an interrupt."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from conformance.spec.environment import WATCHED_VARIABLE
 from conformance.spec.user_error import UserError
 
 ADDRESS_VARIABLES: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
-MIN_ANSWER_WAIT_S: Final = 60.0  # seconds that an answer may take before nothing counts as coming
-_TICK: Final = 0.1  # seconds between two looks at a command, and at whether a signal came
-# Seconds that a command has to end by itself, as after Ctrl-C, which reaches it, too; and then to end when asked to.
+MIN_ANSWER_WAIT_S: Final = 60.0  # seconds to wait for a pending answer before the watch counts as idle
+_TICK: Final = 0.1  # seconds between two polls of the command and of the interrupt flag
+# Seconds for a command to exit by itself (Ctrl-C reaches it as well), and then after SIGTERM.
 _OWN_END, _ASKED_END = 2.0, 5.0
-_BY_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended a command
+_BY_SIGNAL: Final = 128  # added to a signal number to form the exit status, as shells do
 
 
 @dataclass(frozen=True, slots=True)
 class WatchEnd:
-    """How a watch ended.
+    """The end of a watch.
 
     Attributes:
         status: the exit status of the command; 0 without one.
-        stopped: why it was cut short; empty where it was not.
+        stopped: why it was cut short; empty if it was not.
     """
 
     status: int = 0
@@ -37,21 +37,21 @@ class WatchEnd:
 
 
 class Interruption:
-    """Whether somebody ended the watch; safe to be set by the handler of a signal.
+    """A flag for interrupts that a signal handler can set safely.
 
-    A `threading.Event` is not: its lock may be held by the very wait that the handler interrupts. And a wait without
-    end might never hear of a signal that the system gave to another thread: only the main one runs handlers.
+    A `threading.Event` is not safe: the wait that the handler interrupts may hold its lock. An unlimited wait may also
+    miss a signal that the system delivers to another thread, since only the main thread runs handlers.
     """
 
     def __init__(self) -> None:
         self._has_happened = False
 
     def set(self) -> None:
-        """Say that it has happened."""
+        """Set the flag."""
         self._has_happened = True
 
     def wait(self, seconds: float = math.inf) -> bool:
-        """Wait for it, for so many seconds; return whether it has happened."""
+        """Wait for the flag up to `seconds`; return whether it is set."""
         until = time.monotonic() + seconds
         while not self._has_happened and (left := until - time.monotonic()) > 0:
             time.sleep(min(_TICK, left))
@@ -60,7 +60,7 @@ class Interruption:
 
 @contextmanager
 def catch_interrupts() -> Iterator[Interruption]:
-    """Yield what is set by SIGINT and SIGTERM meanwhile."""
+    """Yield a flag that SIGINT and SIGTERM set within the block."""
     happened = Interruption()
     before = {number: signal.signal(number, lambda *_: happened.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -71,20 +71,20 @@ def catch_interrupts() -> Iterator[Interruption]:
 
 
 def wait_seconds(seconds: float, interrupted: Interruption) -> WatchEnd:
-    """Wait for a time."""
+    """Wait for a number of seconds."""
     return WatchEnd(stopped="interrupted") if interrupted.wait(seconds) else WatchEnd()
 
 
 def wait_until_idle(
     seconds: float, last: Callable[[], float], is_waiting: Callable[[], bool], interrupted: Interruption
 ) -> WatchEnd:
-    """Wait until nothing has come for a time.
+    """Wait until there has been no traffic for a time.
 
     Args:
-        seconds: so long; where a request has no answer yet, at least `MIN_ANSWER_WAIT_S`.
-        last: says when the last request or answer came, by the monotonic clock.
-        is_waiting: whether a request has no answer yet.
-        interrupted: ends it, too.
+        seconds: the time; at least `MIN_ANSWER_WAIT_S` while a request has no answer.
+        last: returns the time of the last request or answer, by the monotonic clock.
+        is_waiting: returns whether a request has no answer yet.
+        interrupted: ends the wait as well.
     """
     while (left := last() + (max(seconds, MIN_ANSWER_WAIT_S) if is_waiting() else seconds) - time.monotonic()) > 0:
         if interrupted.wait(min(left, seconds)):
@@ -93,7 +93,7 @@ def wait_until_idle(
 
 
 def wait_for_interrupt(interrupted: Interruption) -> WatchEnd:
-    """Wait for the signal that is the end where nothing else is."""
+    """Wait for a signal, which is the regular end of a watch without another limit."""
     interrupted.wait()
     return WatchEnd()
 
@@ -103,11 +103,11 @@ def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], inter
 
     Args:
         command: a program and its arguments.
-        addresses: variables of its environment, of those in `ADDRESS_VARIABLES`.
-        interrupted: ends it.
+        addresses: its environment variables, of those in `ADDRESS_VARIABLES`.
+        interrupted: terminates the command.
 
     Raises:
-        UserError: it cannot be started.
+        UserError: the command cannot be started.
     """
     own = {name: value for name, value in os.environ.items() if name not in ADDRESS_VARIABLES}
     try:
@@ -131,5 +131,5 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _status(child: subprocess.Popen[bytes]) -> int:
-    """Return the exit status as a shell has it."""
+    """Return the exit status in the convention of shells."""
     return _BY_SIGNAL - child.returncode if child.returncode < 0 else child.returncode
