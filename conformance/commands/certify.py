@@ -266,7 +266,7 @@ def _hint(made: Manifest, report: dict[str, Any]) -> str:
     return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""
 
 
-# --- the run: a separate pytest without the user's settings, plugins and selections ----------------------------------
+# --- the run: a separate pytest without the user's settings, plugins and selections -----------------------------------
 
 
 def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What a target offers: extensions, model roles, deployed models."""
+"""Discovery of a target: its extensions, model roles and deployed models."""

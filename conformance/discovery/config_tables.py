@@ -1,4 +1,4 @@
-"""The tables of a file for `--target-config`: which model fills which role, and deployed models that fill none."""
+"""Writes the tables of a `--target-config` file: the models for roles, and deployed models without a role."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
 from conformance.spec.text import escape_text
 
-BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a TOML key that needs no quotes
 FILL_IN = "Fill in each ... with what it takes, and take the # off:"
 PLACEHOLDERS = {"datatype": '"..."', "shape": "[...]", "data": "[...]  # row by row"}
 
 
 def format_roles_table(found: Mapping[str, Placement]) -> str:
-    """Return the table of roles; a comment where no model fills any."""
+    """Return the table of roles, or a comment if no model fills any role."""
     every = roles.load()
     missing = [role for role in every if role not in found]
     if not found:
@@ -30,7 +30,7 @@ def format_roles_table(found: Mapping[str, Placement]) -> str:
 
 
 def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table for each model that fills no role, by what the survey found of it."""
+    """Return a table for each model without a role, from the results of discovery."""
     if not models:
         return ""
     title = "\n# Models that fill no role are judged by their own plain answers; a table is --target-model NAME.\n"
@@ -38,7 +38,7 @@ def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def format_input_tables(models: Mapping[str, UserInputs]) -> str:
-    """Return a table for each input that is given for a model."""
+    """Return a table for each model input that a user gives."""
     return "".join(_input(name, place, tensor) for name, given in models.items() for place, tensor in given.items())
 
 
@@ -53,7 +53,7 @@ def _input(model: str, name: str, tensor: UserTensor) -> str:
 
 
 def _element(element: object) -> str:
-    """Return an element in TOML, whose numbers and booleans are those of JSON."""
+    """Return an element as TOML, which writes numbers and booleans like JSON."""
     return quote(element) if isinstance(element, str) else json.dumps(element)
 
 
@@ -63,13 +63,13 @@ def _model(name: str, model: Mapping[str, Any]) -> str:
     if not model["trouble"]:
         return f"[{table}]  # {signature}; takes inputs made from its metadata\n"
     refusal = f"# {escape_text(model['refusal'], 400)}"
-    if not model["missing"]:  # nothing that a user could say would help, and the table would end the whole run
+    if not model["missing"]:  # no input of a user would help, and an active table would abort the run
         return f"# [{table}]\n{refusal}\n"
     return "\n".join([f"[{table}]  # {signature}", refusal, f"# {FILL_IN}", *_missing(table, model)]) + "\n"
 
 
 def _missing(table: str, model: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that only a user knows: of each input that the metadata list its elements, else all of one."""
+    """Yield lines for the user to fill in: the elements of each listed input; without any, a whole input."""
     for tensor in model["inputs"]:
         sizes = ", ".join("..." if size < 0 else str(size) for size in tensor["shape"])
         yield f"# [{table}.inputs.{_key(tensor['name'])}]"
@@ -104,5 +104,5 @@ def _key(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a basic string of TOML: JSON's, but for DEL."""
+    """Return a basic string of TOML, which is a JSON string except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,9 +1,9 @@
-"""The control requests of deployed models: the oracle where nobody knows what a model computes.
+"""The control requests of deployed models: the test oracle if the function of a model is unknown.
 
-A control request asks for the same inputs in the plainest form: JSON both ways over HTTP, typed contents over gRPC, as
-far as these carry the tensors, and no option. Each is sent once and its answer kept; what every other form of the
-request is answered is held against that. An output that differs between two equal requests is compared with nothing.
-All others may differ by as much as JSON leaves open: see `find_differing_outputs`.
+A control request sends the same inputs in the plainest form, without options: JSON both ways over HTTP, typed contents
+over gRPC, as far as these can represent the tensors. Each is sent once and its answer is cached. Answers to all other
+forms of the request are compared with it. Outputs that differ between two equal requests are not compared. All others
+are compared within the tolerance for JSON; see `find_differing_outputs`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.wire.request import Message
 from conformance.wire.response import Output as Found
 from conformance.wire.tensor import Tensor
 
-# Before a row fails: how many of its control requests are sent again, the latest ones, and how often the last of them.
+# Before a row fails: the number of its latest control requests to repeat, and of extra repetitions of the last one.
 MAX_REPEATED = 8
 REPETITIONS = 16
 
@@ -32,7 +32,7 @@ class ControlOracle:
     """Control requests to the models of one target over one transport, and their answers.
 
     Attributes:
-        is_over_grpc: whether they go out as gRPC calls.
+        is_over_grpc: whether they are sent as gRPC calls.
     """
 
     target: Target
@@ -42,12 +42,12 @@ class ControlOracle:
     _answers: dict[str, Reply] = field(default_factory=dict)
 
     def outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the steady outputs of a model for inputs, which stand in any order.
+        """Return the deterministic outputs of a model for inputs in any order.
 
         Raises:
-            DeclinedError: the model takes no such inputs.
+            DeclinedError: the model does not accept these inputs.
             NotApplicable: it is not deterministic.
-            Blocked: it answers nothing at all, or in a form that cannot be read.
+            Blocked: it answers no plain request, or its answer cannot be parsed.
         """
         if model.name in self._unsteady:
             raise NotApplicableError(f"{model.name} is not deterministic")
@@ -59,11 +59,11 @@ class ControlOracle:
         return tuple(self._output(model, reply, name) for name in model.steady())
 
     def begin_row(self) -> None:
-        """Forget which requests the row before rested on."""
+        """Forget the control requests that the previous row used."""
         self._used.clear()
 
     def has_changed(self, model: DeployedModel) -> bool:
-        """Say whether a model, which is then not deterministic, answers one of the row's control requests otherwise."""
+        """Repeat the row's control requests; return whether an answer changed (the model is not deterministic)."""
         latest = list(self._used.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
             again = self.target.send(message, fresh=True)
@@ -73,7 +73,7 @@ class ControlOracle:
         return False
 
     def _answer(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
-        """Ask once, in a scope of its own: another process of the run asks, too."""
+        """Send a control request once, in a separate scope: other processes of the run send it as well."""
         request = replace(model, tensors=tuple(tensors)).plain()
         message = make_infer_message(request) if self.is_over_grpc else request.message()
         digest = blake2b(message.body, digest_size=8).hexdigest()
@@ -85,7 +85,7 @@ class ControlOracle:
         return self._answers[name]
 
     def _declined(self, model: DeployedModel, reply: Reply) -> Exception:
-        """Say that the model takes no such inputs; or that it takes none any more, not those that it took before."""
+        """Return an error: the model rejects these inputs, or now rejects even those that it accepted before."""
         if self._answer(model, model.tensors).succeeded:
             return DeclinedError(f"{model.name} takes no such inputs in a plain request: {reply.outcome()}")
         return BlockedError(f"{model.name} answers no plain request: {reply.outcome()}")
@@ -99,24 +99,24 @@ class ControlOracle:
 
 
 def as_tensor(output: Found) -> Tensor | None:
-    """Return an output as a tensor, None where it cannot be read."""
+    """Convert an output to a tensor; None if it could not be decoded."""
     if output.array is None or output.shape is None:
         return None
     return Tensor(output.name, output.datatype, output.shape, output.array)
 
 
 def find_differing_outputs(first: Reply, second: Reply, names: Sequence[str] | None = None) -> list[str]:
-    """Return the outputs, of these or of all, that are not the same in two answers to one request.
+    """Return the outputs, of `names` or of all, that differ between two answers to the same request.
 
-    Decimal numbers may be off by as much as JSON leaves open: a server that computes requests together, or on several
-    processors, is not exact to the last bit and yet right.
+    Compares floats within the tolerance for JSON: batching or several processors may change the last bits of a correct
+    answer.
     """
     every = dict.fromkeys((*first.answer.names(), *second.answer.names()))
     return [name for name in every if (names is None or name in names) and not _alike(first, second, name)]
 
 
 def _has_other_values(first: Reply, second: Reply, names: Sequence[str]) -> bool:
-    """Say whether outputs that both answers have are different; one that lacks any is the fault of a server."""
+    """Whether outputs in both answers have different values; a missing output does not count, as a server fault."""
     pairs = [
         (first.answer.output(name), second.answer.output(name)) for name in find_differing_outputs(first, second, names)
     ]

@@ -1,9 +1,9 @@
-"""A deployed model that fills no role: its signature is what its metadata say, and its own answers are the oracle.
+"""A deployed model without a role: its metadata define its signature, and its own answers are the oracle.
 
-The checks of the roles are judged on it, as far as they need a signature alone (`spec.fit`): what a plain request with
-the same inputs is answered is right (`discovery.control_oracle`). The survey finds inputs that it takes
-(`roles.guessed_inputs`), once, and sees whether it takes others like them and gives one answer twice. What JSON cannot
-carry, FP16 by definition, NaN and strings that are not UTF-8 in the model's own outputs, travels as binary data.
+It runs those checks of the roles that need only a signature (`spec.fit`). The expected outputs are the answer to a
+plain request with the same inputs (`discovery.control_oracle`). Discovery once finds inputs that the model accepts
+(`roles.guessed_inputs`), and tests whether it accepts similar ones and is deterministic. Values that JSON cannot
+represent travel as binary data: FP16, and NaN and non-UTF-8 strings in the outputs of the model.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from conformance.wire.datatypes import lookup
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor, decode, find_first_difference
 
-# What a user has to say of a model's inputs: the elements alone, or the whole tensors, which no metadata list.
+# What a user has to provide: the elements of inputs, or complete tensors if the metadata list no inputs.
 DATA, TENSORS = "data", "tensors"
-MAX_DRAWS = 6  # of inputs that a row tries, until one is telling
-FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
-MAX_CLASSES = 100  # of a model that has more, where all are wanted
+MAX_DRAWS = 6  # inputs that a row tries until one is discriminating
+FEW_ELEMENTS = 16  # a row that requests at most this many works with any number of elements
+MAX_CLASSES = 100  # requested of a model with more classes, if all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
-# Attributes of a model that are plain data as they are.
+# Attributes of a model that `to_dict` copies, with tuples as lists.
 PLAIN_FIELDS = (
     *("is_described", "binary_only", "unsteady", "trouble", "refusal", "missing", "json_trouble"),
     *("demands", "varies", "takes_counts", "by_place"),
@@ -39,47 +39,47 @@ PLAIN_FIELDS = (
 
 
 class DeclinedError(NotApplicableError):
-    """The model takes no such inputs, in the plainest request either."""
+    """The model does not accept these inputs, even in the plainest request."""
 
 
 class Oracle(Protocol):
-    """What tells the right outputs of deployed models: their control requests (`discovery.control_oracle`)."""
+    """Returns the expected outputs of deployed models, by control requests (`discovery.control_oracle`)."""
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it asks by gRPC calls."""
+        """Whether it sends gRPC calls."""
 
     def outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the steady outputs of a model for inputs, which stand in any order."""
+        """Return the deterministic outputs of a model for inputs in any order."""
 
     def begin_row(self) -> None:
-        """Forget which requests the row before rested on."""
+        """Forget the control requests that the previous row used."""
 
     def has_changed(self, model: DeployedModel) -> bool:
-        """Say whether a model answers one of the row's control requests otherwise now."""
+        """Repeat the row's control requests; return whether the model now answers one differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedModel(Model):
-    """A model with inputs that it takes. Its role is its own signature; what it computes its control requests tell.
+    """A deployed model with inputs that it accepts. Its role is its signature; control requests yield its outputs.
 
     Attributes:
-        tensors: one for each input that is sent.
-        declared: name -> datatype of the outputs by the metadata; the outputs of the role are those that really come.
-        is_described: the metadata list its inputs.
-        binary_only: outputs that JSON does not carry.
+        tensors: one tensor for each input to send.
+        declared: name -> datatype of outputs in the metadata; the role has the outputs that it really returns.
+        is_described: whether the metadata list its inputs.
+        binary_only: outputs that JSON cannot represent.
         unsteady: outputs that differ between two equal requests.
-        trouble: why no plain request is answered, and what to do; empty where one is. There are `tensors` nevertheless
-            where it takes them: with `demands`, or for an answer that cannot be read.
-        refusal: why no plain request is answered, alone.
-        missing: what a user has to say of its inputs; empty where nothing, or where that is no help.
-        json_trouble: why none is answered in JSON, though binary data are; empty where one is.
-        demands: the optional part of a request without which none is answered, in JSON or at all; empty for none.
-        samples: inputs that a user gives, where there are several of them.
-        varies: it takes other inputs of the same shapes, and answers some of them otherwise.
-        takes_counts: it takes inputs of another size along the first variable dimension.
-        by_place: it takes its inputs in the order of the request, whatever their names, in plain requests.
-        control: answers for it; None where nobody is asked.
+        trouble: why it answers no plain request, and what to do; else empty. `tensors` may be set nevertheless, if it
+            accepts them only with `demands`, or its answer cannot be parsed.
+        refusal: why it answers no plain request, without advice.
+        missing: `DATA` or `TENSORS`, which a user has to provide; empty if nothing is missing or that would not help.
+        json_trouble: why it answers no request in JSON, although it answers with binary data; else empty.
+        demands: the optional part of a request that it requires, in JSON or at all; empty for none.
+        samples: the inputs that a user gives, if there are several.
+        varies: whether it accepts other inputs of the same shapes, and answers some of them differently.
+        takes_counts: whether it accepts another size of the first variable dimension.
+        by_place: whether plain requests assign inputs by position, ignoring their names.
+        control: the oracle; None without one.
     """
 
     tensors: tuple[Tensor, ...] = ()
@@ -101,28 +101,28 @@ class DeployedModel(Model):
     # --- inputs ---
 
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return inputs that the model takes, others for each salt; `batch` is for roles."""
+        """Return inputs that the model accepts, different for each salt; `batch` is unused, only roles need it."""
         del batch
         return self.draw(self.salt)
 
     def fill(self, values: Any) -> list[Tensor]:
-        """Return inputs that the model takes: only it knows which values these are."""
+        """Return inputs that the model accepts; `values` is ignored."""
         del values
         return list(self.sample())
 
     def draw(self, salt: int) -> tuple[Tensor, ...]:
-        """Return inputs that the model takes; others for each salt where it takes others."""
+        """Return inputs that the model accepts; different ones for each salt if it `varies`."""
         if not self.varies:
             return self.tensors
         return self.samples[salt % len(self.samples)] if self.samples else vary(self.tensors, salt)
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield a few inputs that the model takes; one where it takes no others."""
+        """Yield several inputs that the model accepts; only one unless it `varies`."""
         for step in range(MAX_DRAWS if self.varies else 1):
             yield self.draw(self.salt + step)
 
     def limit_length(self, length: int) -> int:
-        """Return how many elements to send: no more than the inputs have that it is known to take."""
+        """Return the number of elements to send, at most that of inputs known to be accepted."""
         if not self.takes_counts:
             return min(length, FEW_ELEMENTS)
         specs = {spec.name: spec.shape for spec in self.role.inputs}
@@ -130,10 +130,10 @@ class DeployedModel(Model):
         return min([length, *(shape[at] for shape, at in variable if at < len(shape))])
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
-        """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
+        """Return inputs of this length along their first variable dimension; a model of fixed size keeps its own.
 
         Raises:
-            NotApplicable: many are asked for, and the model takes one size alone.
+            NotApplicable: the length exceeds the only size that the model accepts.
         """
         drawn = self.draw(salt)
         if not self.takes_counts and length > max(FEW_ELEMENTS, *(tensor.elements for tensor in drawn)):
@@ -151,15 +151,15 @@ class DeployedModel(Model):
     # --- classes ---
 
     def labels_of(self, output: str) -> Sequence[str] | None:
-        """Return None: metadata say nothing of labels."""
+        """Return None: metadata do not contain labels."""
         del output
         return None
 
     def find_rankable(self) -> Sequence[str]:
-        """Return the outputs that can be classified, those with the most different elements first.
+        """Return the outputs that can be classified, those with the most distinct elements first.
 
         Raises:
-            NotApplicable: there are none.
+            NotApplicable: no output can be classified.
         """
         found = [tensor for tensor in self.find_outputs(self.tensors) if has_classes(tensor)]
         if not found:
@@ -167,12 +167,12 @@ class DeployedModel(Model):
         return [tensor.name for tensor in sorted(found, key=lambda one: -np.unique(one.array).size)]
 
     def may_batch(self, output: Tensor) -> bool:
-        """Whether metadata leave the first dimension of an output open, or do not show it."""
+        """Whether the first dimension of an output is variable in the metadata, or missing there."""
         shape = next(spec.shape for spec in self.role.outputs if spec.name == output.name)
         return len(shape) != len(output.shape) or shape[:1] == (-1,)
 
     def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
-        """Return inputs with so many items along an open first dimension of all, over and over; else as they are."""
+        """Repeat inputs to a batch of `items`; return them unchanged if some input has no variable first dimension."""
         declared = {spec.name: spec.shape for spec in self.role.inputs}
         if any(_is_closed(tensor.shape, declared[tensor.name]) for tensor in tensors):
             return tensors
@@ -183,46 +183,46 @@ class DeployedModel(Model):
         )
 
     def may_have_rankings(self, output: Tensor) -> bool:
-        """Whether it may be a batch, or is a matrix, whose rows may be ranked one by one."""
+        """Whether an output may be a batch, or is a matrix, so that rows may be ranked separately."""
         return len(output.shape) > 1 or self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return how many classes to ask for: no more than there are, of an item where there may be items."""
+        """Return the number of classes to request, at most those of the output, or of one item if it may be a batch."""
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
-        """Return the shape of an input that is taken; of a raw request, which is a batch of one, as that has it."""
+        """Return an accepted shape of an input; for a raw request, the shape of a batch of one."""
         return self.items()[0].shape if is_raw else self.tensors[place].shape
 
     def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
-        """Return the shape of an input with its first variable dimension of that size."""
+        """Return the shape of an input with its first variable dimension set to `count`."""
         return self._resized(place, self.tensors[place], count).shape
 
     def count_classes(self, tensors: Sequence[Tensor]) -> int:
-        """Return how many classes the first output has for some inputs; of one item, where there may be a batch."""
+        """Return the number of classes of the first output, for one item if it may be a batch."""
         shape = self.expected(tensors)[0].shape
         return prod(shape[1:] if len(shape) > 1 else shape)
 
     def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
-        """Return elements for one input, which the model takes, others for each salt."""
+        """Return accepted elements for one input, different for each salt."""
         return np.resize(self.draw(salt)[place].array.reshape(-1), count)
 
     # --- the plain request ---
 
     @property
     def label(self) -> str:
-        """What it is, in a few words."""
+        """A short description, for messages."""
         return f"model {self.name}"
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether its own plain answers alone tell what is right."""
+        """Whether its own plain answers are the only oracle."""
         return True
 
     @property
     def declared_outputs(self) -> tuple[str, ...]:
-        """The names of the outputs that its metadata list; of those that come, where they list none."""
+        """The names of the outputs in its metadata; if there are none, those that it returns."""
         return tuple(self.declared) or self.outputs
 
     @property
@@ -232,12 +232,12 @@ class DeployedModel(Model):
 
     @property
     def plain_send(self) -> Form:
-        """How inputs travel in a plain request."""
+        """The form of inputs in a plain request."""
         return "binary" if self.sends else "json"
 
     @property
     def plain_want(self) -> Form | None:
-        """How a plain request wants its outputs."""
+        """The form of outputs that a plain request asks for; None for the default."""
         return "binary" if self.kept_binary else None
 
     @property
@@ -262,7 +262,7 @@ class DeployedModel(Model):
 
     @property
     def sends(self) -> tuple[str, ...]:
-        """The inputs that have to travel as binary data; over gRPC all do, or none: a call has contents of one form."""
+        """The inputs to send as binary data; over gRPC all or none, since a call has contents of one form."""
         if self.control is not None and self.control.is_over_grpc:
             is_raw = self.json_trouble or not all(lookup(tensor.datatype).has_json_form for tensor in self.tensors)
             return self.inputs if is_raw else ()
@@ -274,23 +274,23 @@ class DeployedModel(Model):
 
     @property
     def kept_binary(self) -> tuple[str, ...]:
-        """The outputs that have to come as binary data."""
+        """The outputs to request as binary data."""
         return self.outputs if self.json_trouble else self.binary_only
 
     def listed(self) -> list[RequestedOutput] | None:
-        """Return the outputs as a plain request lists them: not at all, unless one has to be binary data."""
+        """Return the output list of a plain request: None, unless an output has to be binary data."""
         return [self.plain_output(name) for name in self.outputs] if self.kept_binary else None
 
     def plain_output(self, name: str) -> RequestedOutput:
-        """Return an output as a request lists it that asks for no form: as binary data where JSON does not go."""
+        """Return an output for the list of a plain request: as binary data if JSON cannot represent it."""
         return RequestedOutput(name, True if name in self.kept_binary else ABSENT)
 
     def plain(self) -> InferRequest:
-        """Return the plain request: JSON both ways, as far as JSON goes."""
+        """Return the plain request: JSON both ways, except for values that JSON cannot represent."""
         return self.request(self.tensors, send=self.sends, outputs=self.listed())
 
     def plainest(self) -> InferRequest:
-        """Return the plain request that every server has to answer, also where this one answers none."""
+        """Return the plain request that every server has to answer, ignoring known trouble."""
         return replace(self, trouble="", json_trouble="").plain()
 
     def full(self) -> InferRequest:
@@ -298,11 +298,11 @@ class DeployedModel(Model):
         return self.request(self.tensors, send=self.sends, want="binary")
 
     def request(self, tensors: Sequence[Tensor] | None = None, **options: Any) -> InferRequest:
-        """Return a request as `Model.request` does.
+        """Return a request like `Model.request`.
 
         Raises:
-            NotApplicable: JSON would have to carry what it does not, so that a refusal is right.
-            Blocked: it would have to carry anything, and no plain JSON request is answered; or no request at all is.
+            NotApplicable: the request needs JSON for values that JSON cannot represent, so that a refusal is right.
+            Blocked: the request uses JSON, and the model answers no plain JSON request; or it answers no request.
         """
         if self.control is not None and self.trouble:
             raise BlockedError(self.trouble)
@@ -326,22 +326,22 @@ class DeployedModel(Model):
             raise BlockedError(f"{self.name} answers no plain JSON request: {self.json_trouble}")
 
     def items(self) -> list[Tensor]:
-        """Return the only input as a raw request may hold it: one item of a batch, wherever there may be one.
+        """Return candidates of the only input for a raw request: one item if it may be a batch.
 
-        Of several the first that is served will do; none is right where metadata do not tell a batch from a length.
+        If the metadata do not distinguish a batch from a length, there are two; callers use the first that is answered.
         """
         (tensor,), shape = self.draw(self.salt), self.role.inputs[0].shape
         if len(tensor.shape) > len(shape) or (shape[:1] == (-1,) and len(shape) > 1):
             return [_first_item(tensor)]
         return [tensor, _first_item(tensor)] if shape == (-1,) else [tensor]
 
-    # --- what is right ---
+    # --- expected outputs ---
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs for inputs given in any order: those of the control request.
+        """Return the expected outputs for inputs in any order: those of the control request.
 
         Raises:
-            NotApplicable: the model takes no such inputs, answers all alike, or is not deterministic.
+            NotApplicable: the model rejects these inputs, answers all alike, or is not deterministic.
             Blocked: it answers no plain request.
         """
         if not self.varies:
@@ -351,13 +351,13 @@ class DeployedModel(Model):
         return self.find_outputs(tensors)
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs, as `expected` does, also where they show nothing of the inputs."""
+        """Return the expected outputs like `expected`, even if they do not depend on the inputs."""
         if self.control is None:
             raise NotApplicableError(f"nobody asks {self.name} what is right")
         return self.control.outputs(self, tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-        """Say whether its answers show which of two inputs it was given; a refusal shows it, too."""
+        """Whether its answers to two inputs differ; a refusal of either counts as a difference."""
         try:
             one, other = self.expected(tensors), self.expected(others)
         except DeclinedError:
@@ -368,10 +368,10 @@ class DeployedModel(Model):
         )
 
     def steady(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Return the outputs, of these or of all, whose values can be compared.
+        """Return the deterministic outputs, of `names` or of all.
 
         Raises:
-            NotApplicable: there are none, because the model is not deterministic.
+            NotApplicable: there are none.
         """
         wanted = self.outputs if names is None else names
         found = tuple(name for name in wanted if name not in self.unsteady)
@@ -382,7 +382,7 @@ class DeployedModel(Model):
     # --- as plain data ---
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as workers take it."""
+        """Return plain data, for workers and reports."""
         return {
             "name": self.name,
             "inputs": [_plain_spec(spec) for spec in self.role.inputs],
@@ -395,7 +395,7 @@ class DeployedModel(Model):
 
 
 def from_dict(data: Mapping[str, Any]) -> DeployedModel:
-    """Return the model that `to_dict` made plain."""
+    """Rebuild a model from the result of `to_dict`."""
     return DeployedModel(
         derive_role(data["name"], map(_spec, data["inputs"]), map(_spec, data["outputs"])),
         data["name"],
@@ -407,7 +407,7 @@ def from_dict(data: Mapping[str, Any]) -> DeployedModel:
 
 
 def derive_role(name: str, inputs: Any, outputs: Any) -> Role:
-    """Return the role that a model plays for itself."""
+    """Return a role with the signature of a model."""
     return Role(name, "what its metadata say", "unknown", tuple(inputs), tuple(outputs))
 
 
@@ -438,7 +438,7 @@ def _tensor(data: Mapping[str, Any]) -> Tensor:
 
 
 def _is_closed(shape: Sequence[int], declared: Sequence[int]) -> bool:
-    """Say whether the first dimension of a tensor is no batch: the only one, or one that metadata fix."""
+    """Whether the first dimension of a tensor is not a batch: it is the only one, or fixed in the metadata."""
     return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 
@@ -447,7 +447,7 @@ def _first_item(tensor: Tensor) -> Tensor:
 
 
 def encode_raw_body(tensor: Tensor) -> bytes:
-    """Return a tensor as the body of a raw request; that of one string is the string itself."""
+    """Encode a tensor as the body of a raw request; a BYTES tensor as its only string, without a length."""
     return bytes(tensor.array.reshape(-1)[0]) if tensor.datatype == "BYTES" else bytes(tensor.to_bytes())
 
 
@@ -455,19 +455,19 @@ def encode_raw_body(tensor: Tensor) -> bytes:
 
 
 def is_json_capable(datatype: str, array: np.ndarray[Any, Any] | None = None) -> bool:
-    """Say whether JSON carries elements of a datatype; and these, where they are given."""
+    """Whether JSON can represent a datatype, and the elements of `array`, if given."""
     return lookup(datatype).has_json_form and (array is None or is_ordinary(array))
 
 
 def is_ordinary(array: np.ndarray[Any, Any]) -> bool:
-    """Say whether there is no NaN, no infinity and no string that is not UTF-8 among the elements."""
+    """Whether the elements contain no NaN, no infinity and no string that is not UTF-8."""
     if array.dtype.kind == "O":
         return all(_is_utf8(element) for element in array.reshape(-1).tolist())
     return bool(array.dtype.kind != "f" or np.isfinite(array).all())
 
 
 def has_classes(tensor: Tensor) -> bool:
-    """Say whether an output may be classified: strings, NaN and empty outputs have ended servers, some are too long."""
+    """Whether an output may be classified: strings, NaN and empty outputs crashed servers, and large ones take long."""
     return tensor.datatype in SCORE_DATATYPES and 0 < tensor.elements <= MAX_SCORES and is_ordinary(tensor.array)
 
 
@@ -480,6 +480,6 @@ def _is_utf8(element: bytes) -> bool:
 
 
 def describe_nondeterminism(names: Sequence[str]) -> str:
-    """Return the sentence that says so of a model."""
+    """Return the message for outputs that are not deterministic."""
     verb = "differ" if len(names) > 1 else "differs"
     return f"the model is not deterministic: {', '.join(names)} {verb} between two equal requests"

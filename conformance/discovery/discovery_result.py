@@ -1,4 +1,4 @@
-"""The record of what a target offers, and how its discovery tells how far it is."""
+"""The result of discovery, and the type of its progress callback."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from conformance.spec.text import escape_text
 from conformance.transport.credentials import hide
 
-# Is told a few words, as often as there is something new.
+# A callback that receives a short message at each step.
 Progress = Callable[[str], None]
 
 
 def ignore_progress(_: str) -> None:
-    """Tell nobody."""
+    """Discard the message."""
 
 
-# Which model a probe of an extension takes.
+# The kind of model that a probe of an extension needs.
 _PROBED: Mapping[str, str] = {
     "binary_tensor_data": "that answers requests",
     "raw": "with one input",
@@ -28,18 +28,18 @@ _PROBED: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class DiscoveryResult:
-    """What a target offers.
+    """The extensions, roles and models of a target.
 
     Attributes:
-        name: of the server, by its own metadata; likewise version.
-        listed: the extensions of its metadata, as they stand there; `listed_grpc`: of those over gRPC.
-        offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
-        refusals: extension that is not offered -> what its probe was answered; empty where no model could be probed.
+        name: the name of the server in its metadata; `version` likewise.
+        listed: the extensions in its metadata, unchanged; `listed_grpc`: those in its gRPC metadata.
+        offered: offered extension -> evidence ("listed", "works", "asked for").
+        refusals: extension that is not offered -> the answer to its probe; empty if no model could be probed.
         roles: role -> name of the model that fills it.
-        models: name -> what is known of a deployed model (`discovery.deployed_model`), as plain data.
-        broken: what was neither answered nor refused (`transport.broken_request`), as plain data.
-        coding: the content coding of an answer, where nobody asked for one and none of its content could be read.
-        silence: what a server without metadata answered instead, in a few words; else empty.
+        models: name -> a deployed model (`discovery.deployed_model`) as plain data.
+        broken: requests that were neither answered nor refused (`transport.broken_request`), as plain data.
+        coding: an unrequested content coding that made an answer unreadable; else empty.
+        silence: the answer of a server without metadata, in a few words; else empty.
     """
 
     name: str | None = None
@@ -55,19 +55,19 @@ class DiscoveryResult:
     broken: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as workers and reports take it."""
+        """Return plain data, for workers and reports."""
         return asdict(self)
 
     def absence(self, extension: str) -> str:
-        """Return that an extension is not offered, or could not be tried, and why."""
+        """Return why an extension is absent: not offered or not tried, with the reason."""
         return f"{'not offered' if self.refusals.get(extension) else 'not tried'}: {self.why_absent(extension)}"
 
     def why_absent(self, extension: str) -> str:
-        """Return what shows that an extension is not offered, or why nothing can show it."""
+        """Return the refusal of an extension's probe, or the reason why there was no probe."""
         return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_PROBED[extension]}"
 
     def beside(self, of_models: DiscoveryResult) -> DiscoveryResult:
-        """Return this survey of roles with that of deployed models: what either shows to be offered, is."""
+        """Merge this result for roles with that for deployed models; an extension offered in either is offered."""
         offered = of_models.offered | self.offered
         shown = of_models.refusals | {name: why for name, why in self.refusals.items() if why}
         absent = {**of_models.refusals, **self.refusals}
@@ -75,7 +75,7 @@ class DiscoveryResult:
         return replace(self, offered=offered, refusals=refusals, models=of_models.models)
 
     def without(self, secrets: Sequence[str]) -> DiscoveryResult:
-        """Return a survey whose texts of the server's hold none of these."""
+        """Return a copy without these secrets in texts of the server."""
         return replace(
             self,
             name=self.name and hide(self.name, secrets),

@@ -1,7 +1,7 @@
-"""The survey of a target of which single models are to be judged, by their names, whatever they compute.
+"""Discovery of a target through named deployed models, whatever they compute.
 
-A model is described by its metadata; inputs are guessed until it answers. What the target offers is probed with these
-models. Nothing is asked of the roles, none of which has to be deployed.
+The metadata describe a model; inputs are guessed until it answers. The same models probe the extensions of the target.
+No role has to be deployed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from conformance.wire.json_text import parse_json
 from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
-MAX_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
-MAX_GUESSES = 48  # plain requests before a model counts as one that answers none
+VARIATIONS = 6  # plain requests, including the first, that test whether outputs depend on inputs
+MAX_DIMENSIONS = 32  # of a tensor: the limit of arrays in some versions of numpy
+MAX_GUESSES = 48  # plain requests before discovery gives up on a model
 
-MAX_EXPLAINING = 4  # inputs that are sent once more where none is answered: with the optional parts of a request
-# What a request may have and no server may ask for.
+MAX_EXPLAINING = 4  # inputs to retry with the optional parts of a request if none is answered
+# Optional parts of a request, which no server may require.
 OPTIONAL_PARTS: Mapping[str, Callable[[InferRequest, DeployedModel], InferRequest]] = {
     "an id": lambda request, _: replace(request, id="conformance"),
     "a list of outputs": lambda request, model: replace(request, outputs=tuple(map(RequestedOutput, model.outputs))),
@@ -59,7 +59,7 @@ INPUTS_HELP = (
 
 
 class UnknownInputsError(SettingsError):
-    """Nobody knows what to send to a model, until a user says it; `refusal` is the message without the way out."""
+    """The inputs of a model are unknown unless a user gives them; `refusal` is the message without advice."""
 
     def __init__(self, refusal: str, way_out: str = "") -> None:
         super().__init__(f"{refusal}{way_out}")
@@ -75,19 +75,19 @@ def discover_models(
     lenient: bool = False,
     progress: Progress = ignore_progress,
 ) -> DiscoveryResult:
-    """Ask the target what it offers, and for these models.
+    """Discover the extensions of a target and these models.
 
     Args:
-        target: a target that has not been surveyed.
-        names: of the models.
+        target: a target before discovery.
+        names: the names of the models.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-        given: model -> inputs that a user knows better than to guess them.
-        lenient: a model of which nothing can be asked is described with its trouble; nobody has named it.
-        progress: is told how far the survey is.
+        given: model -> inputs from the user, used instead of guesses.
+        lenient: describe an unusable model with its trouble instead of raising, for models not named by the user.
+        progress: receives progress messages.
 
     Raises:
-        TargetLost: nobody answers.
-        SettingsError: there is no such model, or nothing can be asked of it; or what is given does not fit it.
+        TargetLost: the target does not answer.
+        SettingsError: a model does not exist or cannot be used, or `given` does not fit it.
     """
     survey, transports = DiscoveryResult(), target.settings.transports
     if HTTP in transports:
@@ -127,11 +127,11 @@ def _found(target: Target, name: str, given: UserInputs, *, lenient: bool) -> De
 
 
 def discover_model(target: Target, name: str, given: UserInputs) -> DeployedModel:
-    """Return a model with inputs that it takes, or with the trouble that there is.
+    """Return a model with inputs that it accepts, or with its trouble.
 
     Raises:
-        TargetLost: nobody answers.
-        SettingsError: there is no such model, its metadata do not say what to send, or `given` does not fit it.
+        TargetLost: the target does not answer.
+        SettingsError: there is no such model, its metadata are insufficient, or `given` does not fit it.
     """
     inputs, outputs, is_described = _signature(target, name, given)
     declared = {spec.name: spec.datatype for spec in outputs}
@@ -144,7 +144,7 @@ def discover_model(target: Target, name: str, given: UserInputs) -> DeployedMode
 
 
 def _signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
-    """Return inputs and outputs of a model, and whether its metadata list the inputs; else they are those given."""
+    """Return the inputs and outputs of a model, and whether its metadata list inputs; if not, use those of the user."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
     reply, document = _metadata(target, name)
     if document is None:
@@ -161,7 +161,7 @@ def _signature(target: Target, name: str, given: UserInputs) -> tuple[list[Tenso
 
 
 def _metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:
-    """Return the answer of a model's metadata, and their document; None where there is none."""
+    """Request the metadata of a model; return the answer and its document, or None."""
     if HTTP not in target.settings.transports:
         reply = target.send(make_grpc_call("ModelMetadata", name=name))
         message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
@@ -183,7 +183,7 @@ def _specs(name: str, listed: Any) -> list[TensorSpec]:
 
 
 def _spec(model: str, item: Any) -> TensorSpec:
-    """Return a tensor of the metadata; a shape that is none is taken for that of one element."""
+    """Parse a tensor of the metadata; an invalid shape becomes that of a single element."""
     item = item if isinstance(item, dict) else {}
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
     if not isinstance(name, str) or not isinstance(datatype, str) or datatype not in DATATYPES:
@@ -201,12 +201,12 @@ def _spec(model: str, item: Any) -> TensorSpec:
 
 
 def _silenced(model: DeployedModel) -> DeployedModel:
-    """Return the model with those outputs as binary-only whose datatype JSON does not carry."""
+    """Mark outputs whose datatype JSON cannot represent as binary-only."""
     return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
 
 
 def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple[DeployedModel, Reply | None]:
-    """Return the model with inputs that it takes, and its answer; or with its trouble, and nothing."""
+    """Return the model with accepted inputs, and its answer; or the model with its trouble, and None."""
     found, refusal = _taken(target, model, given)
     if found is None and any(is_json_capable(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
         found, _ = _taken(target, replace(model, json_trouble=refusal), given)
@@ -226,9 +226,9 @@ def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple
 
 
 def _explained(target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]) -> DeployedModel:
-    """Return the model with inputs that it takes, and yet answers no plain JSON request with, where there are any.
+    """Find inputs that the model accepts only in another form of request; without any, return it unchanged.
 
-    It wants an optional part of a request beside them, or nobody can read its answer.
+    Either it requires an optional part of a request (`demands`), or its answer cannot be parsed.
     """
     for tensors in guesses:
         tried = replace(model, tensors=tensors)
@@ -241,9 +241,9 @@ def _explained(target: Target, model: DeployedModel, guesses: Iterable[tuple[Ten
 
 
 def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tuple[DeployedModel, Reply] | None, str]:
-    """Return the model with the first inputs that it takes and the answer, or nothing; and the first refusal.
+    """Return the model with the first accepted inputs and the answer, or None; and the first refusal.
 
-    The first inputs fit the metadata best, so that their refusal says most.
+    The first inputs fit the metadata best, so that their refusal is the most informative.
     """
     best: tuple[DeployedModel, Reply] | None = None
     refusal = ""
@@ -264,7 +264,7 @@ def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tup
 
 
 def _is_guess(found: BrokenRequest) -> bool:
-    """Whether inputs that do not fit explain it: a model may raise an error for them, or work on them for too long."""
+    """Whether guessed inputs may have caused a broken request, by an error in the model or a timeout."""
     return found.is_deliberate or _is_silent(found.reply)
 
 
@@ -273,18 +273,18 @@ def _answers(reply: Reply) -> bool:
 
 
 def _is_silent(reply: Reply) -> bool:
-    """Whether the model does not answer at all, so that asking goes on for too long."""
+    """Whether the request timed out, so that more guesses would take too long."""
     return reply.status is None and reply.has_failed(FailureKind.TIMEOUT)
 
 
 def _tells(reply: Reply) -> bool:
-    """Whether every output has elements, and JSON carries them: the better inputs."""
+    """Whether every output has elements that JSON can represent; such inputs are preferred."""
     arrays = [output.array for output in reply.answer.outputs]
     return all(array is not None and array.size and is_ordinary(array) for array in arrays)
 
 
 def _with_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
-    """Return the model with the outputs that it really has, and with its plain answer."""
+    """Replace the declared outputs of the model by those in its plain answer."""
     if model.plain().outputs is None:
         declared = {spec.name: spec for spec in model.role.outputs}
         came = {output.name: output.datatype for output in reply.answer.outputs if output.name}
@@ -295,7 +295,7 @@ def _with_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
 
 
 def _observed(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
-    """Return the model with what two answers to a plain request, and one in binary data, show of its outputs."""
+    """Detect binary-only and unsteady outputs, by a second plain request and one for binary data."""
     full = ask(target, model.full())
     binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
     if binary_only != model.binary_only:
@@ -308,7 +308,7 @@ def _observed(target: Target, model: DeployedModel, first: Reply) -> DeployedMod
 
 
 def _varied(target: Target, model: DeployedModel, given: UserInputs) -> DeployedModel:
-    """Return the model with what it makes of other inputs, of another number of them, and of another order."""
+    """Test the model with other inputs, another size and another order; set `varies`, `takes_counts`, `by_place`."""
     steady = [name for name in model.outputs if name not in model.unsteady]
     model = replace(model, samples=_samples(model, given))
     varying = replace(model, varies=True)
@@ -335,22 +335,22 @@ def _fits_json(full: Reply, name: str) -> bool:
 
 
 def _samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[Tensor, ...], ...]:
-    """Return the inputs that a user gives, where there are several; what is not given is the same in each."""
+    """Return the inputs that a user gives, if there are several; inputs not given are the same in each."""
     count = max((len(entry.samples) for entry in given.values()), default=1)
     specs = model.role.inputs
     rows = (build_user_tensors(specs, given, place) for place in range(count if count > 1 else 0))
     return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
 
 
-# --- what is offered ----------------------------------------------------------------------------------------------
+# --- extensions ---------------------------------------------------------------------------------------------------
 
 
 def try_extensions(target: Target, name: str) -> DiscoveryResult:
-    """Return what works on one model that answers plain requests, whatever the server lists.
+    """Probe all extensions on one model that answers plain requests, ignoring the list of the server.
 
     Raises:
-        TargetLost: nobody answers.
-        SettingsError: there is no such model, or nothing can be asked of it.
+        TargetLost: the target does not answer.
+        SettingsError: there is no such model, or it cannot be used.
     """
     alone, model = DiscoveryResult(), discover_model(target, name, {})
     for extension in OVER_HTTP:

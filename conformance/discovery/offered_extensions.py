@@ -1,11 +1,10 @@
-"""What a target offers: what its metadata say, and whether requests that use an extension are answered.
+"""Finds the extensions that a target offers, by its metadata and by probe requests.
 
 Source: Open Inference Protocol, "Server Metadata" and "Model Metadata", REST and gRPC.
 
-Refused means not offered; answered means offered, and to be judged, however wrong the answer is. Inputs in a form that
-a server does not know cannot be answered; an option that it does not know may be ignored, as any parameter may. So an
-answer that is what the request without the option gets says nothing. What is neither refused nor answered, because the
-server broke, is no refusal either: `Target.broken` has it.
+A refused probe means not offered; an answered one means offered, however wrong the answer is. A server cannot answer
+inputs in an unknown form, but may ignore an unknown option, like any parameter. So an answer proves nothing if it
+equals the answer without the option. A request that broke the server is not a refusal; `Target.broken` records it.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from conformance.wire.grpc_request import make_grpc_call, make_infer_message
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import INFERENCE_HEADER, InferRequest, Message, RequestedOutput
 
-# Extensions that server metadata list by their names. Raw binary requests have none: one of the two documents of the
-# binary tensor data extension does not know them, so they are offered when they work.
+# Extensions that server metadata list by name. Raw binary requests have no name, since one of the two documents of the
+# binary tensor data extension does not define them: they are offered if they work.
 LISTED = ("binary_tensor_data", "classification")
 LISTED_OVER_GRPC = {"classification_grpc": "classification"}
 
-# Roles whose models show an extension, the first of them that is there.
+# Roles whose models can probe an extension, in order of preference.
 _SIMPLE = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
 _RAW = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity_fp32")
 _SCORED = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
@@ -41,7 +40,7 @@ _SCORED = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "ide
 
 
 def read_http_metadata(target: Target, survey: DiscoveryResult) -> None:
-    """Note what the answer to GET /v2 says of the server."""
+    """Read name, version and extensions from the answer to GET /v2."""
     reply = target.get("/v2")
     document, _ = parse_json(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
@@ -59,7 +58,7 @@ def _text(value: object) -> str | None:
 
 
 def read_grpc_metadata(target: Target, survey: DiscoveryResult) -> None:
-    """Note what ServerMetadata says; name and version are HTTP's where that has them."""
+    """Read ServerMetadata; name and version from HTTP take precedence."""
     reply = target.send(make_grpc_call("ServerMetadata"))
     message = parse_message(reply.body, "ServerMetadata") if reply.succeeded else None
     if message is None:
@@ -71,9 +70,9 @@ def read_grpc_metadata(target: Target, survey: DiscoveryResult) -> None:
 
 
 def find_absence(target: Target, role: str) -> Reply | None:
-    """Return what shows that a role's model is not there: no metadata, and no answer to a plain request.
+    """Return the refused metadata request of a role's model that also answers no plain request; None if it exists.
 
-    Over HTTP where that is judged: a model that is served over HTTP alone then answers no plain call.
+    Uses HTTP if HTTP is judged, since a model may be served only over HTTP.
     """
     model = target.model(role)
     if model is None:
@@ -88,7 +87,7 @@ def find_absence(target: Target, role: str) -> Reply | None:
 
 
 def ask(target: Target, request: InferRequest) -> Reply:
-    """Send a request over HTTP, or over gRPC where that alone is judged."""
+    """Send a request over HTTP, or over gRPC if only gRPC is judged."""
     return target.infer(request if HTTP in target.settings.transports else make_infer_message(request))
 
 
@@ -100,7 +99,7 @@ class Probe:
     """An answer to a request that uses an extension.
 
     Attributes:
-        plain: the answer to the same request without it, where a server might have ignored it; else None.
+        plain: the answer to the same request without it, if a server may ignore the extension; else None.
     """
 
     reply: Reply
@@ -108,23 +107,23 @@ class Probe:
 
     @property
     def is_recognized(self) -> bool:
-        """Whether the server took notice of the extension, rightly or wrongly."""
+        """Whether the extension affected the answer, correctly or not."""
         return is_answered(self.reply) and (self.plain is None or _gist(self.reply) != _gist(self.plain))
 
 
 def send_probe(target: Target, request: InferRequest | Message, plain: InferRequest | Message) -> Probe:
-    """Send a request with an option, and the plain one where that is answered."""
+    """Send a request with an option, and, if it is answered, the plain one."""
     reply = target.infer(request)
     return Probe(reply, target.infer(plain) if is_answered(reply) else None)
 
 
 def is_answered(reply: Reply) -> bool:
-    """Whether an answer came that is no refusal; it need not be whole."""
+    """Whether the status is 2xx; the answer may be incomplete."""
     return reply.status is not None and 200 <= reply.status < 300
 
 
 def _gist(reply: Reply) -> tuple[object, ...]:
-    """Return what of an answer is the same in two of one form."""
+    """Return the properties of an answer that are equal in answers of the same form."""
     answer = reply.answer
     outputs = [(output.name, output.datatype, output.shape, output.binary) for output in answer.outputs]
     outputs.sort(key=str)
@@ -133,7 +132,7 @@ def _gist(reply: Reply) -> tuple[object, ...]:
 
 
 def record_extension(survey: DiscoveryResult, extension: str, wanted: Sequence[str], probes: Iterable[Probe]) -> None:
-    """Note whether an extension is offered: `probes` are answers to requests that use it, asked for when needed."""
+    """Record whether an extension is offered; `probes` lazily yields answers to requests that use it."""
     if wanted:
         if extension in wanted:
             survey.offered[extension] = "asked for"
@@ -161,7 +160,7 @@ def _find_models(target: Target, roles: Sequence[str]) -> Iterator[Model]:
 
 
 def _probe_binary(target: Target) -> Iterator[Probe]:
-    """Ask for binary data both ways, then each way alone: a server may take them, or give them, and not the other."""
+    """Probe binary data both ways, then each way alone: a server may support only inputs or only outputs."""
     for model in _find_models(target, _SIMPLE):
         for want in ("binary", None):
             yield Probe(target.infer(model.request(send="binary", want=want)))
@@ -190,12 +189,12 @@ PROBES: dict[str, Callable[[Target], Iterator[Probe]]] = {
 
 
 def probe_scored_roles_over_grpc(target: Target) -> Iterator[Probe]:
-    """Ask the models of roles that have scores for a class, over gRPC."""
+    """Probe classification over gRPC with the models of roles that have scores."""
     return probe_classes_over_grpc(target, _find_models(target, _SCORED))
 
 
 def probe_classes_over_grpc(target: Target, models: Iterable[Model]) -> Iterator[Probe]:
-    """Ask models that have scores for a class, over gRPC."""
+    """Probe classification over gRPC with models that have scores."""
     for model in models:
         name = next(spec.name for spec in model.role.outputs if spec.datatype in SCORE_DATATYPES)
         asking = model.request(send=model.plain_send, outputs=[RequestedOutput(name, classification=1)])
@@ -207,7 +206,7 @@ def probe_classes_over_grpc(target: Target, models: Iterable[Model]) -> Iterator
 
 
 def probe_models(target: Target, extension: str, models: Sequence[DeployedModel]) -> Iterator[Probe]:
-    """Send deployed models requests that use an extension."""
+    """Probe an extension with deployed models."""
     for model in models:
         if extension == "binary_tensor_data":
             yield from _probe_own_binary(target, model)
@@ -220,7 +219,7 @@ def probe_models(target: Target, extension: str, models: Sequence[DeployedModel]
 
 
 def _probe_own_binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
-    """Look for binary data among the outputs, then send them."""
+    """Probe binary outputs, then binary inputs."""
     if model.is_json_capable:
         yield send_probe(target, model.full(), model.plain())
     else:
@@ -229,7 +228,7 @@ def _probe_own_binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
 
 
 def _probe_own_classes(target: Target, model: DeployedModel) -> Iterator[Probe]:
-    """Ask for the highest class of the first output that has classes."""
+    """Request the top class of the first output that can be classified."""
     for output in target.infer(model.plain()).answer.outputs:
         tensor = as_tensor(output)
         if tensor is not None and has_classes(tensor):

@@ -1,7 +1,8 @@
-"""Which deployed models fill which roles: found by asking the target, and proved by an inference each.
+"""Finds the deployed models that fill roles, by metadata and an inference for each.
 
-A model of a role's own name fills it, right or wrong. Any other fills it when its metadata have the role's tensors, in
-any names, and its answer to a plain request is right; where the role is one of classification, its labels as well.
+A model with the name of a role fills it, right or wrong. Any other model fills it if its metadata list the role's
+tensors, under any names, and its answer to a plain request is right. For classification roles, the labels must match
+as well.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, Names, RequestedOutput
 
-# Where servers list their models: no document has such a request.
+# Requests with which servers list their models; no document defines one.
 INDEX_REQUESTS = (
     Message("/v2/repository/index", (("Content-Type", "application/json"),), b"{}"),
     Message("/v2/models", method="GET"),
@@ -30,7 +31,7 @@ INDEX_REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The tensors of a model by its metadata: (name, datatype, shape) each."""
+    """The tensors of a model in its metadata."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
@@ -44,7 +45,7 @@ def list_models(target: Target) -> list[str]:
 
 
 def find_models(target: Target) -> list[str]:
-    """Return the names of the models that the target lists, and of those that have a role's name."""
+    """Return the names of listed models, and of unlisted ones with the name of a role."""
     found = list_models(target)
     own = [role for role in load_roles() if role not in found and target.get(f"/v2/models/{role}").succeeded]
     return list(dict.fromkeys([*found, *own]))
@@ -83,7 +84,7 @@ def _signature(target: Target, name: str) -> Signature | None:
 def _specs(entries: Any) -> tuple[TensorSpec, ...] | None:
     try:
         return tuple(TensorSpec(str(e["name"]), str(e["datatype"]), tuple(map(int, e["shape"]))) for e in entries)
-    except (TypeError, ValueError, LookupError, OverflowError):  # the last of Infinity, which Python's JSON has
+    except (TypeError, ValueError, LookupError, OverflowError):  # OverflowError: Infinity, which json accepts
         return None
 
 
@@ -96,14 +97,14 @@ def _placement(target: Target, role: Role, signatures: Mapping[str, Signature]) 
 
 
 def _renaming(role: Role, signature: Signature) -> Names | None:
-    """Return how a model of this signature names the role's tensors, or None where it does not have them."""
+    """Map the role's tensor names to those of a model; None if the signature does not match."""
     inputs = _matched(role.inputs, signature.inputs, batching=role.batching)
     outputs = _matched(role.outputs, signature.outputs, batching=role.batching)
     return None if inputs is None or outputs is None else Names(inputs, outputs)
 
 
 def _matched(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batching: bool) -> dict[str, str] | None:
-    """Return role's name -> model's, by name or else in order; None where datatypes or shapes differ."""
+    """Map names of the role to those of the model, by name or else by order; None if datatypes or shapes differ."""
     named = {other.name: other for other in others}
     if set(named) == {spec.name for spec in specs}:
         others = [named[spec.name] for spec in specs]
@@ -117,7 +118,7 @@ def _matched(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batch
 
 
 def _is_right(target: Target, model: Model) -> bool:
-    """Say whether the model computes what the role does, and labels as the role does."""
+    """Whether the model computes the function of the role, with its labels."""
     form = "json" if model.role.is_json_capable else "binary"
     try:
         reply = target.infer(model.request(send=form, want=None if form == "json" else "binary"))
@@ -128,13 +129,13 @@ def _is_right(target: Target, model: Model) -> bool:
 
 
 def _is_labelled_right(target: Target, model: Model) -> bool:
-    """Say whether each class of each output has the role's label, or none where it has none."""
+    """Whether each class of each output has the label of the role, or none if the role has none."""
     for spec in model.role.outputs:
         wanted = RequestedOutput(spec.name, classification=max(1, prod(spec.shape)))
         reply = target.infer(model.request(send="json", outputs=[wanted]))
         output = reply.answer.output(spec.name) if reply.succeeded else None
         if output is None or output.array is None or output.datatype != "BYTES":
-            return not model.role.labels  # no classification: labels are not to be seen
+            return not model.role.labels  # classification is not supported, so labels cannot be compared
         labels = model.role.labels.get(spec.name, ())
         if not all(_has_label(bytes(text), labels) for text in output.array.reshape(-1)):
             return False

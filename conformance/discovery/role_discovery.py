@@ -1,7 +1,7 @@
-"""The survey of a target: the extensions that it lists, those that a probe shows to work, and the roles that it fills.
+"""Discovery of a target: the extensions that it lists, those that work in a probe, and the roles that it fills.
 
-The survey decides what is judged, never how: an extension that is neither listed nor working is not applicable, and so
-is a check whose role is missing.
+Discovery only selects what is judged. An extension that is neither listed nor working is not applicable, nor is a check
+whose role is missing.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def discover_roles(
     placements: Mapping[str, Placement] | None = None,
     progress: Progress = ignore_progress,
 ) -> DiscoveryResult:
-    """Ask the target what it offers, and note the roles in `target.roles`.
+    """Discover extensions and roles of a target, and store the roles in `target.roles`.
 
     Args:
-        target: a target that has not been surveyed.
+        target: a target before discovery.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-        placements: role -> model; None looks for models of the roles' own names.
-        progress: is told how far the survey is.
+        placements: role -> model; None: look for models with the names of roles.
+        progress: receives progress messages.
 
     Raises:
-        TargetLost: nobody answers.
+        TargetLost: the target does not answer.
         SettingsError: a role is placed on a model that the target does not serve.
     """
     survey, transports = DiscoveryResult(), target.settings.transports
@@ -42,7 +42,7 @@ def discover_roles(
     if GRPC in transports:
         offered_extensions.read_grpc_metadata(target, survey)
     survey.roles = _find_roles(target, progress) if placements is None else _place_roles(target, placements, progress)
-    target.broken = [one for one in target.broken if not one.is_deliberate]  # how it says that a model is not there
+    target.broken = [one for one in target.broken if not one.is_deliberate]  # how it reports a missing model
     for extension in OVER_HTTP if HTTP in transports else ():
         probes = offered_extensions.PROBES[extension](target)
         offered_extensions.record_extension(survey, extension, wanted, probes)
@@ -54,7 +54,7 @@ def discover_roles(
 
 
 def _find_roles(target: Target, progress: Progress) -> dict[str, str]:
-    """Return the roles of which a model has the name."""
+    """Find the roles whose names are names of models."""
     every = load_roles()
     target.roles, found = {role: role for role in every}, {}
     for number, role in enumerate(every, 1):
@@ -66,7 +66,7 @@ def _find_roles(target: Target, progress: Progress) -> dict[str, str]:
 
 
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:
-    """Return the roles of a map, all of which the target has to serve."""
+    """Set the roles of a map; expect that the target serves all of their models."""
     target.placements = placements
     target.roles = {role: placement.model for role, placement in placements.items()}
     for number, (role, name) in enumerate(target.roles.items(), 1):
