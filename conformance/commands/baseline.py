@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return what to print and the exit status."""
+    """Return the text to print and the exit status."""
     faults = [
         f"{path}: {escape_text(fault, 400)}"
         for path in options.files
@@ -72,7 +72,7 @@ def _of_entry(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date
 
 
 def _order(entries: Sequence[BaselineEntry]) -> Iterator[str]:
-    """Yield the first entry that belongs before the one above it."""
+    """Yield the first violation of the order by check and requirement."""
     for above, entry in pairwise(entries):
         if _place(entry) < _place(above):
             yield f"{entry.label}: belongs before {above.label}"

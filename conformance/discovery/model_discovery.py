@@ -226,7 +226,7 @@ def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple
 
 
 def _explained(target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]) -> DeployedModel:
-    """Find inputs that the model accepts only in another form of request; without any, return it unchanged.
+    """Find inputs that the model accepts although it answers no usable plain JSON request; else return it unchanged.
 
     Either it requires an optional part of a request (`demands`), or its answer cannot be parsed.
     """

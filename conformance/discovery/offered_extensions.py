@@ -70,9 +70,10 @@ def read_grpc_metadata(target: Target, survey: DiscoveryResult) -> None:
 
 
 def find_absence(target: Target, role: str) -> Reply | None:
-    """Return the refused metadata request of a role's model that also answers no plain request; None if it exists.
+    """Return the metadata answer that shows that a role's model is missing; None if the model exists.
 
-    Uses HTTP if HTTP is judged, since a model may be served only over HTTP.
+    A missing model answers neither a metadata nor a plain request. Both go over HTTP if HTTP is judged, since a model
+    may be served only over HTTP.
     """
     model = target.model(role)
     if model is None:

@@ -28,12 +28,12 @@ class AnswerBarrier:
         self.is_met = False
 
     def http(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        """Return the answer over HTTP: a script."""
+        """Wait, then return the HTTP answer; an `HttpScript`."""
         self._wait()
         return honest.USUAL(received, inference, tensors)
 
     def grpc(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        """Return the answer over gRPC: a script."""
+        """Wait, then return the gRPC answer; a `CallScript`."""
         self._wait()
         return honest_calls.USUAL(received, inference, tensors)
 

@@ -72,7 +72,7 @@ class Style:
     header: HeaderUse = "usual"
 
     def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        """Return the answer: a script over HTTP."""
+        """Return the answer; makes a style an `HttpScript`."""
         parts = self.parts(received, inference, tensors)
         headers = make_framing_headers(parts, self.header)
         return self.delivery.answer(200, headers, parts.json + parts.binary, version=received.version)

@@ -96,7 +96,7 @@ class CallStyle:
     raw_first: bool = False
 
     def __call__(self, _received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        """Return the answer: a script over gRPC."""
+        """Return the answer; makes a style a `CallScript`."""
         listed = self.order(tensors)
         if self.is_raw(listed):
             raw = [encode_binary(one) for one in listed]

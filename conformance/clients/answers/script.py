@@ -47,7 +47,7 @@ class HttpAnswer:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the connection is kept behind it."""
+        """Whether the connection stays open after the answer."""
         return self.ending is Ending.KEEP
 
 
@@ -72,7 +72,7 @@ class CallAnswer:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the connection is kept behind it."""
+        """Whether the connection stays open after the answer."""
         return not (self.is_silent or self.is_closed)
 
 

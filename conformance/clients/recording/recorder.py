@@ -121,7 +121,7 @@ def find_secrets(received: ClientRequest) -> tuple[str, ...]:
 
 
 def mask_request(received: ClientRequest) -> ClientRequest:
-    """Return a request without its credentials."""
+    """Mask the credentials in a request."""
     long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
     path = _PARAMETER.sub(_hidden_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
     return replace(
@@ -133,7 +133,7 @@ def mask_request(received: ClientRequest) -> ClientRequest:
 
 
 def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAnswer:
-    """Return an answer without its cookies, and without credentials of the request that it repeats."""
+    """Mask cookies in an answer, and credentials of the request that it repeats."""
     return replace(
         answer,
         headers=_headers(answer.headers, secrets),

@@ -16,7 +16,7 @@ class RecordedAnswer:
 
     Attributes:
         status: the HTTP status; None without an answer. Over gRPC, the HTTP status that corresponds to the code.
-        body: the body without HTTP framing; of a call, the message. Empty if it was too long to store.
+        body: the body without HTTP framing; of a call, the answer message. Empty if it was too long to store.
         code: the gRPC status code, by name; `details` is its message.
         trouble: the failure of the transfer, as one line; else empty.
     """

@@ -54,7 +54,7 @@ def list_json_inputs(request: ParsedRequest) -> list[Output]:
 
 
 def judge_data(request: ParsedRequest) -> Faults:
-    """An input that is not binary has its elements in `data`, flat or nested as its shape says."""
+    """An input that is not binary has its elements in `data`, flat or nested like its shape."""
     found = [to_fault(finding) for finding in request.findings if finding.kind in _DATA]
     given = list_json_inputs(request)
     items = request.items()
