@@ -20,11 +20,11 @@ from tests.support.servers import run_bundled
 
 @contextmanager
 def few_models() -> Iterator[None]:
-    """Let few models be enough for the run, for its verification, and for a profile."""
+    """Let few models and few rows be enough for the run, for its verification, and for a profile."""
     own = certify.list_arguments
-    plugin = ["-p", "tests.support.few_models"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugin])
+    plugins = ["-p", "tests.support.few_models", *FEW_ROWS]
+    with pytest.MonkeyPatch.context() as patch, with_few_rows():
+        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugins])
         patch.setattr(rejudge, "find_coverage", lambda *_, **__: FULL_COVERAGE)
         patch.setattr(profiles, "_need_more", lambda _rows, _demanded: True)
         yield
