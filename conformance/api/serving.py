@@ -116,7 +116,7 @@ def _config(app: AsgiApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http="h11",  # h11 passes nothing else to the app: trailers do not become headers, for instance
+        http="h11",  # discards data outside of requests: trailers do not become headers, for instance
         ws="none",
         log_config=None,  # leave the logging of this process unchanged
         timeout_keep_alive=KEEP_ALIVE_SECONDS,

@@ -35,7 +35,7 @@ from conformance.transport.har_bodies import JUDGED_LIMIT
 from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings
 
-# Requirements for which a hanging adapter is the client's failure: no answer comes, and the client waits forever.
+# Requirements for which a hanging adapter is a failure of the client: it goes on waiting for an answer.
 HANG_REQUIREMENTS = {"CLIENT-ENDS", "CLIENT-ENDS/grpc"}
 MAX_TEXT_CHARS = 600  # characters of a message from an adapter, or from a check of a client
 

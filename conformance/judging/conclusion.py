@@ -47,7 +47,7 @@ class Conclusion:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every row was run."""
+        """Whether all expected rows ran."""
         return not (self.missing or self.judged_nothing)
 
 

@@ -245,7 +245,7 @@ def _larger(tensor: Tensor, model: Model) -> Tensor:
 def shrink(asked: RequestContent, model: Model) -> RequestContent:
     """Return contents with at most `MAX_JSON_ELEMENTS` elements, which are quickly written as JSON.
 
-    Smaller contents, and contents whose values or model cannot be changed, are returned unchanged.
+    Small contents are returned unchanged, as are those of deployed models and of models that depend on the values.
     """
     if asked.elements <= MAX_JSON_ELEMENTS or model.role.compute in VALUE_DEPENDENT or isinstance(model, DeployedModel):
         return asked
