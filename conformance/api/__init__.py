@@ -1,7 +1,7 @@
-"""The suite as a Python function: `conformance.judge(url_or_app)` returns a `Report`. docs/python.md shows it in use.
+"""The Python API of the suite: `conformance.judge(url_or_app)` returns a `Report`. docs/python.md has examples.
 
-It needs no pytest and changes nothing of one that runs around it. `conformance` itself exports these names, and imports
-them when they are asked for.
+It does not need pytest, and does not affect a surrounding pytest run. `conformance` exports these names and imports
+them lazily.
 """
 
 from __future__ import annotations

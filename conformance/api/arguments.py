@@ -1,4 +1,4 @@
-"""What `judge` is given, as one record; whatever cannot be used is a `JudgeError`."""
+"""Validates the arguments of `judge` and collects them in one record; raises `JudgeError` for unusable ones."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 PROFILES = ("certify", "quick")
 DEFAULT_TIMEOUT_S = 10.0
 REFERENCE = "reference"  # a URL that stands for the bundled server
-PLACEHOLDER_URL = "http://127.0.0.1"  # in place of one that is known once the server runs
+PLACEHOLDER_URL = "http://127.0.0.1"  # for validation, while the URL of the server is not known
 
 
 class JudgeError(UserError):
-    """What `judge` was given cannot be used, or the app does not start; the message is one line that says why."""
+    """An argument of `judge` cannot be used, or the app does not start; the message is one line with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What is asked of a judgement; empty and None where the caller leaves it to the file or to the default.
+    """The arguments of `judge`, merged with the target file and the defaults.
 
     Attributes:
-        url: of the target, or `reference`; empty where `app` is served, or gRPC alone is judged.
+        url: the URL of the target, or `reference`; empty if `app` is served, or only gRPC is judged.
         app: the application to serve and judge, or None.
-        grpc: where gRPC is judged, as `host:port`, or None.
+        grpc: the gRPC address as `host:port`, or None.
         headers: each as "Name: value".
-        extensions: what is to be judged, offered or not; empty: what is offered.
-        subjects: the model roles, and deployed models beside them.
-        file: what is said of the target beside that.
+        extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
+        subjects: the model roles and deployed models.
+        file: the contents of the target file.
     """
 
     url: str
@@ -58,7 +58,7 @@ class Arguments:
     file: TargetConfig
 
     def settings(self, url: str) -> Settings:
-        """Return how to reach the target at this URL.
+        """Return the connection settings for the target at this URL.
 
         Raises:
             JudgeError: an address, a header or the timeout cannot be used.
@@ -95,7 +95,7 @@ def read_arguments(
     """Return the arguments of `judge` as one record.
 
     Raises:
-        JudgeError: one cannot be used.
+        JudgeError: an argument cannot be used.
     """
     if profile not in PROFILES:
         raise JudgeError(f"profile {profile!r}: give one of {', '.join(PROFILES)}")
@@ -121,10 +121,10 @@ def read_arguments(
 
 
 def _agree(made: Arguments) -> None:
-    """See that what is asked for can be judged at these addresses.
+    """Check that the extensions exist and can be judged at these addresses.
 
     Raises:
-        JudgeError: it cannot.
+        JudgeError: an extension, address, header or timeout cannot be used.
     """
     unknown = [name for name in made.extensions if name not in CHOICES]
     if unknown:
@@ -144,7 +144,7 @@ def _file(config: str | PathLike[str] | None) -> TargetConfig:
 
 
 def _app(target: Any) -> AsgiApp:
-    """Return the application, once it is known to take what ASGI 3 gives it."""
+    """Return the application after checking that it accepts the arguments of ASGI 3."""
     try:
         inspect.signature(target).bind("scope", "receive", "send")
     except (TypeError, ValueError):
@@ -161,7 +161,7 @@ def _names(argument: str, names: Collection[str]) -> tuple[str, ...]:
 
 
 def _headers(headers: Mapping[str, str], file: TargetConfig) -> tuple[str, ...]:
-    """Return the headers of the caller, and those of the file that they do not replace."""
+    """Merge headers: those of the caller replace those of the target file with the same name."""
     own: Sequence[str] = [f"{name}: {value}" for name, value in headers.items()]
     replaced = {name.lower() for name in headers}
     return (*(line for line in file.headers if line.partition(":")[0].lower() not in replaced), *own)

@@ -1,4 +1,4 @@
-"""`judge`: one target judged in this process, without pytest. An app is served for as long as that takes."""
+"""Implements `judge`, which judges one target in this process, without pytest. It serves an ASGI app meanwhile."""
 
 from __future__ import annotations
 
@@ -35,26 +35,27 @@ def judge(
     config: str | PathLike[str] | None = None,
     robustness: bool = False,
 ) -> Report:
-    """Judge a server, and return the report of it.
+    """Judge a server and return its report.
 
     Args:
-        target: the URL of a server; or an ASGI app, which is served on a free port of 127.0.0.1 meanwhile; or
-            `reference` for the bundled server. None where `config` names it, or gRPC alone is judged.
-        models: deployed models to judge by their own plain answers, beside the model roles that the target fills;
-            `all`: every one that the target lists.
-        profile: `certify` for every row, or `quick` without the large and the many alike.
-        extensions: what to judge, offered or not; `protocol` is what lies beneath them. Empty: what is offered.
-        grpc: where the server listens for gRPC, as `host:port`; it is judged, too.
+        target: the URL of a server; or an ASGI app, which is served on a free port of 127.0.0.1 during the run; or
+            `reference` for the bundled server. None if `config` names the target, or only gRPC is judged.
+        models: deployed models to judge by comparison with their own plain answers, in addition to the model roles
+            that the target fills; `all` stands for all models that the target lists.
+        profile: `certify` for every row, or `quick` to omit large rows and rows similar to others.
+        extensions: the extensions to judge, whether offered or not; `protocol` is the protocol without extensions.
+            Empty selects the offered ones.
+        grpc: the gRPC address of the server, as `host:port`, to judge gRPC as well.
         headers: sent with every request; their values appear in no report.
-        timeout: seconds for a connection, and for the next byte of an answer; 10 where nobody says otherwise.
-        strict: advice fails, too.
-        config: a file such as `--target-config` reads; the other arguments come before what it says.
-        robustness: hostile requests are sent, too, last of all; `Report.robustness` says what became of them, and no
-            verdict rests on that. Not for a server that others need meanwhile.
+        timeout: seconds to wait for a connection, and for the next byte of an answer; the default is 10.
+        strict: whether an unmet SHOULD fails.
+        config: a target file, as for `--target-config`; other arguments override it.
+        robustness: whether to send hostile requests at the end; `Report.robustness` has the results, which do not
+            affect the verdict. Do not use it with a server that others need.
 
     Raises:
-        JudgeError: an argument cannot be used, or the app does not start. A target that cannot be reached raises
-            nothing: the verdict on it is `incomplete`.
+        JudgeError: an argument cannot be used, or the app does not start. An unreachable target raises nothing: its
+            verdict is `incomplete`.
     """
     arguments = read_arguments(
         target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
@@ -65,7 +66,7 @@ def judge(
 
 @contextmanager
 def _address(arguments: Arguments) -> Iterator[str]:
-    """Yield the URL of the target, which is served meanwhile where it is an app, or the bundled server."""
+    """Yield the URL of the target; an app or the bundled server is served inside the block."""
     if arguments.app is not None:
         from conformance.api.serving import serve_app  # imports uvicorn
 

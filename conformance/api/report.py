@@ -1,4 +1,4 @@
-"""What a judgement came to, for programs: a view of the JSON report."""
+"""The report of `judge` as a Python object: a view of the JSON report."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.text import escape_text, join_some
 from conformance.spec.verdict import EXIT_STATUS, format_sentence
 
-# How much a text of a report shows.
+# Limits of a report's text form.
 SHOWN_REQUIREMENTS, SHOWN_ROWS, SHOWN_NAMES = 10, 3, 5
 
 
 @dataclass(frozen=True, slots=True)
 class UnmetRow:
-    """One row of a check that shows that a requirement is not met. All texts are safe to print.
+    """One row of a check that failed. All texts are safe to print.
 
     Attributes:
-        check: its id; `row`: that of the row, or empty.
-        message: what was expected, and what came instead.
-        sent: the request in a few words; empty where none was sent.
-        repeat: a shell command that sends it again; an app that was judged in process has to be served for that.
+        check: the id of the check.
+        row: the id of the row, or empty.
+        message: the expected and the actual value.
+        sent: a short description of the request; empty if none was sent.
+        repeat: a shell command that sends the request again; an app judged in process must be served first.
     """
 
     check: str
@@ -40,18 +41,19 @@ class UnmetRow:
 
     @property
     def label(self) -> str:
-        """The check with its row."""
+        """The id of the check with its row."""
         return format_label(self.check, self.row)
 
 
 @dataclass(frozen=True, slots=True)
 class UnmetRequirement:
-    """One requirement that is not met, with all rows that show it.
+    """An unmet requirement with its failed rows.
 
     Attributes:
-        requirement: its id in the ledger; `explain`: the shell command that explains it.
+        requirement: its id in the ledger.
         level: `MUST` or `SHOULD`.
-        rows: at least one.
+        explain: the shell command that explains it.
+        rows: the failed rows, at least one.
     """
 
     requirement: str
@@ -63,11 +65,12 @@ class UnmetRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """What a server withstands; no verdict rests on it.
+    """The robustness results of a server, which do not affect the verdict.
 
     Attributes:
-        held: how many rows held, of so many (`of`) that were judged.
-        unmet: the requirements that some row did not hold, in the order of the ledger.
+        held: the number of rows that the server withstood.
+        of: the number of rows that were judged.
+        unmet: the unmet requirements, in the order of the ledger.
     """
 
     held: int
@@ -77,10 +80,10 @@ class Robustness:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a judgement came to. Whether it is good enough is for `verdict` to say: a report is always true.
+    """The report of a judged server. A report is always true in a boolean context; use `verdict` or `passed`.
 
     Attributes:
-        document: the JSON report, as `schemas/report.schema.json` has it; not to be changed.
+        document: the JSON report, described by `schemas/report.schema.json`; do not modify it.
     """
 
     document: Mapping[str, Any]
@@ -92,33 +95,33 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether the verdict is one that a run ends with status 0 for: something was judged, and nothing failed."""
+        """Whether something was judged and nothing failed; a run with this verdict has exit status 0."""
         return EXIT_STATUS[self.verdict] == 0
 
     @property
     def interoperable(self) -> bool | None:
-        """Whether every MUST of exchange and transport is met; None where that cannot be said."""
+        """Whether every MUST about exchange and transport is met; None if unknown."""
         found: bool | None = self.document["interoperable"]
         return found
 
     @property
     def why(self) -> tuple[str, ...]:
-        """A line for each reason; none where the verdict is `conformant`."""
+        """The reasons for the verdict, one line each; empty if the verdict is `conformant`."""
         return tuple(self.document["why"])
 
     @property
     def failures(self) -> tuple[UnmetRequirement, ...]:
-        """The requirements that are not met, and fail the target, in the order of the ledger."""
+        """The unmet requirements that fail the target, in the order of the ledger."""
         return self._unmet(Outcome.FAIL)
 
     @property
     def advice(self) -> tuple[UnmetRequirement, ...]:
-        """The SHOULDs that are not met, in the order of the ledger."""
+        """The unmet SHOULDs, in the order of the ledger."""
         return self._unmet(Outcome.ADVISORY)
 
     @property
     def robustness(self) -> Robustness | None:
-        """What became of hostile requests; None where none were asked for."""
+        """The results of hostile requests; None if none were requested."""
         found = self.document.get("robustness")
         return found and Robustness(found["held"], found["of"], _unmet(found["rows"], Outcome.ADVISORY))
 
@@ -126,26 +129,26 @@ class Report:
         return _unmet(self.document["rows"], outcome)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON report, as a copy of its own."""
+        """Return a deep copy of the JSON report."""
         return deepcopy(dict(self.document))
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the report, in the format of the suffix: `.json`, `.html`, `.md`, `.svg` or `.shields.json`.
+        """Write the report in the format of the suffix: `.json`, `.html`, `.md`, `.svg` or `.shields.json`.
 
         Raises:
-            JudgeError: a suffix that is not known.
-            OSError: it cannot be written there.
+            JudgeError: the suffix is unknown.
+            OSError: the file cannot be written.
         """
         if formats.find_suffix(Path(path)) is None:
             raise JudgeError(f"{path}: unknown suffix, known are {', '.join(formats.FORMATS)}")
         formats.write(self.document, Path(path))
 
     def __str__(self) -> str:
-        """Return the verdict, and what is not met, in a few lines."""
+        """Return the verdict and the unmet requirements in a few lines."""
         return "\n".join([self._headline(), *_lines(self.failures)])
 
     def __repr__(self) -> str:
-        """Return the verdict and the ids of what is not met, on one line: pytest shows no more of what is compared."""
+        """Return the verdict and the ids of unmet requirements on one line, for pytest's assertion messages."""
         names = [failure.requirement for failure in self.failures]
         unmet = f"; not met: {join_some(names, SHOWN_NAMES)}" if names else ""
         return f"<Report {self._headline()}{unmet}>"
@@ -156,7 +159,7 @@ class Report:
 
 
 def _unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:
-    """Return what checks with an outcome do not meet."""
+    """Return the unmet requirements of the rows with an outcome."""
     rows: dict[str, list[UnmetRow]] = {}
     for check in checks:
         if check["outcome"] == outcome:

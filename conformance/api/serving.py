@@ -1,7 +1,7 @@
-"""Serves an ASGI app on a free port of 127.0.0.1, by uvicorn in a thread of this process, for as long as a block lasts.
+"""Serves an ASGI app on a free port of 127.0.0.1 inside a `with` block, with uvicorn in a thread of this process.
 
-The suite looks at bytes on a connection, so that no test client of a framework would do. What is judged is the app,
-not the server that it will have in front: where uvicorn itself does not keep to HTTP, `AsgiWrapper` makes up for it.
+The suite examines bytes on a connection, so a framework's test client is not enough. The suite judges the app, not the
+HTTP server in front of it: where uvicorn violates HTTP, `AsgiWrapper` compensates.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LENGTH_HEADERS = {b"content-length", b"transfer-encoding"}
 
 
 class AsgiWrapper:
-    """An app that passes everything on to another.
+    """An ASGI app that forwards every call to another app.
 
     Attributes:
-        failure: what the app says where its lifespan does not start, in one line; else empty.
+        failure: the app's message if its lifespan startup fails, on one line; otherwise empty.
     """
 
     def __init__(self, app: AsgiApp) -> None:
@@ -38,7 +38,7 @@ class AsgiWrapper:
         self.failure = ""
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
-        """Carry out one call."""
+        """Forward one call."""
         if scope["type"] == "lifespan":
             send = self._listening(send)
         elif scope["type"] == "http" and {name for name, _ in scope["headers"]} >= LENGTH_HEADERS:
@@ -47,7 +47,7 @@ class AsgiWrapper:
 
     def _listening(self, send: Send) -> Send:
         async def listened(message: Message) -> None:
-            if message["type"] == "lifespan.startup.failed":  # with a whole traceback, mostly
+            if message["type"] == "lifespan.startup.failed":  # usually a whole traceback
                 self.failure = escape_text(str(message.get("message", "")).strip().rpartition("\n")[2])
             await send(message)
 
@@ -55,7 +55,7 @@ class AsgiWrapper:
 
 
 def _closing(send: Send) -> Send:
-    """Close the connection after an answer: what RFC 9112 6.3 asks of a server that was told two lengths."""
+    """Close the connection after the answer to a request with two length headers, as RFC 9112 6.3 requires."""
 
     async def closed(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -75,10 +75,10 @@ KEEP_ALIVE_SECONDS, IN_FLIGHT_SECONDS = 60, 2
 
 @contextmanager
 def serve_app(app: AsgiApp) -> Iterator[str]:
-    """Serve the app until the end of the block, which gets its URL; its lifespan is carried out around it.
+    """Serve the app inside the block and yield its URL; the app's lifespan starts before and ends after the block.
 
     Raises:
-        JudgeError: it does not start.
+        JudgeError: the app does not start.
     """
     front = AsgiWrapper(app)
     with _listener() as listener, _without_access_log():
@@ -94,7 +94,7 @@ def serve_app(app: AsgiApp) -> Iterator[str]:
 
 
 def _listener() -> socket.socket:
-    # The protocol is named because asyncio sets TCP_NODELAY only then; without it every kept connection waits 40 ms.
+    # asyncio sets TCP_NODELAY only if the protocol is explicit; without it requests on kept connections wait 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(BACKLOG)
@@ -103,7 +103,7 @@ def _listener() -> socket.socket:
 
 @contextmanager
 def _without_access_log() -> Iterator[None]:
-    """Keep thousands of requests out of the log; what else uvicorn has to say is for the owner of this process."""
+    """Disable uvicorn's access log for thousands of requests; its other logs are left to the application."""
     log = logging.getLogger("uvicorn.access")
     before, log.disabled = log.disabled, True
     try:
@@ -116,16 +116,16 @@ def _config(app: AsgiApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http="h11",  # what belongs to no request reaches no app: trailers are not read as headers, for instance
+        http="h11",  # discards data outside of requests: trailers do not become headers, for instance
         ws="none",
-        log_config=None,  # the logging of this process is its owner's
+        log_config=None,  # leave the logging of this process unchanged
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=IN_FLIGHT_SECONDS,
     )
 
 
 def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
-    with suppress(SystemExit):  # how uvicorn says that the app does not start
+    with suppress(SystemExit):  # uvicorn exits if the app does not start
         server.run([listener])
 
 

@@ -1,1 +1,1 @@
-"""One check on one row, and the session around it: target, survey, evidence, baseline."""
+"""Judging one check on one row, and its session: target, discovery, evidence and baseline."""

@@ -1,10 +1,10 @@
-"""The regression gate: failures that are known do not fail it; new ones do, and so do entries that no longer hold.
+"""The regression gate: known failures pass it; new failures and outdated entries fail it.
 
-An entry names rows, and why they fail. A row that it names and that fails for the stated reason is a `known_failure`.
-An entry of one check means each row that it names: one that no longer fails is `fixed`, and fails the gate until it is
-taken out, so that a fix is noticed and kept. A wide entry, of a requirement or of several checks, means some of what it
-names; it is out of date when none of that fails any more. So is one that has expired, or that names nothing. The
-verdict on the server is another matter: a server with known failures is not conformant.
+An entry names rows and the reason why they fail. A named row that fails for that reason is a `known_failure`.
+An entry for one check covers every row that it names. A named row that no longer fails is `fixed`; it fails the gate
+until it is removed from the entry, so that fixes are noticed and kept. A wide entry, for a requirement or several
+checks, covers some of the rows that it names; it is stale when none of them fails any more. An entry that has expired
+or matches no row is stale as well. The verdict ignores the gate: a server with known failures is not conformant.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONC
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS, Verdict, bears_on_interoperability
 
-# Outcomes that an entry can explain, and those by which it turns out to be out of date.
+# Outcomes that an entry can explain, and outcomes that show it to be out of date.
 UNMET = (Outcome.FAIL, Outcome.BLOCKED, Outcome.KNOWN_FAILURE)
 MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.FIXED)
 
-MAX_SHOWN_ROWS = 4  # of an entry, in messages
+MAX_SHOWN_ROWS = 4  # per entry in a message
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineEntry:
-    """One entry; the fields are those of `schemas/baseline.schema.json`, `rows` always as patterns."""
+    """One baseline entry, with the fields of `schemas/baseline.schema.json`; `rows` holds patterns."""
 
     reason: str
     check: str | None = None
@@ -41,47 +41,47 @@ class BaselineEntry:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it is of more than one check."""
+        """Whether the entry covers more than one check."""
         return self.check is None or "*" in self.check or "?" in self.check
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """The name of the entry in messages."""
         if self.check is None:
             return str(self.requirement)
         more = f" and {len(self.rows) - MAX_SHOWN_ROWS} more" if len(self.rows) > MAX_SHOWN_ROWS else ""
         return format_label(self.check, ", ".join(self.rows[:MAX_SHOWN_ROWS]) + more)
 
     def names(self, result: CheckResult) -> bool:
-        """Say whether a row is among those of the entry."""
+        """Return whether the entry names a row."""
         if self.check is None:
             return self.requirement in _about(result)
         return is_match(result.id, self.check) and any(is_match(result.row, pattern) for pattern in self.rows)
 
     def explains(self, result: CheckResult) -> bool:
-        """Say whether a row that is not met fails for the stated reason."""
+        """Return whether an unmet row fails for the reason that the entry states."""
         about = result.failure.requirement if result.failure else None
         return (self.requirement in (None, about) or about is None) and (self.message or "") in result.message
 
     def has_expired(self, today: date) -> bool:
-        """Say whether the entry no longer counts."""
+        """Return whether the expiry date of the entry has passed."""
         return self.expires is not None and today > self.expires
 
 
 def _about(result: CheckResult) -> Sequence[str]:
-    """Return the requirement that a row does not meet; all that it answers for, where it does not say which."""
+    """Return the requirement that a row does not meet, or all requirements of the row if it has no failure."""
     return [result.failure.requirement] if result.failure else result.requirements
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What came of a run under a baseline: the difference.
+    """The difference between a run and its baseline.
 
     Attributes:
-        known: labels of rows that are not met as they are known not to be; so with the others.
-        new: what is not met, and no entry explains: failures, and advice where the baseline counts that.
-        fixed: rows that an entry of one check names, and that are met.
-        stale: entries that have expired, name nothing, or hold for nothing any more, each with the reason.
+        known: labels of rows that fail as an entry states.
+        new: labels of rows that fail without an entry; advisory rows are included if the baseline counts advice.
+        fixed: labels of rows that pass although an entry for one check names them.
+        stale: entries that have expired, match no row, or no longer fail, each with the reason.
     """
 
     known: Sequence[str] = ()
@@ -91,33 +91,33 @@ class GateResult:
 
     @property
     def is_passed(self) -> bool:
-        """Whether the gate lets the run through."""
+        """Whether the run passes the gate."""
         return not (self.new or self.fixed or self.stale)
 
     @property
     def color(self) -> str:
-        """As the verdict that it is like, for a terminal."""
+        """The verdict whose terminal color shows this result."""
         return CONFORMANT if self.is_passed else NONCONFORMANT
 
     def exit_status(self, verdict: Verdict, lost: str | None = None, gate: str | None = None) -> int:
-        """Return the exit status of a run under a baseline: about the difference, where all could be judged."""
+        """Return the exit status of a run with a baseline: failed gate, incomplete run, or success."""
         if not self.is_passed:
             return EXIT_STATUS[NONCONFORMANT]
         is_incomplete = lost or verdict.exit_status(gate) == EXIT_STATUS[INCOMPLETE]
         return EXIT_STATUS[INCOMPLETE if is_incomplete else CONFORMANT]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as the report has it."""
+        """Return plain data for the report."""
         lists = {name: list(getattr(self, name)) for name in ("known", "new", "fixed", "stale")}
         return {"passed": self.is_passed, **lists}
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The entries of a file, as they count on one day.
+    """The entries of a baseline file, evaluated on one day.
 
     Attributes:
-        advice: whether a SHOULD that is not met counts for the gate; for the verdict it never does.
+        advice: whether an unmet SHOULD counts for the gate; it never counts for the verdict.
     """
 
     entries: Sequence[BaselineEntry] = ()
@@ -130,7 +130,7 @@ class Baseline:
         return (*UNMET, Outcome.ADVISORY) if self.advice else UNMET
 
     def applied(self, result: CheckResult) -> CheckResult:
-        """Return a row's result as the baseline has it: `known_failure` or `fixed` where an entry says so."""
+        """Return a row's result with the outcome `known_failure` or `fixed` if an entry covers it."""
         naming = [entry for entry in self.entries if not entry.has_expired(self.today) and entry.names(result)]
         exact = next((entry for entry in naming if not entry.is_wide), None)
         if result.outcome in MET and exact is not None:
@@ -140,13 +140,14 @@ class Baseline:
         return result
 
     def applying(self, judge: Callable[[Check, Row], CheckResult]) -> Callable[[Check, Row], CheckResult]:
-        """Return a judge whose results are as the baseline has them."""
+        """Wrap a judge so that the baseline is applied to its results."""
         return lambda check, row: self.applied(judge(check, row))
 
     def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> GateResult:
-        """Return what came of a run; what entries no longer name, or hold for, counts for a `whole` one alone.
+        """Compare the results of a run with the baseline.
 
-        Under the gate `interoperable` a new failure counts only where it bears on that.
+        Entries that match no row or no longer fail are reported only for a `whole` run. With the gate `interoperable`,
+        only failures that affect interoperability count as new.
         """
         known, new = [], []
         for result in results:
@@ -172,7 +173,7 @@ class Baseline:
                 yield from self._without_use(entry, results)
 
     def _without_use(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
-        """Say what of an entry names nothing, or that nothing which it names fails any more."""
+        """Yield a message for each pattern that matches no row, and for a wide entry that no longer fails."""
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))
             if not any(one.names(result) for result in results):
@@ -184,7 +185,7 @@ class Baseline:
 
 
 def revert_baseline(result: CheckResult) -> CheckResult:
-    """Return a row's result as it was before a baseline was applied."""
+    """Return a row's result with the outcome that it had before the baseline was applied."""
     if result.outcome is Outcome.KNOWN_FAILURE:
         return replace(result, outcome=Outcome.FAIL if result.failure else Outcome.BLOCKED)
     return replace(result, outcome=Outcome.PASS, message="") if result.outcome is Outcome.FIXED else result

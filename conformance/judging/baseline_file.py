@@ -1,4 +1,4 @@
-"""The file of a baseline: read, and brought up to date with a run. `schemas/baseline.schema.json` describes it."""
+"""Reads baseline files and updates them from a run. `schemas/baseline.schema.json` describes the format."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ FILE_HEADER = """\
 # Failures that are known: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
 """
 DEFAULT_REASON = "not looked into yet"
-MAX_ROWS_PER_LINE = 3  # rows of an entry
+MAX_ROWS_PER_LINE = 3  # a longer `rows` array is written on several lines
 
 
 class BaselineError(ValueError):
-    """The file cannot be used; the message is one line."""
+    """The baseline file cannot be used; the message is one line."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def load(path: Path) -> Baseline:
-    """Read a file.
+    """Read a baseline file.
 
     Raises:
-        BaselineError: it cannot be read, is not TOML, or does not fit the schema.
+        BaselineError: the file cannot be read, is not TOML, or does not match the schema.
     """
     try:
         return from_text(files.read_text(path))
@@ -43,10 +43,10 @@ def load(path: Path) -> Baseline:
 
 
 def from_text(text: str) -> Baseline:
-    """Return the baseline that a file's text is.
+    """Parse the text of a baseline file.
 
     Raises:
-        BaselineError: it is not TOML, or does not fit the schema.
+        BaselineError: the text is not TOML, or does not match the schema.
     """
     try:
         document = files.parse_toml(text)
@@ -63,12 +63,12 @@ def _known(entry: Mapping[str, Any]) -> BaselineEntry:
 
 
 def _fault(document: Mapping[str, Any]) -> str | None:
-    """Return how a document does not fit the schema, or None."""
+    """Return the first schema violation of a document, or None."""
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import best_match
 
     schema = json.loads((data_files.find_folder("schemas") / "baseline.schema.json").read_text(encoding="utf-8"))
-    plain = json.loads(json.dumps(document, default=str))  # dates of TOML as JSON has them
+    plain = json.loads(json.dumps(document, default=str))  # TOML dates become JSON strings
     error = best_match(Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(plain))
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
@@ -84,14 +84,14 @@ def _fault(document: Mapping[str, Any]) -> str | None:
     return f"expires: write a date without quotes, such as 2027-01-31, not {wrong!r}" if wrong else None
 
 
-# --- bringing up to date ---------------------------------------------------------------------------------------------
+# --- updating --------------------------------------------------------------------------------------------------------
 
 
 def update_text(text: str, results: Sequence[CheckResult]) -> str:
-    """Return a file brought up to date with a whole run: without what no longer holds, with what fails anew.
+    """Update the text of a baseline file from a whole run: remove entries that no longer fail, add new failures.
 
-    What fails anew gets an entry for each check and requirement, in the order of the suite. Comments and the order of
-    what stays are kept; with the same results again, the file stays as it is.
+    New failures get one entry per check and requirement, in the order of the suite. Comments and the order of the
+    remaining entries are kept. A second update with the same results changes nothing.
 
     Raises:
         BaselineError: the text is not TOML.
@@ -113,7 +113,7 @@ def update_text(text: str, results: Sequence[CheckResult]) -> str:
 
 
 def _keep_what_holds(tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult]) -> None:
-    """Take out the rows of an entry that no longer fail, and the entry where none is left."""
+    """Remove the rows of an entry that no longer fail, and the whole entry if no row is left."""
     entry = _known(tables[index].unwrap())
     held = [result for result in failing if entry.names(result) and entry.explains(result)]
     met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.names(result)]
@@ -132,7 +132,7 @@ def _keep_what_holds(tables: Any, index: int, results: Sequence[CheckResult], fa
 
 
 def _tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
-    """Yield an entry for each check and requirement of what fails anew."""
+    """Yield one entry per check and requirement of the new failures."""
     together: dict[tuple[str, str | None], list[str]] = {}
     for result in new:
         requirement = result.failure.requirement if result.failure else None
@@ -142,12 +142,12 @@ def _tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Itera
     for (check, requirement), rows in together.items():
         if requirement:
             yield _table(check, rows if check in met else (), requirement)
-        elif check in met or check not in failed:  # else the entry of what fails has all rows, blocked ones, too
+        elif check in met or check not in failed:  # else an entry for all rows includes the blocked ones
             yield _table(check, rows, None)
 
 
 def _table(check: str, rows: Sequence[str], requirement: str | None) -> Any:
-    """Return an entry; without rows it is of every row of the check."""
+    """Return an entry; without `rows` it covers every row of the check."""
     rows = [row for row in rows if row]  # the only row of a check may have no name
     table = tomlkit.table()
     table["check"] = check

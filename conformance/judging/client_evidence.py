@@ -1,13 +1,13 @@
-"""The evidence of what a client does not meet, as files.
+"""Evidence files for the failures of a client.
 
-CHECK-ROW/ of a client with an adapter, CHECK-CLIENT/ of a watched one:
-  request.bin answer.bin   the bodies of the exchange that shows it; of a watched client the answer is `response`
+CHECK-ROW/ for a client with an adapter, CHECK-CLIENT/ for a watched client:
+  request.bin answer.bin   the bodies of the failing exchange; for a watched client the answer is named `response`
   request.txt answer.txt   request line or status, and headers
-  bytes.txt                where the first wrong byte is, annotated
-With an adapter, too:
-  asked.jsonl          the lines for the adapter, hello first: `python adapter.py < asked.jsonl` asks for the same again
-  said.jsonl           what the client gave, a line for each that was asked
-  check.json           which check and row, for `oip-conformance replay`
+  bytes.txt                annotated bytes around the first wrong byte
+Additional files with an adapter:
+  asked.jsonl          the lines sent to the adapter, hello first: `python adapter.py < asked.jsonl` repeats them
+  said.jsonl           the results that the client returned, one line per request line
+  check.json           the check and the row, for `oip-conformance replay`
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def write_row(
     """Write the evidence of one row of a client with an adapter.
 
     Args:
-        folder: of the run; the row's own is made in it.
-        check: that the client does not meet on the row.
-        row: see there.
-        failure: what is not met.
-        reply: the exchange that shows it, or None.
-        asked: what was asked of the adapter in this row.
+        folder: the evidence folder of the run; a subfolder for the row is created in it.
+        check: the check that failed.
+        row: the row on which it failed.
+        failure: the failure.
+        reply: the exchange that shows the failure, or None.
+        asked: the calls made to the adapter in this row.
     """
     own = folder / build_folder_name(check.id, row.id)
     own.mkdir(parents=True, exist_ok=True)
@@ -61,17 +61,17 @@ def write_row(
 
 
 def write_request(folder: Path, check: str, client: str, recorded: RecordedExchange, failure: Failure) -> None:
-    """Write the first request of a watched client that misses a requirement.
+    """Write the first request of a watched client that violates a requirement.
 
     Args:
-        folder: of the run; the request's own is made in it.
-        check: that judges the requirement.
-        client: its name.
+        folder: the evidence folder of the run; a subfolder for the request is created in it.
+        check: the check of the requirement.
+        client: the name of the client.
         recorded: the request and its answer.
-        failure: as it is shown.
+        failure: the failure as reports show it.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     own = folder / build_folder_name(check, client)
     own.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Turns what a client did wrong into what a user reads: what was asked, the request, the answer, the wrong bytes.
+"""Describes the failures of a client for users: the adapter call, the request, the answer and the wrong bytes.
 
-Credentials were taken out before anything of a watched client was recorded.
+Credentials were removed before any traffic of a watched client was recorded.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from conformance.wire.client_request import ClientRequest
 from conformance.wire.parsed_request import ParsedRequest, parse
 from conformance.wire.request import INFERENCE_HEADER, Message
 
-SENDING_PREFIX = "CLIENT-SENDS-"  # how the ledger calls what is about requests
-MAX_INPUTS = 4  # of an inference, that are shown
+SENDING_PREFIX = "CLIENT-SENDS-"  # prefix of the ledger ids about requests that a client sends
+MAX_INPUTS = 4  # shown inputs of an inference
 
 
 def describe_call(unmet: UnmetError, requirement: str, asked: Sequence[AdapterCall]) -> Failure:
-    """Return the failure of a client with an adapter that an `UnmetError` stands for.
+    """Describe an `UnmetError` of a client with an adapter.
 
     Args:
-        unmet: what the body raised.
-        requirement: the ledger id that it is about; says whether bytes of the request or of the answer are shown.
-        asked: what was asked of the adapter in this row.
+        unmet: the error raised by the body of the check.
+        requirement: the ledger id; it decides whether bytes of the request or of the answer are shown.
+        asked: the calls made to the adapter in this row.
     """
     words = _summarize(asked[-1]) if asked else ""
     if unmet.reply is None:
@@ -53,12 +53,12 @@ def describe_call(unmet: UnmetError, requirement: str, asked: Sequence[AdapterCa
 def describe_violation(
     recorded: RecordedExchange, violation: Violation, url_of: Callable[[RecordedExchange], str]
 ) -> Failure:
-    """Return the failure of a watched client that a violation stands for.
+    """Describe a violation of a watched client.
 
     Args:
-        recorded: the request, and its answer where one came.
-        violation: what it does not meet.
-        url_of: says to which address it came.
+        recorded: the request, and its answer if there was one.
+        violation: the violation.
+        url_of: returns the URL to which a request was sent.
     """
     received = recorded.received
     parsed = None if received.is_over_grpc else parse(received)
@@ -78,11 +78,11 @@ def describe_violation(
     )
 
 
-# --- what was asked ---------------------------------------------------------------------------------------------------
+# --- adapter calls ----------------------------------------------------------------------------------------------------
 
 
 def _summarize(asked: AdapterCall) -> str:
-    """Return what was asked of an adapter, on one line."""
+    """Return an adapter call on one line."""
     first, count = _inference(asked.inferences[0]), len(asked.inferences)
     if count == 1:
         return f"over {asked.transport}: {first}"
@@ -113,11 +113,11 @@ def _outputs(inference: Inference) -> str:
     return f"outputs {'; '.join(words)}"
 
 
-# --- what was sent ----------------------------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def _sent(exchange: Exchange, received: ClientRequest) -> str:
-    """Return the request in a few words, as it came."""
+    """Return a short description of the received request."""
     if received.is_over_grpc:
         return summarize_call(exchange)
     header = received.header(INFERENCE_HEADER)
@@ -126,9 +126,9 @@ def _sent(exchange: Exchange, received: ClientRequest) -> str:
 
 
 def _render_bytes(received: ClientRequest, parsed: ParsedRequest | None, offset: int | None) -> list[str]:
-    """Return hexadecimal rows around an offset of the body, the row that begins there with its field named.
+    """Return a hex dump around an offset of the body, with a label on the row that begins there.
 
-    Without an offset a message of gRPC, which nobody can read as it is, is shown from its beginning.
+    Without an offset, a gRPC message is shown from its beginning, because it has no readable text.
     """
     if parsed is None:
         rows = body_layout.format_hex_window(received.body, offset or 0, rows=MAX_MESSAGE_ROWS).splitlines()
@@ -146,7 +146,7 @@ def _layout(parsed: ParsedRequest) -> body_layout.Layout:
 
 
 def _build_message(received: ClientRequest, parsed: ParsedRequest | None) -> Message:
-    """Return the request with the places of its parts, as far as it says so itself, and its body shows them."""
+    """Return the request with the spans of its JSON and tensors, unless its body is compressed, raw or gRPC."""
     message = Message(received.path, received.headers, received.body, received.method)
     if parsed is None or parsed.is_coded or parsed.is_raw:
         return message

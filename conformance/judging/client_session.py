@@ -1,4 +1,4 @@
-"""One client under judgement: its adapter, the peer that answers it, and the judge of its rows."""
+"""The session of one client under test: its adapter, the peer that answers it, and the judge of its rows."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from conformance.transport.har_bodies import JUDGED_LIMIT
 from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings
 
-# Where an adapter that hangs speaks for its client: the answer never comes, and the caller waits all the same.
+# Requirements for which a hanging adapter is a failure of the client: it goes on waiting for an answer.
 HANG_REQUIREMENTS = {"CLIENT-ENDS", "CLIENT-ENDS/grpc"}
-MAX_TEXT_CHARS = 600  # characters of what an adapter, or a check of a client, says
+MAX_TEXT_CHARS = 600  # characters of a message from an adapter, or from a check of a client
 
 
 class ClientJudge(RowJudge):
@@ -53,15 +53,15 @@ class ClientJudge(RowJudge):
         evidence: Path | None = None,
         journal: Callable[[Call], None] | None = None,
     ) -> None:
-        """Take everything that judging one row takes.
+        """Create a judge.
 
         Args:
-            adapter: of the client, which `client` describes.
-            client: see there.
-            peer: answers it.
-            strict: advice counts as failure.
-            evidence: where a failed row leaves request and answer, or None.
-            journal: is told every exchange, or None.
+            adapter: the adapter of the client.
+            client: the client's description of itself.
+            peer: the server that answers the client.
+            strict: whether an unmet SHOULD fails.
+            evidence: the folder for the request and answer of failed rows, or None.
+            journal: receives every exchange, or None.
         """
         self._adapter = adapter
         self._client = client
@@ -78,7 +78,7 @@ class ClientJudge(RowJudge):
         return found, len(client.heard)
 
     def _find_absence(self, transport: str) -> RowOutcome | None:
-        """Say that the client does not speak a transport, or None."""
+        """Return a not-applicable outcome if the client does not speak the transport, else None."""
         if transport in self._client.transports:
             return None
         message = f"{escape_text(self._client.name, 60)} does not speak {transport}"
@@ -112,7 +112,7 @@ class ClientJudge(RowJudge):
 
 
 def _conclude_broken(error: AdapterError) -> RowOutcome:
-    """Return the outcome of a row in which the adapter broke."""
+    """Return the outcome of a row in which the adapter failed."""
     text = escape_text(str(error), MAX_TEXT_CHARS)
     if isinstance(error, AdapterLostError):
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, text, text)
@@ -120,11 +120,11 @@ def _conclude_broken(error: AdapterError) -> RowOutcome:
 
 
 class ClientSession:
-    """A client, with a peer of its own.
+    """A client and the peer started for it.
 
     Attributes:
-        client: what the adapter says of it.
-        settings: where the client is told to go.
+        client: the description that the adapter gives of the client.
+        settings: the addresses to which the client sends its requests.
     """
 
     def __init__(
@@ -136,17 +136,17 @@ class ClientSession:
         evidence: Path | None = None,
         process: str = "",
     ) -> None:
-        """Open the peer, and have the adapter introduce itself unless it has done so before.
+        """Start the peer, and request the adapter's introduction unless `client` provides it.
 
         Args:
-            adapter: nobody else's; it is closed with the session.
-            client: what the adapter has said of it to somebody else.
+            adapter: used by this session alone, and closed with it.
+            client: the introduction from an earlier session, or None.
             strict: see `ClientJudge`.
-            evidence: see `ClientJudge`; the recording of all exchanges goes there, too.
-            process: what identifies this process among those of a run.
+            evidence: see `ClientJudge`; the recording of all exchanges is written there as well.
+            process: identifies this process among the processes of a run.
 
         Raises:
-            AdapterError: the adapter cannot be asked.
+            AdapterError: the adapter does not answer.
         """
         self._adapter = adapter
         self.client = adapter.introduction if client is None else client
@@ -157,7 +157,7 @@ class ClientSession:
 
     @property
     def transports(self) -> tuple[str, ...]:
-        """Those over which the client is judged: it speaks them, and the packages for them are there."""
+        """The transports over which the client is judged: the client speaks them, and their packages are installed."""
         there = (HTTP, *((GRPC,) if self._peer.grpc_address else ()))
         return tuple(transport for transport in there if transport in self.client.transports)
 
@@ -166,7 +166,7 @@ class ClientSession:
         return self._judge(check, row)
 
     def close(self) -> None:
-        """End the adapter, and close the peer."""
+        """Stop the adapter and the peer."""
         self._adapter.close()
         self._peer.__exit__(None, None, None)
 

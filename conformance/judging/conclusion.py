@@ -1,4 +1,4 @@
-"""What a run comes to: results in the order of the suite, what was not run, the verdict, the gate of a baseline."""
+"""The conclusion of a run: sorted results, missing rows, the verdict, and the result of the baseline gate."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ RowKey = tuple[str, str]  # the ids of a check and of its row
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a run came to.
+    """The conclusion of a run.
 
     Attributes:
-        results: in the order of the suite, as the baseline has them where there is one.
-        missing: the rows that should have been run and were not, by extension.
+        results: in the order of the suite, with the baseline applied if there is one.
+        missing: the rows that should have run and did not, by extension.
         lost: why the target is gone, or None.
-        gate: how the run differs from the baseline, or None without one.
-        robustness: what came of the hostile requests, which say nothing of the verdict.
-        judged_nothing: there was nothing to judge, so that no row was run.
-        coverage: what of the run was not judged.
-        is_narrowed: the missing rows are those that the user did not ask for.
+        gate: how the run differs from the baseline, or None without a baseline.
+        robustness: the results of hostile requests, which do not affect the verdict.
+        judged_nothing: whether no row was run because there was nothing to judge.
+        coverage: the requirements that the run did not judge.
+        is_narrowed: whether the missing rows are those that the user deselected.
     """
 
     verdict: Verdict
@@ -47,12 +47,12 @@ class Conclusion:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every row was run."""
+        """Whether all expected rows ran."""
         return not (self.missing or self.judged_nothing)
 
 
 def conclude_nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusion:
-    """Return the conclusion of a run that has nothing to judge, but for what it found while it looked for that."""
+    """Return the conclusion of a run that found nothing to judge; `results` are failures found during discovery."""
     verdict = conclude(results, lost=None)
     if verdict.verdict == NONCONFORMANT:
         interoperable = None if verdict.interoperable else verdict.interoperable
@@ -62,13 +62,13 @@ def conclude_nothing_judged(reason: str, results: Sequence[CheckResult] = ()) ->
 
 
 def sort_results(results: Sequence[CheckResult], subjects: Subjects) -> list[CheckResult]:
-    """Return results in the order of the suite, however workers sent them."""
+    """Sort results into the order of the suite; workers send them in any order."""
     places = index_rows(subjects)
     return sorted(results, key=lambda result: places[result.id, result.row])
 
 
 def index_rows(subjects: Subjects) -> dict[RowKey, int]:
-    """Return the place of each row in the suite."""
+    """Return the index of each row in the suite."""
     rows = collected_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
     return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
 
@@ -76,7 +76,7 @@ def index_rows(subjects: Subjects) -> dict[RowKey, int]:
 def find_missing_rows(
     results: Sequence[CheckResult], profile: str, *, dangerous: bool, subjects: Subjects, transports: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the rows that should have been run and were not, by extension."""
+    """Return the rows that should have run and did not, by extension."""
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
     for check, row in collected_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports):
@@ -96,16 +96,16 @@ def conclude_run(
     coverage: Coverage = FULL_COVERAGE,
     is_narrowed: bool = False,
 ) -> Conclusion:
-    """Return what a run came to; what a server withstands is kept beside the verdict.
+    """Return the conclusion of a run; robustness results are kept apart from the verdict.
 
     Args:
-        every: result, in the order of the suite.
+        every: all results, in the order of the suite.
         missing: see `find_missing_rows`.
-        baseline: the failures that are known, or None.
-        stopped: why the run was ended, where it was.
-        gate: what the user asks for, `conformant` or `interoperable`; None: that nothing fails.
-        coverage: what of the run was not judged.
-        is_narrowed: the missing rows are those that the user did not ask for.
+        baseline: the known failures, or None.
+        stopped: why the run was stopped early; empty if it was not.
+        gate: the verdict that the user requires, `conformant` or `interoperable`; None requires that nothing fails.
+        coverage: the requirements that the run did not judge.
+        is_narrowed: whether the missing rows are those that the user deselected.
     """
     results = [result for result in every if result.extension != ROBUSTNESS]
     hostile = [result for result in every if result.extension == ROBUSTNESS]
@@ -118,7 +118,7 @@ def conclude_run(
     )
 
 
-# --- of watched clients -----------------------------------------------------------------------------------------------
+# --- watched clients --------------------------------------------------------------------------------------------------
 
 
 NO_REQUEST = "no inference request came"
@@ -127,13 +127,13 @@ NO_REQUEST = "no inference request came"
 def conclude_watch(
     results: Sequence[CheckResult], baseline: Baseline | None, stopped: str, gate: str | None = None
 ) -> Conclusion:
-    """Return what a watch came to.
+    """Return the conclusion of watching clients.
 
     Args:
-        results: of every client, as the baseline has them where there is one.
-        baseline: the failures that are known, or None.
-        stopped: why it was cut short; empty where it was not.
-        gate: what the user asks for, `conformant` or `interoperable`; None for nothing.
+        results: of every client, with the baseline applied if there is one.
+        baseline: the known failures, or None.
+        stopped: why watching was stopped early; empty if it was not.
+        gate: the verdict that the user requires, `conformant` or `interoperable`; None requires none.
     """
     if not results:
         return conclude_nothing_judged("; ".join(reason for reason in (NO_REQUEST, stopped) if reason))
@@ -143,7 +143,7 @@ def conclude_watch(
         return conclusion
     verdict = conclusion.verdict
     is_failed = verdict.verdict == NONCONFORMANT
-    interoperable = None if verdict.interoperable else verdict.interoperable  # what was not seen mends no failure
+    interoperable = None if verdict.interoperable else verdict.interoperable  # unseen requests cannot undo a failure
     why = [*verdict.why, stopped] if is_failed else [stopped]
     cut_short = Verdict(NONCONFORMANT if is_failed else INCOMPLETE, why, interoperable)
     found = None if baseline is None else baseline.gate(results, whole=False, gate=gate)
@@ -151,7 +151,7 @@ def conclude_watch(
 
 
 def summarize_clients(results: Sequence[CheckResult], names: Sequence[str]) -> DiscoveryResult:
-    """Return what is known of watched clients: their names, and the extensions that they used."""
+    """Return the names of watched clients and the extensions that they used."""
     used = {result.extension: "used" for result in results if result.outcome is not Outcome.NOT_APPLICABLE}
     if len(names) != 1:
         return DiscoveryResult(", ".join(names) or None, offered=used)

@@ -1,7 +1,7 @@
-"""The plain twin of a request: as many elements in the same shapes, an id as long, and nothing else that is special.
+"""Control requests: plain requests with the same shapes, number of elements and id length as another request.
 
-It is JSON (typed contents over gRPC) with harmless values, asks for no output in particular and uses no extension. What
-a server refuses of a request and of its twin alike, it refuses for the size.
+A control request is JSON (typed contents over gRPC) with harmless values. It requests no specific outputs and uses no
+extension. A server that refuses both a request and its control request refuses it for its size.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from conformance.wire.json_text import parse_json
 from conformance.wire.request import INFERENCE_HEADER, InferRequest, Input, Message
 from conformance.wire.tensor import Tensor, decode
 
-MAX_ELEMENTS = 1 << 22  # in a twin; a request that claims more is a faulty one
-HARMLESS_VALUES = {1: 1, 2: 11, 4: 1001, 8: 10_000_001}  # by the bytes of an element
+MAX_ELEMENTS = 1 << 22  # in a control request; a request that claims more is malformed
+HARMLESS_VALUES = {1: 1, 2: 11, 4: 1001, 8: 10_000_001}  # by element size in bytes
 MAX_JSON_ELEMENTS = 1 << 15  # in JSON
-VALUE_DEPENDENT = ("emit", "table")  # what computes something else, or nothing, from harmless values
+VALUE_DEPENDENT = ("emit", "table")  # computations that need the original values
 STAND_IN_ROLES = ("identity_fp32", "identity_int32")  # for a model that has no JSON form
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContent:
-    """What a request asks, as far as its size goes and as its own JSON or message says it.
+    """The contents of a request that determine its size, as its own JSON or message states them.
 
     Attributes:
         tensors: the inputs, with harmless values.
-        classified: the outputs that are asked for as classes, and of how many.
-        size: of the body in bytes.
-        yields: how many elements the model is told to make; 0 where it makes as many as it gets.
-        yields_none: it is told to make a tensor without elements.
-        texts: the BYTES inputs that come as JSON, with their own values.
+        classified: the outputs requested as classifications, each with the number of classes.
+        size: the size of the body in bytes.
+        yields: the number of elements that the inputs tell the model to return; 0 if it returns as many as it receives.
+        yields_none: whether the inputs tell the model to return a tensor without elements.
+        texts: the BYTES inputs sent as JSON, with their original values.
     """
 
     tensors: tuple[Tensor, ...]
@@ -54,12 +54,12 @@ class RequestContent:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is a tensor without elements, here or in what the model is told to make."""
+        """Whether an input, or an output that the model is told to return, has no elements."""
         return self.yields_none or any(not tensor.elements for tensor in self.tensors)
 
     @property
     def elements(self) -> int:
-        """How many elements the largest tensor has."""
+        """The number of elements of the largest tensor."""
         return max((self.yields, *(tensor.elements for tensor in self.tensors)))
 
     @property
@@ -74,7 +74,7 @@ class RequestContent:
 
     @property
     def string(self) -> int:
-        """How many bytes the longest BYTES element has."""
+        """The number of bytes of the longest BYTES element."""
         return max(map(_longest, self.tensors), default=0)
 
 
@@ -86,7 +86,7 @@ def _longest(tensor: Tensor) -> int:
 
 
 def read_request_content(message: Message, model: Model) -> RequestContent | None:
-    """Return what a request to a model asks, or None where its bytes do not say it."""
+    """Parse the contents of a request to a model; return None if its bytes cannot be parsed."""
     try:
         found = _of_call(message, model) if message.method == GRPC_METHOD else _of_message(message, model)
         if model.role.compute != "emit":
@@ -143,9 +143,9 @@ def _of_call(message: Message, model: Model) -> RequestContent:
 
 
 def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, elements: Any, model: Model) -> Tensor:
-    """Return an input with harmless values, or with its own where the model computes nothing from others."""
+    """Return an input with harmless values, or with its original values if the model depends on them."""
     sizes = tuple(shape)
-    room = prod(max(1, size) for size in sizes)  # a dimension of 0 hides how large the others are, until one is added
+    room = prod(max(1, size) for size in sizes)  # a 0 counts as 1: `enlarge` may add a row to it
     if room > MAX_ELEMENTS or datatype not in DATATYPES:
         raise ValueError(f"{room} elements of {datatype}")
     if model.role.compute in VALUE_DEPENDENT:
@@ -157,14 +157,14 @@ def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, 
 
 
 def _own(name: str, datatype: str, shape: tuple[int, ...], model: DeployedModel) -> Tensor:
-    """Return a tensor of elements that a deployed model is known to take."""
+    """Return a tensor of values that a deployed model is known to accept."""
     return Tensor.of(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
 
 
 def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:
-    """Return a tensor of one number, which JSON does not write shorter than it is in memory.
+    """Return a tensor filled with one number whose JSON text is at least as long as its binary form.
 
-    Of BYTES it has letters, as many as `lengths` say, and one beyond them.
+    BYTES elements consist of letters; their lengths are `lengths`, and 1 for each further element.
     """
     if datatype != "BYTES":
         dtype = DATATYPES[datatype].dtype
@@ -174,7 +174,11 @@ def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequenc
 
 
 def _lengths(data: bytes | None, elements: Any) -> list[int]:
-    """Return how long each BYTES element is; a length past the end of the data is none that a twin could have."""
+    """Return the length of each BYTES element.
+
+    Raises:
+        ValueError: the lengths exceed the data.
+    """
     if data is not None:
         found = [int(strings.PREFIX.unpack_from(data, start)[0]) for start in strings.find_offsets(data)]
         if sum(found) > len(data):
@@ -184,7 +188,7 @@ def _lengths(data: bytes | None, elements: Any) -> list[int]:
 
 
 def _octets(elements: Any) -> list[bytes]:
-    """Return the octets of BYTES elements that are given one by one, flat or nested."""
+    """Return the bytes of each element of a flat or nested list of strings."""
     flat: list[Any] = list(elements or ())
     while any(isinstance(element, list) for element in flat):
         flat = [part for element in flat for part in (element if isinstance(element, list) else [element])]
@@ -192,7 +196,7 @@ def _octets(elements: Any) -> list[bytes]:
 
 
 def _raw_tensor(body: bytes, model: Model) -> Tensor:
-    """Return the input that the body of a raw request is: a batch of one, where there is a batch."""
+    """Return the single input of a raw request; a batch dimension has size 1."""
     (spec,) = model.role.inputs
     name = model.names.inputs.get(spec.name, spec.name)
     if spec.datatype == "BYTES":
@@ -203,11 +207,11 @@ def _raw_tensor(body: bytes, model: Model) -> Tensor:
     return _tensor(name, spec.datatype, (1, *shape) if model.role.batching else shape, None, None, model)
 
 
-# --- making twins -----------------------------------------------------------------------------------------------------
+# --- making control requests ------------------------------------------------------------------------------------------
 
 
 def build_control_request(asked: RequestContent, target: Target, model: Model) -> InferRequest | None:
-    """Return the plain twin of a request to a model, or None where there can be none."""
+    """Return the control request of a request to a model, or None if no model can receive one."""
     if not model.is_json_capable:
         return None if isinstance(model, DeployedModel) else _of_another(asked, target)
     inputs = tuple(Input(tensor, binary=False) for tensor in asked.tensors)
@@ -215,7 +219,7 @@ def build_control_request(asked: RequestContent, target: Target, model: Model) -
 
 
 def _of_another(asked: RequestContent, target: Target) -> InferRequest | None:
-    """Return a request with as many elements to a model that has a JSON form."""
+    """Return a request with as many elements to another model, one that accepts JSON."""
     for role in STAND_IN_ROLES:
         if model := target.model(role):
             return model.request([model.tensor([1] * asked.elements)], send="json", request_id=asked.id or None)
@@ -223,7 +227,7 @@ def _of_another(asked: RequestContent, target: Target) -> InferRequest | None:
 
 
 def enlarge(asked: RequestContent, model: Model) -> RequestContent:
-    """Return what asks for a little more of everything: where that is taken, no limit was met."""
+    """Return slightly larger contents: if the server accepts them, the original did not exceed a limit."""
     tensors = tuple(_larger(tensor, model) for tensor in asked.tensors)
     return replace(asked, tensors=tensors, id=asked.id and asked.id + "a")
 
@@ -239,7 +243,10 @@ def _larger(tensor: Tensor, model: Model) -> Tensor:
 
 
 def shrink(asked: RequestContent, model: Model) -> RequestContent:
-    """Return what asks for no more elements than are quickly written as JSON; itself where it does not."""
+    """Return contents with at most `MAX_JSON_ELEMENTS` elements, which are quickly written as JSON.
+
+    Small contents are returned unchanged, as are those of deployed models and of models that depend on the values.
+    """
     if asked.elements <= MAX_JSON_ELEMENTS or model.role.compute in VALUE_DEPENDENT or isinstance(model, DeployedModel):
         return asked
     tensors = []
@@ -253,6 +260,6 @@ def shrink(asked: RequestContent, model: Model) -> RequestContent:
 
 
 def pad_message(message: Message, size: int) -> Message:
-    """Return a plain message with white space in its JSON, so that its body has so many bytes."""
+    """Pad the JSON of a message with white space until its body has `size` bytes."""
     space = b" " * max(0, size - len(message.body))
     return message.with_body(message.body[:-1] + space + message.body[-1:])

@@ -1,4 +1,4 @@
-"""What of a run was not judged: held against the whole suite, so that what was never collected counts as well."""
+"""Finds the requirements that a run did not judge, including rows of the suite that were never collected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BINARY = "binary_tensor_data"
 
 @dataclass(frozen=True, slots=True)
 class _Requirements:
-    """The ids of the requirements that apply to a target, in order; `judged`: of which some row came to something."""
+    """The ids of the requirements that apply to a target, in order, and of those that some row `judged`."""
 
     applying: dict[str, None]
     judged: Collection[str]
@@ -39,15 +39,15 @@ def find_coverage(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Coverage:
-    """Return what of a run was not judged.
+    """Return the requirements that a run did not judge.
 
     Args:
-        results: of every row that was run.
-        survey: what the target offers, and which roles its models fill.
-        profile: of the run.
-        transports: that are judged.
-        asked: the extensions that the user asked for; empty where none were named.
-        party: who is judged.
+        results: of every row that ran.
+        survey: the extensions that the target offers, and the roles that its models fill.
+        profile: the profile of the run.
+        transports: the judged transports.
+        asked: the extensions that the user named; empty if none.
+        party: the judged party.
     """
     known = _requirements(results, survey.offered, asked, party)
     run = {(result.id, result.row) for result in results}
@@ -62,7 +62,7 @@ def find_coverage(
 
 
 def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]) -> Coverage:
-    """Return what the requests of watched clients do not show.
+    """Return the requirements that the requests of watched clients did not exercise.
 
     Args:
         results: of every client.
@@ -85,7 +85,7 @@ def _requirements(
 
 
 def _run(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
-    """Yield the rows that were run and came to nothing: for want of a model, or because a client cannot do it."""
+    """Yield the rows that ran without a verdict because a model is missing, or because a client lacks the ability."""
     for result in results:
         if result.outcome is not Outcome.NOT_APPLICABLE:
             continue
@@ -97,7 +97,7 @@ def _run(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
 
 
 def _not_run(rows: Iterable[tuple[Check, Row]], filled: Collection[str], profile: str) -> Iterator[UnjudgedRow]:
-    """Yield rows that were not run: of deployed models alone, say, those of the roles."""
+    """Yield the rows that did not run: the rows of the roles, say, if only deployed models are judged."""
     for check, row in rows:
         names, role = check.requirements(row), check.find_role(row)
         if role is not None and role not in filled:
@@ -109,7 +109,7 @@ def _not_run(rows: Iterable[tuple[Check, Row]], filled: Collection[str], profile
 
 
 def _applies(check: Check, row: Row, offered: Collection[str], transports: Collection[str]) -> bool:
-    """Say whether a row that was not run would apply: what has no JSON form waits for binary data to be offered."""
+    """Return whether a row that did not run applies; a model without a JSON form applies only with binary data."""
     own = ledger.get_requirement(check.requirements(row)[0])
     if own.party is Party.CLIENT:
         return True
@@ -121,9 +121,9 @@ def _applies(check: Check, row: Row, offered: Collection[str], transports: Colle
 
 
 def _limited(rows: Sequence[UnjudgedRow], known: _Requirements) -> Iterator[UnjudgedRow]:
-    """Yield what the rows say of the requirements that apply.
+    """Yield the rows, limited to the requirements that apply.
 
-    A row that needs an optional role, or that a client cannot do, counts where nothing else shows its requirement.
+    A row that needs an optional role, or that a client cannot run, counts only if no other row covers its requirement.
     """
     usual = {name for row in rows if not _is_last_resort(row) for name in row.requirements}
     for row in rows:
@@ -142,7 +142,7 @@ def _is_optional(role: str) -> bool:
     return role in roles.load() and roles.load()[role].is_optional
 
 
-# --- what they come to ----------------------------------------------------------------------------------------------
+# --- gaps and deployments -------------------------------------------------------------------------------------------
 
 
 def _coverage(rows: Sequence[UnjudgedRow], known: _Requirements, profile: str) -> Coverage:
@@ -174,7 +174,7 @@ def _gap(rows: Sequence[UnjudgedRow]) -> Gap:
 
 
 def _deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iterator[Deployment]:
-    """Yield few roles with which each MUST is judged, that which adds most first; then the others by their rows."""
+    """Yield a small set of roles that covers each unjudged MUST, most useful first; then other roles by row count."""
     waiting = Counter(row.role for row in rows)
     musts: dict[str, set[str]] = {role: set() for role in waiting}
     for row in rows:

@@ -1,8 +1,8 @@
-"""A server that ends: which row is failed for it, once, and what is said of those that cannot be judged any more.
+"""Crashes of the server: which single row fails for one, and the message of the rows that can no longer be judged.
 
-A request whose connection closes and after which connections are refused has ended the server, as far as anybody can
-know. Usually that row has failed already, by its own requirement. Where it has not, the row fails in which the
-server is found gone. Where a network loses packets, or nothing was ever answered, nobody is failed.
+A request is taken to have crashed the server if its connection closes and later connections are refused. Usually that
+row has failed already, by its own requirement. Otherwise the row fails in which the server is found gone. No row fails
+if the network loses packets, or if the server never answered at all.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ALIVE_LEGAL = "OIP-ALIVE-LEGAL"
 
 @dataclass(slots=True)
 class CrashTracker:
-    """What is known of the end of one target.
+    """Tracks whether one target has crashed, and in which row.
 
     Attributes:
-        is_one_of_several: other processes send requests, too, so that nobody knows whose ended the server.
-        since: the row that ended it, or may have: its last request was not answered, and it failed.
+        is_one_of_several: whether other processes send requests as well, so that the cause of a crash is unknown.
+        since: the failed row that crashed the server, or may have: its last request was not answered.
     """
 
     target: Target
@@ -35,7 +35,7 @@ class CrashTracker:
     _is_told: bool = False
 
     def blamed(self, lost: TargetLostError) -> UnmetError | None:
-        """Return what is unmet in the row in which the target was lost; None where that says nothing of the row."""
+        """Return the unmet requirement of the row in which the target was lost, or None if the row is not to blame."""
         if not lost.has_died or self.since:
             return None
         before = _before(lost)
@@ -49,7 +49,7 @@ class CrashTracker:
         return UnmetError(f"a server that goes on answering{after}", str(lost), last, requirement=named)
 
     def _alive_after(self, last: Reply | None) -> str:
-        """Return the requirement of a server that is gone: what was answered without an error was no refusal."""
+        """Return the requirement that a crash violates; it depends on whether the last request succeeded."""
         is_legal = last is not None and last.succeeded and not self.is_one_of_several
         return ALIVE_LEGAL if is_legal else ALIVE
 
@@ -58,7 +58,7 @@ class CrashTracker:
         return f"{lost}, since {self.since}" if lost.has_died and self.since else str(lost)
 
     def limit_to_crash(self, unmet: UnmetError) -> UnmetError:
-        """Return what is unmet; where the server is gone, and others sent requests as well, no more than that it is."""
+        """Return the error, attributed to the crash alone if the server is gone and other processes sent requests."""
         if not self.is_one_of_several or unmet.reply is None or unmet.reply.status is not None:
             return unmet
         is_call = unmet.reply.is_over_grpc
@@ -70,7 +70,7 @@ class CrashTracker:
         return unmet
 
     def note(self, row: str, *, has_failed: bool) -> None:
-        """Note what a row that was judged says of the end."""
+        """Record whether a judged row crashed the server, or may have."""
         if self._is_told:
             return
         if has_failed and self.target.lost:
@@ -86,7 +86,7 @@ class CrashTracker:
 
 
 def _before(lost: TargetLostError) -> UnmetError | None:
-    """Return what was unmet already when a further request, which was to say more of it, found no server."""
+    """Return the earlier `UnmetError` if the target was lost during the handling of that error, else None."""
     error: BaseException | None = lost
     while error is not None and not isinstance(error, UnmetError):
         error = error.__context__

@@ -1,13 +1,13 @@
-"""The evidence of one failed row, as files: what was sent, what came, and two programs that send it again.
+"""Evidence files of one failed row: the request, the response, and two programs that send the request again.
 
 CHECK-ROW/
-  request.bin response.bin     the bodies; of a very long answer head and tail, and its length and digest
+  request.bin response.bin     the bodies; for a very long answer its head, tail, length and digest
   request.txt response.txt     request line or status, and headers
-  bytes.txt                    where the first wrong byte is, annotated
-  repro.sh repro.py            curl, and httpx; a header that is secret is taken from the environment. Over gRPC grpcio
-  course/                      where one request does not show it: what was sent before it on its connection, and what
-                               was in flight with it; the programs send all of it, in its manner
-  check.json                   which check and row, for `oip-conformance replay`
+  bytes.txt                    annotated bytes around the first wrong byte
+  repro.sh repro.py            use curl and httpx, or grpcio over gRPC; secret headers come from the environment
+  course/                      if one request does not reproduce the failure: the earlier requests on its connection and
+                               the concurrent ones; the programs send all of them, with the same send options
+  check.json                   the check and the row, for `oip-conformance replay`
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import parse_request
 
 MAX_SAVED_FILES = 50
-MAX_SAVED_BYTES = 64 * 1024 * 1024  # of all files together
+MAX_SAVED_BYTES = 64 * 1024 * 1024  # total of all files
 
 
 def build_folder_name(check: str, row: str) -> str:
-    """Return the name of a row's folder."""
+    """Return the name of the evidence folder of a row."""
     return re.sub(r"[^\w.\-]+", "_", f"{check}-{row}" if row else check)
 
 
@@ -46,11 +46,11 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Repro
     """Write the evidence of one row.
 
     Args:
-        folder: of the row; made if need be.
-        about: what `replay` has to know.
-        failure: what is not met.
-        steps: that lead to the exchange which shows it, the first of the last step.
-        settings: of the target, for what must not be written.
+        folder: the folder of the row; created if it does not exist.
+        about: the data that `replay` needs.
+        failure: the failure.
+        steps: the requests that reproduce the failure; the first exchange of the last step shows it.
+        settings: the settings of the target, with the secrets that must not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     exchange = steps[-1][0]
@@ -93,20 +93,20 @@ def _response_head(exchange: Exchange) -> str:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files that each end in a line's end.
+    """Write text files, each with a newline at its end.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: a file cannot be written.
     """
     for name, text in texts.items():
         (folder / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def write_body(folder: Path, name: str, body: bytes) -> None:
-    """Write a body as `NAME.bin`, or what is kept of it as `NAME.head.bin`, `NAME.tail.bin` and `NAME.json`.
+    """Write a body as `NAME.bin`, or a long one in excerpts as `NAME.head.bin`, `NAME.tail.bin` and `NAME.json`.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     kept = shorten(body, JUDGED_LIMIT)
     if not isinstance(kept, Excerpt):
@@ -120,10 +120,9 @@ def write_body(folder: Path, name: str, body: bytes) -> None:
 
 @dataclass(slots=True)
 class SavedBodies:
-    """The request bodies of one process that are too long for a command, so that a failure's command can send them.
+    """Files with the request bodies of one process that are too long for the command line of a repeat command.
 
-    They are files in a folder of their own among the user's temporary files. Nothing is written before the first
-    body is kept.
+    The files are in a temporary folder, which is created when the first body is saved.
     """
 
     _folder: Path | None = None
@@ -131,7 +130,7 @@ class SavedBodies:
     _room: int = MAX_SAVED_BYTES
 
     def keep(self, body: bytes) -> str | None:
-        """Return the file that holds a body; None where there is no room for it."""
+        """Save a body and return the path of its file, or None if the limits are reached or writing fails."""
         name = hashlib.sha256(body).hexdigest()[:16]
         if name in self._files:
             return str(self._files[name])
@@ -141,7 +140,7 @@ class SavedBodies:
             self._folder = self._folder or Path(tempfile.mkdtemp(prefix="oip-conformance-"))
             path = self._folder / f"{name}.bin"
             path.write_bytes(body)
-        except OSError:  # a full disk is no reason to judge otherwise
+        except OSError:  # a full disk must not change the outcome
             return None
         self._files[name] = path
         self._room -= len(body)

@@ -1,6 +1,6 @@
-"""Turns an unmet requirement into the block that a user reads: claim, source, bytes, and how to send it again.
+"""Describes an unmet requirement for users: claim, source, bytes, and a command that repeats the request.
 
-Everything that a peer sent passes `escape_text`; the values of headers that the user gave never appear.
+All text from a peer passes through `escape_text`. Values of headers that the user supplied never appear.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from conformance.wire.response import Output
 from conformance.wire.tensor import find_first_difference
 
 LINE_WIDTH = 118
-MAX_MESSAGE_ROWS = 8  # of eight bytes, of a gRPC message in which no place is known
+MAX_MESSAGE_ROWS = 8  # rows of eight bytes of a gRPC message without a known offset
 MAX_TEXT_CHARS = 600  # characters of a line
-MAX_JSON_CHARS = 500  # characters of a request, and of an answer
-MAX_COMMAND_CHARS = 16 * 1024  # characters; more than any body that is part of it makes
+MAX_JSON_CHARS = 500  # characters of a request or an answer
+MAX_COMMAND_CHARS = 16 * 1024  # characters; longer than any command with an inline body
 
 
 class Fault(Protocol):
-    """What is not met, and what there is instead: an `UnmetError`, or a `Violation` of a watched client."""
+    """An expectation and the actual value: an `UnmetError`, or a `Violation` of a watched client."""
 
     @property
     def expected(self) -> str:
-        """What should stand there."""
+        """The expected value or behavior."""
 
     @property
     def actual(self) -> str:
-        """What does."""
+        """The actual value or behavior."""
 
 
 def build_failure(
@@ -54,18 +54,18 @@ def build_failure(
     asked: str = "",
     secrets: Collection[str] = (),
 ) -> Failure:
-    """Return a failure of a server or of a client, all of its texts safe to show.
+    """Return a failure of a server or a client, with all texts escaped and without secrets.
 
     Args:
-        fault: what is not met.
-        requirement: its ledger id.
-        reply: the exchange that shows it, or None.
-        sent: the request in a few words.
-        rows: of hexadecimal, around the first wrong byte.
+        fault: the expected and the actual value.
+        requirement: the ledger id of the unmet requirement.
+        reply: the exchange that shows the failure, or None.
+        sent: a short description of the request.
+        rows: a hex dump around the first wrong byte.
         texts: the JSON of request and answer; None takes it from the reply.
         repeat: the command that sends the request again.
-        asked: what a client was asked to do.
-        secrets: what must not be shown.
+        asked: the task that a client received.
+        secrets: texts that must not be shown.
     """
     entry = ledger.get_requirement(requirement)
     if texts is None:
@@ -90,13 +90,13 @@ def build_failure(
 
 
 def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
-    """Return the failure of a server that an `UnmetError` stands for.
+    """Describe an `UnmetError` of a server.
 
     Args:
-        unmet: what the body raised.
-        requirement: the ledger id that it is about.
-        settings: of the target, for what must not be shown.
-        body_file: where the request's body was written, for the command that repeats it.
+        unmet: the error raised by the body of the check.
+        requirement: the ledger id of the unmet requirement.
+        settings: the settings of the target, with the secrets that must not be shown.
+        body_file: the file that contains the request's body, for the repeat command; None if there is none.
     """
     reply, secrets = unmet.reply, settings.secrets
     if reply is None:
@@ -124,7 +124,7 @@ def _sent(exchange: Exchange) -> str:
 
 
 def _tensors(message: Message) -> list[str]:
-    """Return one phrase for inputs and one for requested outputs, as far as the JSON says it."""
+    """Return a phrase for the inputs and one for the requested outputs; empty if the JSON cannot be read."""
     try:
         document = json.loads(message.body[: message.json_length])
         inputs = [
@@ -141,7 +141,7 @@ def _tensors(message: Message) -> list[str]:
 
 
 def _bytes(reply: Reply, offset: int | None, secrets: Collection[str]) -> list[str]:
-    """Return rows of the answer around an offset; without one the beginning of a message of gRPC."""
+    """Return a hex dump of the answer around an offset, or of the beginning of a gRPC message without an offset."""
     if offset is not None:
         return render_answer_bytes(reply, offset, secrets)
     body = hide_bytes(reply.body, secrets) if reply.is_over_grpc else b""
@@ -149,27 +149,27 @@ def _bytes(reply: Reply, offset: int | None, secrets: Collection[str]) -> list[s
 
 
 def render_answer_bytes(reply: Reply, offset: int, secrets: Collection[str] = ()) -> list[str]:
-    """Return rows of hexadecimal around an offset of the answer's body, with the field that begins there."""
+    """Return a hex dump around an offset of the answer's body, with the name of the field that begins there."""
     label = hide(body_layout.find_label(reply.answer, offset), secrets)
     rows = body_layout.format_hex_window(hide_bytes(reply.body, secrets), offset).splitlines()
     return label_row(rows, offset, label)
 
 
 def label_row(rows: Sequence[str], offset: int, label: str) -> list[str]:
-    """Return rows of hexadecimal with a label behind the one that begins at an offset."""
+    """Append a label to the hex dump row that begins at an offset."""
     return [f"{row}   <- {escape_text(label)}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
-# --- on a terminal ----------------------------------------------------------------------------------------------------
+# --- terminal ---------------------------------------------------------------------------------------------------------
 
 
 def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     """Return the lines that the terminal shows for a result with a failure.
 
     Args:
-        result: what came of a row.
+        result: the result of a row.
         rerun: the command that runs the suite again.
-        links: whether it is said where the requirement stands and what explains it.
+        links: whether to show the URLs of the requirement's sources and the command that explains it.
     """
     failure = result.failure
     head = f"{result.outcome.upper()}  {result.label}"
@@ -196,18 +196,18 @@ def _line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 
-# --- what came instead ------------------------------------------------------------------------------------------------
+# --- answers to earlier requests --------------------------------------------------------------------------------------
 
 
-MAX_EARLIER_ANSWERS = 8  # answers that are looked at
+MAX_EARLIER_ANSWERS = 8  # earlier answers to compare with
 
 
 def find_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
-    """Return whose tensor came instead of the expected one, as the end of a message; empty where nobody's.
+    """Return a message suffix that names the earlier answer whose tensor was returned again; empty if there is none.
 
     Args:
-        unmet: with the tensor that was expected, or none.
-        exchanges: of the row, in order; those before the one that is wrong are looked at.
+        unmet: the error, with the expected tensor if there is one.
+        exchanges: the exchanges of the row, in order; only those before the wrong one are compared.
     """
     if unmet.tensor is None or unmet.reply is None:
         return ""

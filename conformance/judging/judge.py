@@ -42,11 +42,11 @@ from conformance.transport.replay import NotKeptError, NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
-# What a row can come to that is no failure and has sent something.
+# Outcomes other than failure of rows that have sent requests.
 _SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
-# What is about requests that came before, on whatever connection.
+# Requirements about the effect of earlier requests, on any connection.
 _OF_STATE = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
-# That it does not matter which client a request names.
+# The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
 
 
@@ -54,8 +54,8 @@ class Judge(RowJudge):
     """Judges the rows whose outcomes decide the verdict; `RobustnessJudge` judges the others.
 
     Attributes:
-        models: of the target, with its survey.
-        crashes: what is known of the target's end.
+        models: the models of the target, with its discovery result.
+        crashes: tracks whether the target has crashed.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class Judge(RowJudge):
         bodies: SavedBodies | None = None,
         seed: int | None = None,
     ) -> None:
-        """Take everything that judging one row takes.
+        """Create a judge.
 
         Args:
             target: the server.
-            survey: what it offers.
-            strict: advice counts as failure.
-            evidence: where a failed row leaves its request and answer, or None.
+            survey: the discovery result of the server.
+            strict: whether an unmet SHOULD fails.
+            evidence: the folder for the request and answer of failed rows, or None.
             is_one_of_several: see `CrashTracker.is_one_of_several`.
-            bodies: keeps what is too long for a command, where no evidence is left; None keeps nothing.
-            seed: chooses the client that a row names; None leaves the suite's own name to all.
+            bodies: saves bodies that are too long for a repeat command when no evidence is written; None saves none.
+            seed: chooses the client name that a row sends; None uses the suite's own name for all rows.
         """
         self.target = target
         self.models = RowModels(target, survey)
@@ -146,21 +146,21 @@ class Judge(RowJudge):
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
         if self._note_other_name(check, row, cause, is_blocked=True):
             return self._conclude_unmet(check, row, cause)
-        # What is not to be said of an answer is said of none that the target had no room for.
+        # A blocked row does not apply if its cause is a request beyond a limit of the target.
         return self._find_limit(check, row, blocked.cause) or conclude_stopped(blocked)
 
-    # --- the client that a row names ---
+    # --- the client name that a row sends ---
 
     def _clients(self, check: Check, row: Row) -> tuple[ClientName, ClientName]:
-        """Return the name that a row goes out under, and the other one; see `client_names.choose_names`."""
+        """Return the client name that a row sends, and the alternative; see `client_names.choose_names`."""
         return client_names.choose_names(self.seed, format_key(check.id, row.id))
 
     def _note_other_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
-        """Make what is unmet a matter of the client's name where the row is met under the other one; say whether it is.
+        """Attribute the error to the client name if the row passes under the other one; return whether it was.
 
-        Only a MUST is: to advise the one client and not the other is a server's right. A row without an answer is not
-        sent again, and may hang again. Met twice under the other name, then unmet twice: a server that fails every
-        second request, or every third, does not look so.
+        Only a MUST is attributed: a server may give advice to one client alone. A row with an unanswered request is
+        not sent again, because it may hang again. The row must pass twice under the other name and then fail twice
+        under its own. This excludes servers that fail every second or third request.
         """
         is_must = is_blocked or ledger.get_requirement(self._named(check, row, unmet)).level == "MUST"
         is_open = any(one.status is None for one in self.target.exchanges)
@@ -179,19 +179,19 @@ class Judge(RowJudge):
         return True
 
     def _judge_again(self, check: Check, row: Row) -> bool | None:
-        """Say whether a row is met when it is sent again; None where that says nothing."""
+        """Send a row again and return whether it passes; None if the repetition is inconclusive."""
         try:
             self._run_body(check, row)
         except (UnmetError, BlockedError):
             return False
-        except Exception:  # the row has its outcome already, and needs no other reason
+        except Exception:  # the outcome of the first run stands
             return None
         return True
 
-    # --- a target that breaks, or is gone ---
+    # --- broken requests and crashes ---
 
     def _add_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
-        """Say of a row that is not failed by itself what broke beside it: whether its model answers at all, say."""
+        """Fail a row for a broken auxiliary request, such as the one that tests whether its model answers at all."""
         broken = [one for one in self.target.broken if not one.is_deliberate]
         if not broken or found.outcome not in _SENT:
             return found
@@ -207,24 +207,24 @@ class Judge(RowJudge):
         return self._conclude_unmet(check, row, unmet)
 
     def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
-        """Say of a row in which the target was lost that it fails, where it ended the server; else that it is open."""
+        """Fail the row in which the target was lost if it crashed the server; otherwise return no verdict."""
         unmet = self._find_blamed(lost)
         if unmet is not None:
             entry = ledger.get_requirement(unmet.requirement or check.requirements(row)[0])
-            if entry.level != "MUST":  # to end is never a matter of advice
+            if entry.level != "MUST":  # a crash always violates a MUST
                 unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
             return self._conclude_unmet(check, row, unmet)
         why = escape_text(self.crashes.told(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
     def _find_blamed(self, lost: TargetLostError) -> UnmetError | None:
-        """Return what is unmet in the row in which the target was lost."""
+        """Return the unmet requirement of the row in which the target was lost, or None."""
         return self.crashes.blamed(lost)
 
-    # --- what is unmet ---
+    # --- unmet requirements ---
 
     def _find_limit(self, check: Check, row: Row, unmet: UnmetError | None) -> RowOutcome | None:
-        """Say that what is unmet is beyond a limit that the target has for itself, or None."""
+        """Return a not-applicable outcome if the request exceeds a limit of the target, else None."""
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
             return None
         model, named = self.models.make(check, row), unmet.requirement or check.requirements(row)[0]
@@ -242,14 +242,14 @@ class Judge(RowJudge):
         return replace(found, sent=collect_failed(unmet, requirement))
 
     def _named(self, check: Check, row: Row, unmet: UnmetError) -> str:
-        """Return the requirement that is unmet."""
+        """Return the id of the unmet requirement."""
         return self._readings.named(name_requirement(check, row, unmet))
 
     def _grade(self, requirement: str) -> Outcome:
         return grade(requirement, strict=self._strict)
 
     def _describe(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
-        """Describe what is unmet, and leave the evidence where that is asked for."""
+        """Describe the failure, and write its evidence if the user requested evidence."""
         settings = self.target.settings
         if self._evidence is None or unmet.reply is None:
             return describe(unmet, requirement, settings, self._keep_body(unmet))
@@ -273,20 +273,20 @@ class Judge(RowJudge):
         return failure
 
     def _keep_body(self, unmet: UnmetError) -> str | None:
-        """Return the file that holds the body of a request, where it is too long for a command."""
+        """Save the body of a request that is too long for a command; return its file, or None."""
         message = unmet.reply.exchange.message if unmet.reply else None
         return self.bodies.keep(message.body) if self.bodies and message and is_long(message) else None
 
 
 class RobustnessJudge(Judge):
-    """Judges what a server withstands: every miss is advice on the row's own requirement, whatever breaks beside it.
+    """Judges robustness rows: every failure is advice on the row's own requirement, and broken requests are ignored.
 
-    A row asks by itself whether the server is well, before and after. It leaves no evidence, for no program sends half
-    a request.
+    A row itself tests the health of the server before and after. It writes no evidence, because no program can send
+    half a request.
     """
 
     def __init__(self, usual: Judge) -> None:
-        """Share the models, and what is known of the target's end, with the judge of the other rows."""
+        """Share the models and the crash tracker with the judge of the other rows."""
         super().__init__(usual.target, usual.models.survey, bodies=usual.bodies)
         self.models = usual.models
         self.crashes = usual.crashes
@@ -299,10 +299,10 @@ class RobustnessJudge(Judge):
         return found
 
     def _find_blamed(self, *_: object) -> None:
-        """Blame no row: that a server ends says nothing about other requirements."""
+        """Return None: a crash caused by a hostile request says nothing about other requirements."""
 
     def _find_limit(self, *_: object) -> None:
-        """Look for no limit: a hostile request may be too large for any server."""
+        """Return None: a hostile request may be too large for any server, so limits are not considered."""
 
     def _named(self, check: Check, row: Row, *_: object) -> str:
         return check.requirements(row)[0]

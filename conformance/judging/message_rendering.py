@@ -1,9 +1,9 @@
-"""A request and its answer as failures and reports show them.
+"""Renders a request and its answer for failures and reports.
 
-A line has their JSON without the tails of long arrays, or the message of a gRPC call in protobuf's text form; it is
-neither escaped nor freed of secrets, which is for the caller. A report has the exchange itself: heads as text, bodies
-as bytes with their parts named, without secrets, headers that the user gave, and cookies. A recording does not keep
-their values either, and what is judged from one has to come to the same.
+A line contains their JSON with long arrays shortened, or a gRPC message in protobuf's text form. The caller escapes it
+and removes secrets. A report contains the whole exchange: heads as text, and bodies as bytes with labeled fields. It
+omits secrets, headers that the user supplied, and values of cookies. A recording omits these values as well, so that
+a report from a recording is the same.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from conformance.wire.grpc_request import SERVICE, Pb, parse_request
 from conformance.wire.request import INFERENCE_HEADER
 
 MAX_ARRAY_ITEMS = 6  # elements of an array, members of an object
-MAX_DEPTH = 8  # arrays and objects inside each other
+MAX_DEPTH = 8  # nested arrays and objects
 MAX_TEXT_CHARS = 60  # characters of a string
-MAX_OUTPUTS = 4  # tensors of binary data whose first elements are shown
-MAX_PARSED_BYTES = 64 * 1024  # bytes of JSON that are taken apart to be shown
-MAX_TEXT_BYTES = 16 * 1024  # bytes of a message up to which its text form is made; a longer one says how long it is
+MAX_OUTPUTS = 4  # binary tensors whose first elements are shown
+MAX_PARSED_BYTES = 64 * 1024  # longer JSON is not parsed for display
+MAX_TEXT_BYTES = 16 * 1024  # a longer gRPC message is shown by its size alone
 MAX_BODY_BYTES = 4096  # bytes of a body in a report
 MAX_HEADERS = 40
-MAX_LINE_CHARS = 400  # characters of a line of a head
+MAX_LINE_CHARS = 400  # characters per line of a head
 COOKIE_HEADERS = ("set-cookie",)
 
-# --- on a line --------------------------------------------------------------------------------------------------------
+# --- lines ------------------------------------------------------------------------------------------------------------
 
 
 def render_request(exchange: Exchange) -> str:
-    """Return the JSON of a request; empty where it has none, and over gRPC, where the call itself is shown."""
+    """Return the JSON of a request; empty if it has none, and over gRPC, where `summarize_call` shows it."""
     message = exchange.message
     if Reply(exchange).is_over_grpc:
         return ""
@@ -46,7 +46,7 @@ def render_request(exchange: Exchange) -> str:
 
 
 def render_answer(reply: Reply) -> str:
-    """Return the JSON of an answer, and the first elements of what follows it; of no JSON, how it begins."""
+    """Return the JSON of an answer and the first elements of its binary tensors, or the start of a non-JSON body."""
     if reply.is_over_grpc:
         return summarize_answer(reply.exchange)
     answer, header = reply.answer, reply.header(INFERENCE_HEADER)
@@ -58,7 +58,7 @@ def render_answer(reply: Reply) -> str:
 
 
 def shorten_json(text: bytes) -> str:
-    """Return JSON on one line, without the tails of its arrays; what is no JSON, as it begins."""
+    """Return JSON on one line with long arrays shortened; for other or very long text, return its beginning."""
     start = text[:MAX_PARSED_BYTES].decode("utf-8", "replace").strip()
     if len(text) > MAX_PARSED_BYTES:
         return start
@@ -84,7 +84,7 @@ def _short(value: Any, depth: int = 0) -> Any:
 
 
 def summarize_call(exchange: Exchange) -> str:
-    """Return the call on one line."""
+    """Return a gRPC call on one line."""
     message = exchange.message
     method = message.path.removeprefix(f"/{SERVICE}/")
     form = format_message(parse_request(message), len(message.body))
@@ -92,13 +92,13 @@ def summarize_call(exchange: Exchange) -> str:
 
 
 def summarize_answer(exchange: Exchange) -> str:
-    """Return the answer on one line; empty where there is none to show."""
+    """Return the answer to a gRPC call on one line; empty if it has no body."""
     method = exchange.message.path.removeprefix(f"/{SERVICE}/")
     return format_message(parse_message(exchange.body, method), len(exchange.body)) if exchange.body else ""
 
 
 def format_message(message: Pb | None, size: int, *, lines: bool = False) -> str:
-    """Return protobuf's text form of a message of so many bytes; empty for one that is none, or long."""
+    """Return protobuf's text form of a message of `size` bytes; empty if it is None or too long."""
     from google.protobuf import text_format
 
     if message is None or size > MAX_TEXT_BYTES:
@@ -106,11 +106,11 @@ def format_message(message: Pb | None, size: int, *, lines: bool = False) -> str
     return str(text_format.MessageToString(message, as_one_line=not lines, as_utf8=False)).strip()
 
 
-# --- in a report ------------------------------------------------------------------------------------------------------
+# --- reports ----------------------------------------------------------------------------------------------------------
 
 
 def render_exchange(reply: Reply, secrets: Collection[str]) -> Evidence:
-    """Return the exchange of a reply."""
+    """Return the exchange of a reply for a report, without secrets."""
     exchange = reply.exchange
     message = exchange.message
     layout = Layout(message.json_length, message.spans, message.body)

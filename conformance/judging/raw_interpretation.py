@@ -1,7 +1,8 @@
-"""What a target makes of raw contents over gRPC, where the protocol leaves that open; asked once, when a row needs it.
+"""How a target interprets raw contents over gRPC where the protocol is silent; tested once, when a row needs it.
 
-A server in another byte order is advised by a check of its own, and not judged by values that are then no others. The
-framing of BYTES is advice as well, but a server that has it owes every element whole.
+A separate check advises a server with big-endian raw contents. Other checks then do not judge its values, which differ
+only in byte order. The length prefixes of BYTES are advice as well, but a server that uses them must return every
+element intact.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ ORDER, FRAMING, CONTENTS = "GRPC-RAW-LITTLE-ENDIAN", "GRPC-RAW-BYTES", "GRPC-RAW
 
 
 class RawInterpretation:
-    """The readings of one target."""
+    """The interpretation of raw contents by one target."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
     def find_exemption(self, reply: Reply, requirement: str | None, model: Model | None) -> str:
-        """Return why the values of an answer over gRPC are not to be judged, in a few words; empty where they are."""
+        """Return a short reason why the values of a gRPC answer must not be judged; empty if they are judged."""
         if not reply.is_over_grpc or not reply.succeeded or requirement == ORDER:
             return ""
         is_turned = self._is("big-endian", "cast_int32_fp32", is_big_endian) or self._turns(model)
         return f"raw contents are in the other byte order: see {ORDER}" if is_turned else ""
 
     def named(self, requirement: str) -> str:
-        """Return the requirement that is broken: elements that go wrong under the advised framing are wrong tensors."""
+        """Return the requirement to report: wrong elements with the advised framing violate `GRPC-RAW`."""
         if requirement == FRAMING and self._is("framed", "identity_bytes", is_framed):
             return CONTENTS
         return requirement
 
     def _turns(self, model: Model | None) -> bool:
-        """Whether a deployed model gets its own values in the other byte order, and answers in that."""
+        """Whether a deployed model reads and writes its values in the other byte order."""
         if not isinstance(model, DeployedModel) or "cast_int32_fp32" in self._target.roles:
             return False
         try:
@@ -53,7 +54,7 @@ class RawInterpretation:
             return False
 
     def _answers_turned(self, model: DeployedModel) -> bool:
-        """Whether values are right in the other byte order, and not in ours: what returns them is right in both."""
+        """Whether answers are right in the other byte order only; an identity model is right in both orders."""
         plain = replace(model, salt=1)
         straight, turned = plain.sample(), [_turn(tensor) for tensor in plain.sample()]
         right = plain.expected(straight)
@@ -71,11 +72,11 @@ class RawInterpretation:
         try:
             return self._target.once(f"raw contents {what}", lambda: ask(GrpcTarget(self._target), model))
         except (TargetLostError, NotRecordedError):
-            return False  # nobody is there to tell: what is unmet stays so
+            return False  # no answer: the failure stands
 
 
 def _turn(tensor: Tensor) -> Tensor:
-    """Return a tensor whose elements have their bytes in the other order; BYTES have none."""
+    """Reverse the byte order of a tensor's elements; BYTES are returned unchanged."""
     return tensor if tensor.datatype == "BYTES" else replace(tensor, array=tensor.array.byteswap())
 
 

@@ -1,6 +1,6 @@
-"""The shell command that sends the request of a failure again: curl, and over gRPC a line of Python.
+"""Builds the shell command that repeats the request of a failure: curl for HTTP, a line of Python for gRPC.
 
-`grpcurl` wants the server's own descriptions of its messages, which few servers give; a line of Python sends any bytes.
+`grpcurl` needs server reflection, which few servers offer; a line of Python can send any bytes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import GrpcAddress, Settings
 from conformance.wire.request import Message
 
-# A body up to this many bytes is part of the command itself; a longer one has to be a file.
+# A body up to this size is part of the command; a longer one is read from a file.
 MAX_INLINE_BYTES = 1024
-# From this size on curl asks for leave to send (RFC 9110 10.1.1), which no other client does.
+# From this size curl sends `Expect: 100-continue` (RFC 9110 10.1.1), unlike other clients.
 EXPECT_CONTINUE_BYTES = 1024 * 1024
 
 
 def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the request again; empty for what no program sends."""
+    """Return a shell command that sends the request again; empty for raw octets, which no program can send."""
     if exchange.as_octets:
         return ""
     if Reply(exchange).is_over_grpc:
@@ -31,7 +31,7 @@ def build_repeat_command(exchange: Exchange, settings: Settings, body_file: str 
 
 
 def is_long(message: Message) -> bool:
-    """Say whether a body is too long to be part of a command."""
+    """Return whether a body is too long to be part of a command."""
     return len(message.body) > MAX_INLINE_BYTES
 
 
@@ -43,7 +43,7 @@ def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | 
     command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, names)]
     command += [part for header in shown for part in ("-H", header)]
     url = shlex.quote(exchange.url)
-    if not message.body:  # with a Content-Length of 0, where a request can have a body
+    if not message.body:  # an empty POST body makes curl send `Content-Length: 0`
         return f"{shlex.join([*command, *(['--data-binary', ''] if message.method == 'POST' else [])])} {url}"
     if body_file is not None:
         return f"{shlex.join([*command, '--data-binary', '@' + body_file])} {url}"
@@ -58,11 +58,11 @@ def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | 
 def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
     """Return curl's -H options for a message.
 
-    Those are among them that the suite sends with each, and those that keep curl from adding headers of its own.
+    They include the headers that the suite adds to every request, and options that keep curl from adding its own.
 
     Args:
-        message: what is sent.
-        named: names of further headers that the command gives.
+        message: the request.
+        named: names of further headers in the command.
     """
     options = [part for name, value in message.headers for part in ("-H", f"{name}: {value}" if value else f"{name};")]
     given = {name.lower() for name in (*named, *(name for name, _ in message.headers))}
@@ -78,7 +78,7 @@ def build_curl_headers(message: Message, named: Collection[str]) -> list[str]:
 
 
 def _build_call_command(exchange: Exchange, settings: Settings, body_file: str | None) -> str:
-    """Return a shell command that makes the call again and prints what comes back, or the status."""
+    """Return a shell command that makes the gRPC call again and prints the answer or the error status."""
     message = exchange.message
     if body_file is None and is_long(message):
         return (
@@ -96,7 +96,7 @@ def _build_call_command(exchange: Exchange, settings: Settings, body_file: str |
 
 
 def build_channel_expression(address: GrpcAddress, settings: Settings) -> str:
-    """Return the Python expression of a channel."""
+    """Return a Python expression that creates a gRPC channel."""
     if not address.tls:
         return f"grpc.insecure_channel({json.dumps(address.target)})"
     roots = f"open({settings.ca_file!r}, 'rb').read()" if settings.ca_file else ""

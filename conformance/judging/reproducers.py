@@ -1,8 +1,8 @@
-"""Programs that send again what shows a failure: a request alone, or a course of them.
+"""Programs that reproduce a failure by sending one request, or a course of requests.
 
-A course is what came before on the connection and what was in flight at once, each sent in its manner. Each of its
-requests is a file beside the program, with head and body as they went out, but for the headers of the user's own, which
-the program adds: the values of those that are secret come from the environment.
+A course contains earlier requests on the same connection and concurrent ones, each with its send options. Each request
+is a file beside the program, with its head and body as sent, but without headers that the user supplied. The program
+adds these headers, and reads the values of secret ones from the environment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDER = "course"
 def build_programs(
     about: Mapping[str, Any], failure: Failure, steps: Reproduction, settings: Settings
 ) -> dict[str, str]:
-    """Return what sends the course again, in shell and in Python."""
+    """Return the programs that send the requests again, in shell and in Python, by file name."""
     exchange = steps[-1][0]
     is_call = Reply(exchange).is_over_grpc
     if is_single_request(steps):
@@ -45,7 +45,7 @@ def build_programs(
 
 
 def map_secret_variables(settings: Settings) -> dict[str, str]:
-    """Return the headers whose values are not shown, each with the environment variable that holds it."""
+    """Map each header whose value is secret to the environment variable that holds the value."""
     names = [name for name, _ in settings.headers if name.lower() != "host"]
     return {name: re.sub(r"\W", "_", name).upper() for name in names}
 
@@ -99,7 +99,7 @@ def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, sett
     message, secret = exchange.message, map_secret_variables(settings)
     shown = [(name, value) for name, value in settings.headers if name not in secret]
     is_plain = message.header("Accept-Encoding") is None
-    plain = [("Accept-Encoding", "identity")] if is_plain else []  # httpx would ask for compression
+    plain = [("Accept-Encoding", "identity")] if is_plain else []  # by default httpx requests compression
     program = _PYTHON.format(
         headers=repr([*message.headers, *shown, *plain]),
         secret="".join(f"headers.append(({name!r}, os.environ[{v!r}]))\n" for name, v in secret.items()).rstrip("\n"),
@@ -255,7 +255,7 @@ print(first)
 
 
 def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
-    """Write the requests of a course into the folder of its evidence."""
+    """Write the requests of a course into the evidence folder of the row."""
     (folder / FOLDER).mkdir(exist_ok=True)
     for name, exchange in _named(steps):
         data = exchange.message.body if Reply(exchange).is_over_grpc else _octets(exchange, settings)
@@ -263,7 +263,7 @@ def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
 
 
 def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
-    """Return a program that sends a course again; `secret` has the variable of each header that is not shown."""
+    """Return a program that sends a course again; `secret` maps secret headers to environment variables."""
     names = _names(steps)
     return _HTTP_COURSE.format(
         url=settings.url,
@@ -276,7 +276,7 @@ def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[
 
 
 def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
-    """Return a program that makes the calls of a course again."""
+    """Return a program that makes the gRPC calls of a course again; see `build_http_program` for `secret`."""
     names, address = _names(steps), settings.grpc_address
     paths = {name: exchange.message.path for name, exchange in _named(steps)}
     return _GRPC_COURSE.format(
@@ -288,7 +288,7 @@ def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[
 
 
 def _names(steps: Reproduction) -> list[list[str]]:
-    """Return a file name for each exchange: the place of its step, and its own where several are in flight."""
+    """Return a file name for each exchange: the number of its step, and its own number if the step has several."""
     return [
         [f"{place:02}" + (f"-{k:02}" if len(step) > 1 else "") for k in range(1, len(step) + 1)]
         for place, step in enumerate(steps, start=1)
@@ -301,13 +301,13 @@ def _named(steps: Reproduction) -> Iterator[tuple[str, Exchange]]:
 
 
 def _opening(steps: Reproduction) -> list[str]:
-    """Return the names of requests that stand alone, and on another connection than the one before that did."""
+    """Return the names of non-concurrent requests that use another connection than the previous such request."""
     alone = [(names[0], step[0].connection) for names, step in zip(_names(steps), steps, strict=True) if len(step) == 1]
     before = [0, *(connection for _, connection in alone)]
     return [name for (name, connection), last in zip(alone, before, strict=False) if connection != last or not last]
 
 
 def _octets(exchange: Exchange, settings: Settings) -> bytes:
-    """Return a request as it went out, without the headers of the user's own; a Host among them is no secret."""
+    """Return the bytes of a request as sent, without the user's headers except Host, which is not secret."""
     host = tuple((name, value) for name, value in settings.headers if name.lower() == "host")
     return b"".join(cut_segments(replace(settings, headers=host), exchange.message, exchange.manner))

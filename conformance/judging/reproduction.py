@@ -1,4 +1,4 @@
-"""What has to be sent again to see a failure: its request alone, or what came before it and beside it, too."""
+"""The requests that reproduce a failure: its own request, and earlier or concurrent ones if they matter."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.send_options import PLAIN
 
-# Steps in their order; what stands together in one was in flight at once, the request of the failure first.
+# Steps in order; the exchanges of one step were in flight at once, with the failing request first.
 Reproduction = list[list[Exchange]]
-# So many earlier requests of a check are sent again where any of them may have left something behind.
+# The number of earlier requests of a check to repeat if any of them may have changed the server's state.
 MAX_EARLIER_REQUESTS = 50
 
 
 def build_reproduction(
     exchange: Exchange, sent: Sequence[Exchange], *, since: int | None = None, is_of_state: bool = False
 ) -> Reproduction:
-    """Return the steps that lead to an exchange, its own the last.
+    """Return the steps that lead to an exchange; the last step contains it.
 
     Args:
-        exchange: that shows the failure.
+        exchange: the exchange that shows the failure.
         sent: all exchanges of the check, in order.
-        since: the number of the one with which the way begins; None where the check does not know it.
-        is_of_state: whether the failure is about what an earlier request left behind, on any connection.
+        since: the number of the first exchange to repeat; None if the check does not know it.
+        is_of_state: whether the failure is about state left by an earlier request, on any connection.
     """
     earlier = [one for one in sent if one.number < exchange.number and one.call != exchange.call]
     if since is not None:
@@ -38,7 +38,7 @@ def build_reproduction(
 
 
 def _steps(before: Sequence[Exchange]) -> Reproduction:
-    """Return exchanges in their order, together where they were in flight at once."""
+    """Group exchanges into steps, in order; concurrent exchanges share a step."""
     steps: Reproduction = []
     for one in before:
         if steps and steps[-1][0].call == one.call and not _is_in_turn(steps[-1][0], one):
@@ -49,10 +49,10 @@ def _steps(before: Sequence[Exchange]) -> Reproduction:
 
 
 def is_single_request(steps: Reproduction) -> bool:
-    """Whether one request, sent in any way, shows the failure."""
+    """Whether one request with default send options reproduces the failure."""
     return len(steps) == 1 and len(steps[0]) == 1 and steps[0][0].manner == PLAIN
 
 
 def _is_in_turn(one: Exchange, other: Exchange) -> bool:
-    """Whether two exchanges of one call went over one connection of HTTP/1, where nothing is in flight at once."""
+    """Whether two exchanges of one call shared an HTTP/1 connection, and so were not concurrent."""
     return one.connection == other.connection != 0 and not Reply(one).is_over_grpc

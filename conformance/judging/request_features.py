@@ -1,7 +1,8 @@
-"""What can be said of an inference request as it was sent: its form, its tensors, what it asks for, how it travelled.
+"""Features of an inference request: its encoding, its tensors, its requested outputs, and how it was sent.
 
-`report.failure_patterns` looks for what failed requests share. A feature is a text that completes "every request ...",
-and the requirement that a server breaks which takes no such request; empty for that of any request.
+`report.failure_patterns` searches for features that failed requests share. A feature is a text that completes
+"every request ...", and the requirement that a server violates if it rejects all such requests; the requirement is
+empty if no specific one applies.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from conformance.wire import grpc_request
 from conformance.wire.client_request import parse_path
 from conformance.wire.request import INFERENCE_HEADER, Message
 
-MAX_PARSED_BYTES = 64 * 1024  # of a request's JSON, or of a call; a longer one is told by its size
-MAX_TEXT_CHARS = 100  # of a feature
+MAX_PARSED_BYTES = 64 * 1024  # of a request's JSON or a gRPC message; a longer one is not parsed
+MAX_TEXT_CHARS = 100  # characters of a feature
 Feature = tuple[str, str]
 IN_JSON, AS_BINARY_DATA, TYPED, IN_RAW = "in JSON", "as binary data", "in typed contents", "in raw contents"
 FORM_REQUIREMENTS = {IN_JSON: "", AS_BINARY_DATA: "BIN-DATATYPES-I", TYPED: "GRPC-TYPED", IN_RAW: "GRPC-RAW"}
-# What is said of a request elsewhere, or differs from row to row.
+# Headers that other features cover, or that differ between rows.
 IGNORED_HEADERS = frozenset({"user-agent", INFERENCE_HEADER.lower()})
 
 
 class SentTensor(NamedTuple):
-    """An input as its request states it; the form is one of `FORM_REQUIREMENTS`."""
+    """An input as the request declares it; `form` is a key of `FORM_REQUIREMENTS`."""
 
     datatype: str
     shape: Sequence[int]
@@ -41,7 +42,7 @@ class SentTensor(NamedTuple):
     is_nested: bool = False
 
 
-# What can be said of an input, and when; the plainest first.
+# Features of an input, each with its condition; the simplest first.
 OF_INPUTS: tuple[tuple[str, Callable[[SentTensor], bool]], ...] = (
     ("with inputs {form}", lambda _: True),
     ("with {datatype} {form}", lambda _: True),
@@ -67,12 +68,12 @@ FLAGS = {
 
 
 def collect_answered(exchanges: Sequence[Exchange]) -> SentRequests | None:
-    """Return what can be said of the inference requests of a row that passed, of those that were answered."""
+    """Return the features of the successful inference requests of a row that passed."""
     return _describe([exchange for exchange in exchanges if Reply(exchange).succeeded], AnswerKind.RIGHT)
 
 
 def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
-    """Return what can be said of the inference request that shows what is unmet; None where it had to be refused."""
+    """Return the features of the failing inference request; None if the server had to refuse it."""
     reply = unmet.reply
     if reply is None:
         return None
@@ -87,13 +88,13 @@ def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
 
 
 def _describe(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
-    """Return the features of inference requests, of those over the transport of the first."""
+    """Return the features of the inference requests that use the transport of the first one."""
     sent = [exchange for exchange in exchanges if _is_inference(exchange)]
     if not sent:
         return None
     over = _find_transport(sent[0])
     found = (feature for exchange in sent if _find_transport(exchange) == over for feature in _find_features(exchange))
-    texts = dict.fromkeys(found)  # a row may send hundreds of requests, all alike
+    texts = dict.fromkeys(found)  # a row may send hundreds of identical requests
     features = [(escape_text(text, MAX_TEXT_CHARS), requirement) for text, requirement in texts]
     return SentRequests(features=features, answer=str(answer), over=over)
 
@@ -176,7 +177,7 @@ def _id_features(identity: Any) -> Iterator[Feature]:
 
 
 def _travel_features(exchange: Exchange) -> Iterator[Feature]:
-    """Yield how a request was sent, and its headers."""
+    """Yield the headers, the body size, and the send options of a request."""
     if exchange.is_chunked:
         yield "in chunks", "HTTP-CHUNKED"
     for name, value in exchange.message.headers:
@@ -189,7 +190,7 @@ def _travel_features(exchange: Exchange) -> Iterator[Feature]:
 
 
 def _load(text: bytes) -> dict[str, Any]:
-    """Return the JSON object of a request; an empty one where it has none, or a long one."""
+    """Return the JSON object of a request; empty if it has none, or if it is too long."""
     try:
         value = json.loads(text) if len(text) <= MAX_PARSED_BYTES else None
     except (ValueError, RecursionError):

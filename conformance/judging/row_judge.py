@@ -1,4 +1,4 @@
-"""The judge of one row: what is the same for servers and for clients."""
+"""The base class of row judges, shared by servers and clients."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult, Failure, SentRequests
 from conformance.spec.text import escape_text
 
-MAX_MESSAGE_CHARS = 300  # characters of why a row came to no verdict
+MAX_MESSAGE_CHARS = 300  # characters of the reason why a row has no verdict
 
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """What is said of a row, before it becomes a result; the fields are those of a `CheckResult`."""
+    """The outcome of a row, before it becomes a `CheckResult` with the same fields."""
 
     outcome: Outcome
     message: str = ""
@@ -32,10 +32,10 @@ class RowOutcome:
 
 
 class RowJudge(ABC):
-    """Runs one check on one row, and says what came of it."""
+    """Runs one check on one row and returns its result."""
 
     def __call__(self, check: Check, row: Row) -> CheckResult:
-        """Return the result of a check on one row. Raises nothing but what stops a run (`KeyboardInterrupt`)."""
+        """Return the result of a check on one row. Only exceptions that stop a run (`KeyboardInterrupt`) propagate."""
         started = time.monotonic()
         found, exchanges = self._judge(check, row)
         entry = find_requirement(check, row)
@@ -58,22 +58,22 @@ class RowJudge(ABC):
 
     @abstractmethod
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        """Return what a row comes to, and how many exchanges that took."""
+        """Return the outcome of a row and the number of its exchanges."""
 
 
 def find_requirement(check: Check, row: Row) -> ledger.Requirement:
-    """Return the requirement that a row is about unless its body names another."""
+    """Return the primary requirement of a row; the body of the check may name another."""
     return ledger.get_requirement(check.requirements(row)[0])
 
 
 def name_requirement(check: Check, row: Row, unmet: UnmetError) -> str:
-    """Return the id of the requirement that is unmet."""
+    """Return the id of the unmet requirement."""
     named = to_grpc_requirement(unmet.requirement) if check.is_over_grpc else unmet.requirement
     return named or check.requirements(row)[0]
 
 
 def conclude_met(check: Check, row: Row, observation: str | None) -> RowOutcome:
-    """Return the outcome of a row whose body is satisfied."""
+    """Return the outcome of a row whose check body returned without an error."""
     is_observed = find_requirement(check, row).level == ledger.Level.OBSERVE
     return RowOutcome(Outcome.OBSERVED if is_observed else Outcome.PASS, "", escape_text(observation or ""))
 
@@ -85,18 +85,18 @@ def conclude_unmet(failure: Failure, outcome: Outcome) -> RowOutcome:
 
 
 def grade(requirement: str, *, strict: bool) -> Outcome:
-    """Return what an unmet requirement comes to; under `strict` advice fails."""
+    """Return the outcome of an unmet requirement; with `strict`, an unmet SHOULD fails."""
     outcome = UNMET_OUTCOMES[ledger.get_requirement(requirement).level]
     return Outcome.FAIL if strict and outcome is Outcome.ADVISORY else outcome
 
 
 def no_verdict(outcome: Outcome, kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:
-    """Return the outcome of a row that comes to no verdict, for a reason of this kind."""
+    """Return the outcome of a row without a verdict, and its reason."""
     return RowOutcome(outcome, message, reason=Reason(kind, subject))
 
 
 def conclude_stopped(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
-    """Return the outcome of a row whose body was stopped by an error; a fault of the suite's own ends no run."""
+    """Return the outcome of a row whose check body raised an error; a bug in the suite does not stop the run."""
     text = escape_text(str(error), limit)
     match error:
         case NotApplicableError():
@@ -109,5 +109,5 @@ def conclude_stopped(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOut
 
 
 def add_lines(text: str, lines: Sequence[str]) -> str:
-    """Return a message with what a program printed below it."""
+    """Return a message followed by the output lines of a program."""
     return "".join([text, *(f"\n| {line}" for line in lines)])

@@ -1,4 +1,4 @@
-"""What a row needs of a target before it is judged: extensions, transports, and the model that it is judged on."""
+"""Prerequisites of a row: the extensions, transports and model that it needs from the target."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ADDRESS_OPTIONS = {HTTP: "--target-url", GRPC: "--target-grpc"}
 
 
 class RowModels:
-    """The models of a target for rows.
+    """Decides whether rows apply to a target, and provides their models.
 
     Attributes:
-        survey: what the target offers.
+        survey: the discovery result of the target.
     """
 
     def __init__(self, target: Target, survey: DiscoveryResult) -> None:
@@ -37,7 +37,7 @@ class RowModels:
     # --- whether a row applies ---
 
     def find_absence(self, check: Check, row: Row) -> RowOutcome | None:
-        """Return why a row does not apply to the target, or None."""
+        """Return a not-applicable outcome if a row does not apply to the target, else None."""
         offered, transports = self.survey.offered, self._target.settings.transports
         entry = find_requirement(check, row)
         broke = check.of_survey and any(not one.is_deliberate for one in self._target.broken_before)
@@ -55,7 +55,7 @@ class RowModels:
         return self._find_absent_model(check, row)
 
     def _find_absent_model(self, check: Check, row: Row) -> RowOutcome | None:
-        """Return why there is no model to judge the row with, or None."""
+        """Return a not-applicable outcome if the row's model is missing or unsuitable, else None."""
         if row.model is not None:
             return self._find_misfit(check, row)
         role = check.find_role(row)
@@ -68,7 +68,7 @@ class RowModels:
         return absence(ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role)
 
     def _find_misfit(self, check: Check, row: Row) -> RowOutcome | None:
-        """Return what a deployed model lacks for the row, or None."""
+        """Return a not-applicable outcome if a deployed model does not fit the row, else None."""
         model, fit = self._find(check, row), check.find_fit(row)
         if fit is None or model.trouble:
             return None
@@ -78,7 +78,7 @@ class RowModels:
     # --- the model of a row ---
 
     def make(self, check: Check, row: Row) -> Model | None:
-        """Return the model that a row is judged on, with values that differ from those of other rows; None for none."""
+        """Return the model of a row, with input values that differ from other rows, or None if it needs no model."""
         salt = crc32(format_key(check.id, row.id).encode()) % 256
         if row.model is not None:
             return replace(self._find(check, row), salt=salt)
@@ -86,7 +86,7 @@ class RowModels:
         return None if role is None else self._target.model(role, salt)
 
     def is_unsteady(self, check: Check, row: Row) -> bool:
-        """Say whether a deployed model gives other answers to the row's control requests than before."""
+        """Return whether a deployed model now answers the row's control requests differently."""
         model = self._find(check, row) if row.model is not None else None
         if model is None or model.control is None:
             return False
@@ -94,7 +94,7 @@ class RowModels:
             return model.control.has_changed(model)
 
     def find_silence(self, check: Check, model: Model) -> str:
-        """Return why the model cannot be used at all; empty where it can."""
+        """Return why the model cannot be used at all; empty if it can."""
         if isinstance(model, DeployedModel) and model.trouble:
             return escape_text(model.trouble, 800)
         for transport in sorted(check.over):
@@ -104,7 +104,7 @@ class RowModels:
         return ""
 
     def _find(self, check: Check, row: Row) -> DeployedModel:
-        """Return a model that the survey has described; its control requests are kept from one check to the next."""
+        """Return a model described by the discovery result; the cache keeps its control requests between checks."""
         found = str(row.model), check.over == (GRPC,)
         if found not in self._deployed:
             control = ControlOracle(self._target, is_over_grpc=found[1])
@@ -113,7 +113,7 @@ class RowModels:
         return self._deployed[found]
 
     def _with_typed_calls(self, model: DeployedModel) -> DeployedModel:
-        """Return a model as it is asked over gRPC: with typed contents where they work, JSON over HTTP or not."""
+        """Return the model for gRPC: with typed contents if it accepts them, even if it rejects JSON over HTTP."""
         typed = replace(model, json_trouble="")
         if not model.json_trouble or not typed.is_json_capable:
             return model

@@ -1,7 +1,7 @@
-"""The beginning of a run: the target is asked what it offers. Says what is judged, or why nothing can be.
+"""The start of a run: discovers what the target offers, and decides what is judged or why nothing can be.
 
-That is a kind and its details for programs, and a sentence for people. The sentence says what to give so that there is
-something, in the names of whoever is told: options of a command, or arguments of a function.
+The reason consists of a kind and details for programs, and a sentence for people. The sentence names the option or
+argument that helps: command-line options for the command, function arguments for the Python API.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from conformance.transport.credentials import hide
 from conformance.transport.settings import SettingsError
 from conformance.transport.unreachable import TargetLostError
 
-ALL_MODELS = "all"  # as the name of a model: every one that the target lists
-MAX_SHOWN_NAMES, MAX_NAMES_LENGTH = 8, 400  # of models in a message; characters
+ALL_MODELS = "all"  # as a model name, stands for every model that the target lists
+MAX_SHOWN_NAMES, MAX_NAMES_LENGTH = 8, 400  # model names in a message; characters
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentNames:
-    """How a user gives what the suite asks for; `{}` stands for the value.
+    """Names of the options or arguments that messages suggest; `{}` stands for the value.
 
     Attributes:
-        model: the name of a model to judge.
-        extension: one to judge, offered or not.
-        header: one that is sent with every request.
+        model: the option that names a model to judge.
+        extension: the option that selects an extension to judge, whether offered or not.
+        header: the option that adds a header to every request.
     """
 
     model: str
@@ -48,17 +48,17 @@ PYTHON_NAMES = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...
 
 
 class MissingKind(StrEnum):
-    """What is not there; in brackets what the details are."""
+    """What the target lacks; the contents of `NothingToJudge.details` are in brackets."""
 
-    ANSWERS = "answers"  # nobody answers, or what is asked for is not there (why)
-    METADATA = "metadata"  # nor any model (what came instead)
-    LIST_OF_MODELS = "list_of_models"  # when all are to be judged
-    ROLES = "roles"  # nor any model that is listed
-    ROLES_OVER_GRPC = "roles_over_grpc"  # where there is no list of models
-    ROLES_AMONG_MODELS = "roles_among_models"  # (the models that are listed)
-    WORKING_MODELS = "working_models"  # (of each why it does not work)
-    PLAIN_CONTENT = "plain_content"  # (the content coding of the answers)
-    EXTENSIONS = "extensions"  # (of each why it is not judged)
+    ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
+    METADATA = "metadata"  # no server metadata and no model (the actual answer)
+    LIST_OF_MODELS = "list_of_models"  # no list of models although all are to be judged
+    ROLES = "roles"  # no model with a role, and no list of models
+    ROLES_OVER_GRPC = "roles_over_grpc"  # no model with a role; gRPC has no list of models
+    ROLES_AMONG_MODELS = "roles_among_models"  # no role among the listed models (their names)
+    WORKING_MODELS = "working_models"  # no working model (one reason per model)
+    PLAIN_CONTENT = "plain_content"  # no uncompressed answers (their content coding)
+    EXTENSIONS = "extensions"  # no offered extension (one reason per extension)
 
 
 _ROLES = "{url} serves none of the suite's model roles (`oip-conformance roles` prints them)"
@@ -100,7 +100,7 @@ class NothingToJudge:
     details: tuple[str, ...] = ()
 
     def text(self, names: ArgumentNames = COMMAND_LINE_NAMES) -> str:
-        """Return one line that says so, and what to do."""
+        """Return one line with the reason and advice."""
         choices = (*(escape_text(name, 100) for name in self.details[:1]), *((ALL_MODELS,) if self.details[1:] else ()))
         return _SENTENCES[self.lack].format(
             url=self.url,
@@ -115,12 +115,12 @@ class NothingToJudge:
 
 
 def shorten_names(names: Sequence[str]) -> str:
-    """Return the first of these names, and how many more there are."""
+    """Return the first names and the number of the others."""
     more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
     return f"{', '.join(names[:MAX_SHOWN_NAMES])}{more}"
 
 
-# --- what is asked ----------------------------------------------------------------------------------------------------
+# --- discovery --------------------------------------------------------------------------------------------------------
 
 
 def discover_subjects(
@@ -132,17 +132,17 @@ def discover_subjects(
     *,
     lenient: bool = False,
 ) -> tuple[Subjects, NothingToJudge | None]:
-    """Ask the target what it offers; return what is judged, and why nothing can be, or None where something can.
+    """Discover what the target offers; return the subjects, and the reason if nothing can be judged, else None.
 
-    Nothing is raised: what does not fit the target is such a reason, too.
+    Unsuitable settings and an unreachable target are returned as a reason as well; they raise nothing.
 
     Args:
-        session: with the target, which has not been surveyed.
-        subjects: what is to be judged; the model `ALL_MODELS` stands for all that the target lists.
-        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-        given: model -> inputs that a user knows better than to guess them.
-        progress: is told how far the survey is.
-        lenient: a model of which nothing can be asked is described, as it is where the target lists it.
+        session: a session without a discovery result.
+        subjects: the requested subjects; the model `ALL_MODELS` stands for all models that the target lists.
+        wanted: the extensions to judge, whether offered or not; empty selects the offered ones.
+        given: inputs that the user supplies instead of guessed ones, by model.
+        progress: receives the progress of discovery.
+        lenient: whether to describe unusable models instead of failing; always the case for listed models.
     """
     settings = session.target.settings
     try:
@@ -157,10 +157,10 @@ def discover_subjects(
 
 
 def resolve_models(session: Session, subjects: Subjects) -> Subjects | None:
-    """Return what is judged with every model by its name; None where all are to be judged and the target lists none.
+    """Replace `ALL_MODELS` by the names of the models; return None if the target lists no models.
 
     Raises:
-        TargetLost: nobody answers.
+        TargetLost: the target does not answer.
     """
     if ALL_MODELS not in subjects.models:
         return subjects
@@ -182,7 +182,7 @@ def _nothing_to_judge(session: Session, found: DiscoveryResult) -> NothingToJudg
     if troubles and not found.offered:
         return NothingToJudge(MissingKind.WORKING_MODELS, settings.url, troubles)
     is_empty = not (found.roles or found.models)
-    # Over gRPC tensors travel as bytes, anyway.
+    # Over gRPC tensors are binary even without an extension.
     offers_nothing = not found.offered and GRPC not in settings.transports
     if found.coding and (is_empty or offers_nothing):
         return NothingToJudge(MissingKind.PLAIN_CONTENT, settings.url, (escape_text(found.coding, 60),))
@@ -213,26 +213,26 @@ def start_run(
     progress: Progress = ignore_progress,
     names: ArgumentNames = COMMAND_LINE_NAMES,
 ) -> tuple[Subjects, Conclusion | None]:
-    """Take the survey of a session; return what is judged, and the conclusion of the run where there is nothing.
+    """Run the discovery of a session; return the subjects, and the conclusion of the run if nothing can be judged.
 
     Args:
-        session: one that has no survey yet.
-        extensions: to judge, whether offered or not; empty: those that the target offers.
-        subjects: what is to be judged.
-        given: model -> inputs that a user knows better than to guess them.
-        progress: is told how far the survey is.
-        names: of what the user can give, for the reason why there is nothing.
+        session: a session without a discovery result.
+        extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
+        subjects: the requested subjects.
+        given: inputs that the user supplies instead of guessed ones, by model.
+        progress: receives the progress of discovery.
+        names: the option or argument names for the reason.
     """
     subjects, nothing = discover_subjects(session, subjects, extensions, given, progress)
     if nothing is None:
         return subjects, None
-    # Where nothing ever answered, there is no server that could be wrong: a gateway, or the wrong address.
+    # If nothing ever answered, there is no server to judge: perhaps a gateway, or a wrong address.
     found = _of_survey(session, subjects) if session.target.has_answered else []
     return subjects, conclude_nothing_judged(nothing.text(names), found)
 
 
 def _of_survey(session: Session, subjects: Subjects) -> list[CheckResult]:
-    """Return what is to be said of the survey itself, where it has found nothing that could be judged."""
+    """Return the failures of the discovery itself, if it found nothing to judge."""
     rows = collected_rows("quick", subjects=subjects, transports=session.target.settings.transports)
     results = [session.judge(check, row) for check, row in rows if check.of_survey]
     return [result for result in results if result.outcome is Outcome.FAIL]

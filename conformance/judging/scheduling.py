@@ -1,12 +1,13 @@
-"""Runs rows ahead of their turn on several connections, so that a run waits once for latency and not for each row.
+"""Runs rows ahead of their turn on several connections, so that the latencies of rows overlap.
 
-    scheduler = ConcurrentScheduler(session, others, rows)
+    scheduler = ConcurrentScheduler(session, others)
+    scheduler.expect(rows)
     results = [scheduler.judge(check, row) for check, row in rows]
 
-The results are those of one row after another. Several sessions that share nothing but what discovery found run rows
-ahead; the recording gets their exchanges when their turn comes. Rows that do not pass are run again alone, and that
-result counts: no server fails for what many connections at once did to it. If the result alone differs, the
-scheduler runs one row after another from there on.
+The results are the same as those of a sequential run. Several sessions, which share only the discovery result, run rows
+ahead. Their exchanges are recorded when the turn of the row comes. Rows that do not pass are run again alone, and that
+result counts, so that no server fails because of concurrent load. If the second result differs, the scheduler runs all
+further rows sequentially.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport.exchange import Call
 
-# Rows under way or done before their turn, for each connection: enough that none waits, few enough to keep in memory.
+# Rows started or done before their turn, per connection: enough to avoid idle time, few enough to keep in memory.
 ROWS_PER_CONNECTION = 2
-# What a row takes of our own time for one exchange, roughly: more connections than fit into the latency wait for us.
+# Approximate CPU time of the suite per exchange; with more connections than latency / this, connections wait for it.
 OWN_EXCHANGE_S = 0.003
-MIN_LATENCY_S = 0.01  # seconds; a target that answers faster is asked on one connection
+MIN_LATENCY_S = 0.01  # a target that answers faster is judged on one connection
 MAX_CONNECTIONS = 16
 
 _Judgement = tuple[CheckResult, list[Call]]
@@ -37,7 +38,7 @@ _Judgement = tuple[CheckResult, list[Call]]
 
 @dataclass(slots=True)
 class _PendingRow:
-    """A row whose turn comes; `done` is None as long as nobody judges it ahead."""
+    """A row whose turn has not come; `done` is None until the row is started ahead of its turn."""
 
     check: Check
     row: Row
@@ -46,12 +47,12 @@ class _PendingRow:
 
 @dataclass(slots=True)
 class ConcurrentScheduler:
-    """Judges the rows of a run in order, and as many ahead of their turn as there are other sessions.
+    """Judges the rows of a run in order, and runs rows ahead of their turn in other sessions.
 
     Attributes:
-        alone: the session of the run; its target's journal keeps what counts.
-        others: sessions with the same target and survey, which write nothing down.
-        suffered: the first row that came to something else beside others than alone; empty where none did.
+        alone: the main session; the journal of its target records the exchanges that count.
+        others: sessions with the same target and discovery result, which record nothing.
+        suffered: the first row whose concurrent outcome differed from its outcome alone; empty if there is none.
     """
 
     alone: Session
@@ -62,7 +63,7 @@ class ConcurrentScheduler:
     _threads: list[Thread] = field(default_factory=list)
 
     def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
-        """Learn which rows will be judged, in order."""
+        """Set the rows that will be judged, in order."""
         self._coming = deque(_PendingRow(check, row) for check, row in rows)
 
     def judge(self, check: Check, row: Row) -> CheckResult:
@@ -81,17 +82,17 @@ class ConcurrentScheduler:
         return result
 
     def close(self) -> None:
-        """Let go of the other sessions; what they have under way is not waited for."""
+        """Close the other sessions without waiting for their unfinished rows."""
         for _ in self._threads:
             self._tasks.put(None)
         self._threads.clear()
         for session in self.others:
             session.close()
 
-    # --- one after another ---
+    # --- sequential ---
 
     def _next(self, check: Check, row: Row) -> _PendingRow | None:
-        """Return the row among those that come, and forget those before it: something has left them out."""
+        """Return the pending entry of a row, and drop the entries before it, which were skipped."""
         wanted = format_key(check.id, row.id)
         while self._coming:
             coming = self._coming.popleft()
@@ -107,7 +108,7 @@ class ConcurrentScheduler:
         return alone
 
     def _come_to_rest(self) -> None:
-        """Wait until nothing is under way, and close the other connections: some servers have few, or one."""
+        """Wait for unfinished rows and close the other connections: some servers accept few, or one."""
         under_way = [coming.done for coming in self._coming if coming.done]
         if under_way:
             wait(under_way)
@@ -115,10 +116,10 @@ class ConcurrentScheduler:
             for session in self.others:
                 session.close()
 
-    # --- beside each other ---
+    # --- concurrent ---
 
     def _send_ahead(self, first: _PendingRow) -> None:
-        """Give out the row and those that follow it, up to the next that has to be judged alone."""
+        """Queue a row and its successors, up to the next row that must run alone."""
         self._begin()
         wanted = ROWS_PER_CONNECTION * len(self.others)
         for place, coming in enumerate([first, *self._coming]):
@@ -135,34 +136,34 @@ class ConcurrentScheduler:
                 thread.start()
 
     def _work(self, session: Session) -> None:
-        """Judge what is given out, until there is nothing more."""
+        """Judge queued rows until the queue is closed."""
         while (coming := self._tasks.get()) is not None and coming.done is not None:
             calls: list[Call] = []
             session.target.journal = calls.append
             try:
                 coming.done.set_result((session.judge(coming.check, coming.row), calls))
-            except BaseException as error:  # it belongs to whoever waits for the row
+            except BaseException as error:  # re-raised in the thread that waits for the row
                 coming.done.set_exception(error)
 
 
 def is_concurrency_safe(check: Check, row: Row) -> bool:
-    """Say whether a row can be judged beside others: not what is about state, hostile, or known to end servers."""
+    """Return whether a row can run concurrently: not if it tests state or discovery, is hostile, or crashes servers."""
     entry = ledger.get_requirement(check.requirements(row)[0].removesuffix("/grpc"))
     is_alone = entry.area == "state" or entry.is_of_robustness or row.dangerous or check.of_survey or check.explores
     return not is_alone
 
 
 def choose_connections(latency: float | None) -> int:
-    """Return on how many connections to ask a target.
+    """Return the number of connections to use for a target.
 
     Args:
-        latency: seconds to the quickest of its answers; None where none came.
+        latency: seconds to its fastest answer; None if it never answered.
     """
     return 1 if latency is None or latency < MIN_LATENCY_S else min(MAX_CONNECTIONS, int(latency / OWN_EXCHANGE_S))
 
 
 def _is_simply_met(result: CheckResult) -> bool:
-    """Say whether nothing that others have done to it can have shaped a result."""
+    """Return whether concurrent rows cannot have influenced a result."""
     if result.outcome is Outcome.NOT_APPLICABLE:
         return not result.exchanges
     return result.failure is None and result.outcome in (Outcome.PASS, Outcome.OBSERVED)

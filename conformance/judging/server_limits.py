@@ -1,11 +1,11 @@
-"""Limits that a server has for itself: what it declines for one of them says nothing about a requirement.
+"""Limits of a server: a request that the server refuses for one of them violates no requirement.
 
-No document says how many elements, how large a batch or how long an id a server has to take, or an id of which
-characters; and JSON lets a parser set limits on the characters of strings (RFC 8259, 9). Where it refuses more than
-every example has, a plain request of the same size tells: refused as well, and so is one that is a little larger, it is
-the size that is refused. So it is with tensors without elements, which no example has. What it refuses in one form
-alone, or in one size alone, is judged. Likewise the documents name no datatype whose outputs have to be ranked: a
-server that ranks some of them, and declines the others, may.
+No document says how many elements, how large a batch or how long an id a server must accept, or which characters in an
+id. JSON lets a parser limit the characters of strings (RFC 8259, 9). If a server refuses a request larger than every
+example, control requests decide: the size is refused if a plain request of the same size and a slightly larger one are
+refused as well. The same applies to tensors without elements, which no example contains. A refusal of one form or one
+size only is judged. The documents name no datatype whose outputs must support classification: a server may classify
+some datatypes and decline others.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
 
 TOO_LARGE = 413
-MIN_LARGE_BYTES = 64 * 1024  # bytes; a smaller body is for any server to take
-# How libraries of gRPC say that a message is too large, and from which size on that may be meant: 4 MiB is what most
-# take by default. Tonic says OUT_OF_RANGE, which below that size is an error like others.
+MIN_LARGE_BYTES = 64 * 1024  # every server must accept a smaller body
+# gRPC status codes for a message that is too large, with the size from which they can have this meaning. The default
+# limit of most libraries is 4 MiB. Tonic returns OUT_OF_RANGE, which is an ordinary error for smaller messages.
 SIZE_CODES = {"RESOURCE_EXHAUSTED": MIN_LARGE_BYTES, "OUT_OF_RANGE": 4 * 1024 * 1024}
 
-# What any server takes: the documents' examples have no more of it. Beyond, it may have a limit.
+# Sizes that every server must accept: no example in the documents is larger. A server may have a limit above them.
 ORDINARY_SIZES: Mapping[str, tuple[int, Callable[[RequestContent], int]]] = {
     "elements": (64, lambda found: found.elements),
     "dimension": (64, lambda found: found.dimension),
@@ -52,19 +52,19 @@ USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
 USUAL_TEXT = re.compile(b"[ -~]*")
 ORDINARY_CLASSES = 64
 RANKED_DATATYPE = (
-    "FP32"  # the datatype of the documents' scores: who refuses another, and has no model to show more, may
+    "FP32"  # the datatype of scores in the documents; without other models to test, a refusal of any other is allowed
 )
 
 
 class ServerLimits:
-    """The limits of one target, as far as rows have met them. Each question is asked once."""
+    """The limits of one target that rows have reached. Each control request is sent once."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._answers: dict[str, Reply] = {}
 
     def find_limit(self, reply: Reply, model: Model | None) -> str:
-        """Return which limit of its own the server declined a request for, in a few words; empty for none."""
+        """Return a short description of the server limit for which a request was refused; empty for none."""
         if _is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
         if model is None or not _is_declined(reply):
@@ -82,7 +82,7 @@ class ServerLimits:
                 or self._of_count(found, reply, model)
             )
         except (TargetLostError, NotRecordedError):
-            return ""  # nobody is there to tell: what is unmet stays so
+            return ""  # no answer: the failure stands
 
     # --- size ---
 
@@ -96,9 +96,10 @@ class ServerLimits:
         return ""
 
     def _as_large(self, found: RequestContent, reply: Reply, model: Model) -> Iterator[list[Message]]:
-        """Yield plain requests of the same size: of as many elements, with a larger one, then of as many bytes.
+        """Yield control requests: one with as many elements and a larger one, then one with as many bytes.
 
-        Where there are so many that JSON takes long, first one of fewer: what refuses these refuses those.
+        For a number of elements that is slow in JSON, smaller requests come first: a server that refuses them refuses
+        the large ones.
         """
         quick = shrink(found, model)
         for one in (found,) if quick is found else (quick, found):
@@ -109,7 +110,7 @@ class ServerLimits:
             yield [pad_message(model.request(send="json").message(), found.size)]
 
     def _answer(self, message: Message) -> Reply:
-        """Ask once, in a scope of its own: another process of the run asks, too."""
+        """Send a control request once, in a separate scope, because other processes of the run send it as well."""
         name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
         if name not in self._answers:
             with self._target.scope(name):
@@ -119,7 +120,7 @@ class ServerLimits:
     # --- ids ---
 
     def _of_id(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Say that it is the characters of the id that are refused: a plain request is, with it, and not without."""
+        """Return a message if the server refuses a plain request with the id, and accepts it without the id."""
         plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
         if plain is None:
             return ""
@@ -130,9 +131,9 @@ class ServerLimits:
     # --- strings ---
 
     def _of_characters(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Say that the characters of JSON strings are refused: a plain request is, with them, and not without.
+        """Return a message if the server refuses a plain request with the strings, and accepts it without them.
 
-        They are written as plainly as JSON allows, so that a server that cannot read an escape has no such limit.
+        The strings are written with as few JSON escapes as possible: inability to parse escapes is not a limit.
         """
         unusual = {one.name: one for one in found.texts if not all(map(USUAL_TEXT.fullmatch, one.array.flat))}
         plain = build_control_request(found, self._target, model) if unusual else None
@@ -144,7 +145,7 @@ class ServerLimits:
         return f"the target takes no strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _of_emptiness(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Say that tensors without elements are refused in a plain request, too, though others are taken."""
+        """Return a message if the server refuses a plain request with empty tensors, and accepts others."""
         plain = build_control_request(found, self._target, model) if found.is_empty else None
         if plain is None or not _is_declined(self._answer(_message(plain, reply))):
             return ""
@@ -156,7 +157,7 @@ class ServerLimits:
     # --- classes ---
 
     def _of_count(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Say that it is the number of classes that is refused: one is given, this many and more are refused."""
+        """Return a message if the server returns one class, and refuses this number of classes and one more."""
         count = max(found.classified.values(), default=0)
         plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
         if plain is None:
@@ -173,7 +174,7 @@ class ServerLimits:
         return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _of_datatype(self, found: RequestContent, reply: Reply, model: Model) -> str:
-        """Say which datatype of those that were to be ranked the server ranks nowhere, though it ranks others."""
+        """Return a message if the server classifies outputs of other datatypes, and none of a requested datatype."""
         ours = {model.names.outputs.get(spec.name, spec.name): spec.datatype for spec in model.role.outputs}
         datatypes = {ours[name] for name in found.classified if name in ours}
         for datatype in sorted(datatypes & DATATYPES.keys()):
@@ -192,7 +193,7 @@ class ServerLimits:
                 yield model
 
     def _ranks(self, model: Model, like: Reply) -> bool | None:
-        """Say whether a model's first output is ranked: True, declined: False, or neither."""
+        """Return whether the server classifies a model's first output: True; False if it declines; None otherwise."""
         name = model.role.outputs[0].name
         send: Form = "json" if model.role.is_json_capable else "binary"
         plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
@@ -204,7 +205,7 @@ class ServerLimits:
 
 
 def _message(request: InferRequest, like: Reply) -> Message:
-    """Return a request as it is sent over the transport of a reply."""
+    """Encode a request for the transport of a reply."""
     return make_infer_message(request) if like.is_over_grpc else request.message()
 
 
@@ -214,15 +215,15 @@ def _is_large(found: RequestContent, model: Model) -> bool:
 
 
 def _is_declined(reply: Reply) -> bool:
-    """Whether a server says that it does not serve a request, rather than that it broke."""
+    """Whether the server refused a request without a server error."""
     return reply.is_refusal and reply.status is not None and reply.status < 500
 
 
 def _is_too_large(reply: Reply) -> bool:
-    """Whether a large body was declined."""
+    """Whether the server refused a body as too large."""
     # "The server is refusing to process a request because the request content is larger than the server is willing or
-    # able to process" (RFC 9110, 15.5.14). No document of the extensions says how much that has to be, so that the row
-    # does not apply; a body below LARGE is one that every example of theirs could have, and its refusal is judged.
+    # able to process" (RFC 9110, 15.5.14). No document of the extensions sets a minimum, so the row does not apply.
+    # An example could have a body below `MIN_LARGE_BYTES`, so the refusal of such a body is judged.
     code = reply.exchange.code
     least = SIZE_CODES.get(code) if code else MIN_LARGE_BYTES if reply.status == TOO_LARGE else None
     return least is not None and len(reply.exchange.message.body) >= least

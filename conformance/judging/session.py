@@ -1,10 +1,10 @@
-"""One target under judgement: what it offers, where its models are, and the judge of its rows.
+"""The session of one server under test: its discovery result, its models, and the judge of its rows.
 
-    with Session(target, wanted=["raw"]) as session:
-        session.take_survey()
+    with Session(target) as session:
+        session.discover(["raw"])
         results = [session.judge(check, row) for check, row in collected_rows("quick")]
 
-A survey that was taken before (by the controller of a run, or in the run that a report is of) is given instead.
+An earlier discovery result, from the controller of a run or from a report, can be passed instead.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ DISCOVERY_SCOPE = "survey"
 
 
 class Session:
-    """A target with its survey and its judge.
+    """A target with its discovery result and its judge.
 
     Attributes:
         target: the server, or a recording in its place.
-        survey: what it offers; empty until it was taken or given.
+        survey: the discovery result; empty until it is discovered or passed.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Session:
         bodies: SavedBodies | None = None,
         seed: int | None = None,
     ) -> None:
-        """Put a session together.
+        """Create a session.
 
         Args:
-            target: nobody else's.
-            survey: one that was taken before, or None.
-            placements: role -> model; None looks for models of the roles' own names.
+            target: used by this session alone.
+            survey: an earlier discovery result, or None.
+            placements: the model of each role; None looks for models named like the roles.
             strict: see `Judge`.
             evidence: see `Judge`.
             is_one_of_several: see `Judge`.
@@ -88,18 +88,18 @@ class Session:
         lenient: bool = False,
         progress: Progress = ignore_progress,
     ) -> DiscoveryResult:
-        """Ask the target what it offers; credentials that it repeats are taken out of what it says.
+        """Discover what the target offers; secrets that the target echoes are removed from the result.
 
         Args:
-            wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-            subjects: what is judged.
-            given: model -> inputs that a user knows better than to guess them.
+            wanted: the extensions to judge, whether offered or not; empty selects the offered ones.
+            subjects: the subjects of the run.
+            given: inputs that the user supplies instead of guessed ones, by model.
             lenient: see `model_discovery.discover_models`.
-            progress: is told how far the survey is.
+            progress: receives the progress of discovery.
 
         Raises:
-            TargetLost: nobody answers.
-            SettingsError: a model is not there, or nothing can be asked of it.
+            TargetLost: the target does not answer.
+            SettingsError: a model does not exist or cannot be used.
         """
         found = DiscoveryResult()
         try:
@@ -121,7 +121,7 @@ class Session:
         return self.survey
 
     def _note_end(self, lost: TargetLostError) -> None:
-        """Note that the server has ended, where it has, after what was sent to it last."""
+        """Record the last request as broken if the server crashed after it."""
         if lost.has_died and self.target.last is not None:
             last = Reply(self.target.last)
             self.target.broken.append(BrokenRequest(DISCOVERY_SCOPE, last, last, str(lost)))

@@ -1,8 +1,8 @@
-"""The pytest plugin's way in: options, and what happens when there is a target. Without a target it does nothing.
+"""The entry point of the pytest plugin: adds the options and starts a run. Without a target it does nothing.
 
-`pytest --target-url=URL` collects the installed suite when no path is given, judges the target, and ends with the
-verdict and exit status of the contract. pytest imports this module wherever the package is installed, so it imports
-nothing heavy: what happens during a run is in `hooks`, which is imported for a run alone.
+`pytest --target-url=URL` collects the installed suite if no path is given, judges the target, and ends with the
+verdict and the documented exit status. pytest imports this module wherever the package is installed, so it imports
+nothing heavy. The hooks of a run are in `hooks`, which is imported only if there is a target.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from conformance.plugin import options
 from conformance.plugin.fixtures import oip_models, oip_options, oip_report, oip_target
 
-__all__ = [  # what pytest looks for
+__all__ = [  # names that pytest looks for
     "oip_models",
     "oip_options",
     "oip_report",
@@ -28,41 +28,41 @@ SUITE = str(Path(__file__).parents[1] / "checks")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options."""
+    """Add the options to pytest's parser."""
     options.add_options(parser)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Collect the installed suite when the user names no path, and keep every conftest of the user's out of it."""
+    """Collect the installed suite if the user names no path, and load no conftest of the user for it."""
     known = early_config.known_args_namespace
     if not options.has_target(known, early_config.getini):
         return
     if not known.file_or_dir:
         args.append(SUITE)
         known.file_or_dir = [SUITE]
-    if known.file_or_dir == [SUITE]:  # also in a worker of pytest-xdist, which is given the path
+    if known.file_or_dir == [SUITE]:  # also in a pytest-xdist worker, which receives the path
         known.noconftest = True
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Leave failures to our own summary when there is a target, before pytest sets up its terminal.
+    """If there is a target, turn off pytest's failure output before pytest sets up its terminal.
 
-    Hypothesis's own plugin imports all of Hypothesis at the end of a run, which takes longer than a short run: it is
-    only there where something explores.
+    The Hypothesis plugin is unregistered unless the run needs it, because it imports all of Hypothesis at the end of a
+    run, which takes longer than a short run.
     """
     if not options.has_target(config.option, config.getini):
         return
     options.quieten(config.option)
-    is_needed = config.option.conformance_profile == "explore" or config.args != [SUITE]  # or for tests of the user's
+    is_needed = config.option.conformance_profile == "explore" or config.args != [SUITE]  # user tests may need it
     if not is_needed and config.pluginmanager.has_plugin("hypothesispytest"):
         config.pluginmanager.unregister(name="hypothesispytest")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the hooks of a run when there is a target; behind pytest's own, so that its header comes first.
+    """Register the hooks of a run if there is a target, after pytest's own hooks so that its header comes first.
 
     Raises:
         pytest.UsageError: an option cannot be used.

@@ -1,6 +1,6 @@
-"""One run of the suite as hooks see it, whoever is judged. There is one in a process.
+"""The base class of a run of the suite, for servers and clients. Each process has one run.
 
-A worker of pytest-xdist has a run of its own; it is given by its controller what the controller has found out.
+A pytest-xdist worker has a separate run, which receives the discovery result from its controller.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class BaseRun(ABC):
     """The state of one run.
 
     Attributes:
-        party: who is judged.
-        options: what the user asks.
-        extensions: those that the user names; empty where none are.
-        never: patterns of rows that are kept back.
-        seed: of Hypothesis, where it explores; else that by which rows name clients, where they do.
-        results: in the order in which they came.
-        conclusion: None until the run is finished, or there is nothing to judge.
-        stopped: why pytest ended the run before its end, in its own words; else empty.
-        was_cut_short: an option such as `-x` ended it, rather than a person.
-        left: whether everything that the run leaves behind was written so far.
+        party: the judged party.
+        options: the options of the user.
+        extensions: the extensions that the user names; empty if none.
+        never: patterns of rows that must not be sent.
+        seed: the Hypothesis seed of an exploring run; otherwise the seed that chooses client names, or None.
+        results: in order of arrival.
+        conclusion: None until the run is finished, or nothing can be judged.
+        stopped: pytest's reason why the run was stopped early; otherwise empty.
+        was_cut_short: whether an option such as `-x` stopped the run, rather than a person.
+        left: writes the output files, and knows whether all were written.
     """
 
     party: ClassVar[Party]
@@ -56,10 +56,10 @@ class BaseRun(ABC):
         self._config = config
 
     def claim_evidence(self) -> None:
-        """Make the folder for the evidence.
+        """Create the folder for the evidence, if the user requested evidence.
 
         Raises:
-            pytest.UsageError: it cannot be used.
+            pytest.UsageError: the folder cannot be used.
         """
         folder = self.options.evidence
         if folder is not None and (fault := claim_folder(folder, journal.STALE_PATTERNS)):
@@ -68,80 +68,80 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def has_started(self) -> bool:
-        """Whether who is judged was reached, or tried to be; what follows here is known from then on."""
+        """Whether the run has contacted the target, or tried to; the properties below are available from then on."""
 
     @property
     @abstractmethod
     def subjects(self) -> Subjects:
-        """What the run is about."""
+        """The subjects of the run."""
 
     @property
     @abstractmethod
     def transports(self) -> Sequence[str]:
-        """Those that are judged."""
+        """The judged transports."""
 
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where the target is, or where a client is told to go, without credentials."""
+        """The URL of the target, or the URL given to a client, without credentials."""
 
     @property
     def name(self) -> str:
-        """How the verdict calls who is judged."""
+        """The name of the server or client in the verdict."""
         return self.url
 
     @property
     @abstractmethod
     def grpc_url(self) -> str:
-        """The same over gRPC; empty where that is not judged."""
+        """The same for gRPC; empty if gRPC is not judged."""
 
     @property
     @abstractmethod
     def survey(self) -> DiscoveryResult:
-        """What is known of the target."""
+        """The discovery result of the target."""
 
     @abstractmethod
     def start(self, progress: Progress = ignore_progress) -> None:
-        """Reach the target and survey it. `conclusion` is set where that is the end."""
+        """Contact the target and run discovery; set `conclusion` if nothing can be judged."""
 
     @abstractmethod
     def for_worker(self) -> dict[str, Any]:
-        """Return what a worker has to know."""
+        """Return the data that a pytest-xdist worker needs."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything that the run has started."""
+        """Stop and close everything that the run has started."""
 
-    # --- what is shown of it ---
+    # --- output ---
 
     @abstractmethod
     def header(self) -> list[str]:
-        """Return the lines above the run: who is judged, on what, and how."""
+        """Return the header lines of the run."""
 
     @abstractmethod
     def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield what could not be judged, and why."""
+        """Yield why rows could not be judged."""
 
     @abstractmethod
     def rerun(self) -> str:
-        """Return the command that runs the suite again, without what selects checks."""
+        """Return the command that runs the suite again, without options that select checks."""
 
     @abstractmethod
     def asked(self) -> dict[str, Any]:
-        """Return the options that shaped the verdict, as the report has them."""
+        """Return the report's options that affect the verdict."""
 
     def about(self) -> dict[str, Any]:
-        """Return what the report says of the target beside its survey."""
+        """Return members of the report's `target` in addition to the discovery result."""
         return {}
 
     def options_of_requests(self) -> Sequence[str]:
-        """Return the options by which requests are chosen, as a command line has them."""
+        """Return the command-line options that determine which requests are sent."""
         return ()
 
-    # --- for those above ---
+    # --- for subclasses ---
 
     def _select(self, judge: Callable[[Check, Row], CheckResult]) -> None:
-        """Have pytest collect what is judged, and judge it under the baseline where there is one."""
+        """Store the selection of rows and their judge for collection; apply the baseline if there is one."""
         options = self.options
         applied = judge if options.baseline is None else options.baseline.applying(judge)
         self._config.stash[SELECTION_KEY] = RunSelection(
@@ -150,10 +150,10 @@ class BaseRun(ABC):
 
 
 def find_process_id(config: pytest.Config) -> str:
-    """Return what identifies the process among those of a run."""
+    """Return the pytest-xdist id of this process; empty without workers and in the controller."""
     return str(getattr(config, "workerinput", {}).get("workerid", ""))
 
 
 def now() -> str:
-    """Return the time as reports have it."""
+    """Return the current time in the format of reports: UTC in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""A run that judges a client, asked through an adapter and answered by scripted peers."""
+"""A run that judges a client: an adapter passes it tasks, and scripted peers answer its requests."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ MAX_WAIT_S = 600.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions(CommonOptions):
-    """Everything that a user asks of a run that judges a client.
+    """The options of a run that judges a client.
 
     Attributes:
-        command: of the adapter, as it was given; `words` are its program and arguments.
+        command: the command of the adapter, unchanged.
+        words: its program and arguments.
         patience: seconds that the adapter has to introduce itself.
     """
 
@@ -47,10 +48,10 @@ def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
 
     Args:
         option: the parsed command line, as a namespace.
-        ini: gives a value of pytest's ini file by its name.
+        ini: returns a value of pytest's ini file by name.
 
     Raises:
-        pytest.UsageError: one cannot be used.
+        pytest.UsageError: an option cannot be used.
     """
     command = read_setting("client_adapter", option.client_adapter, ini) or ""
     _expect_no_server(option)
@@ -77,10 +78,10 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _expect_no_server(option: Any) -> None:
-    """See that nothing is said of a server.
+    """Reject options for servers.
 
     Raises:
-        pytest.UsageError: something is.
+        pytest.UsageError: there is such an option.
     """
     of_servers = {name: details["dest"] for name, details in OPTIONS.items() if name.startswith("--target-")}
     named = [name for name, place in of_servers.items() if getattr(option, place)]
@@ -88,14 +89,14 @@ def _expect_no_server(option: Any) -> None:
         raise pytest.UsageError(f"{named[0]} is about a server, and --client-adapter judges a client: take one of them")
 
 
-MAX_SHOWN_ROWS = 3  # lines of standard error, of an adapter that cannot be asked at all
+MAX_SHOWN_ROWS = 3  # lines of standard error from an adapter that does not start
 
 
 class ClientRun(BaseRun):
     """The state of one run.
 
     Attributes:
-        session: with the client; None until the run has started, and where the adapter cannot be asked.
+        session: the session of the client; None until the run has started, or if the adapter fails to introduce itself.
     """
 
     party: ClassVar[Party] = Party.CLIENT
@@ -105,11 +106,11 @@ class ClientRun(BaseRun):
         """Read the options.
 
         Args:
-            config: of pytest.
-            from_controller: what the adapter said to the controller, where this process is a worker.
+            config: pytest's configuration.
+            from_controller: the adapter's introduction from the controller, if this process is a worker.
 
         Raises:
-            pytest.UsageError: one cannot be used.
+            pytest.UsageError: an option cannot be used.
         """
         super().__init__(config)
         self.options = read_options(config.option, config.getini)
@@ -118,7 +119,7 @@ class ClientRun(BaseRun):
 
     @property
     def has_started(self) -> bool:
-        """Whether the adapter was asked who it is."""
+        """Whether the introduction of the adapter was requested."""
         return self.session is not None or self.conclusion is not None
 
     @property
@@ -128,32 +129,32 @@ class ClientRun(BaseRun):
 
     @property
     def transports(self) -> Sequence[str]:
-        """Those that the client speaks."""
+        """The judged transports of the client."""
         return self.session.transports if self.session else ()
 
     @property
     def url(self) -> str:
-        """Where the client is told to go."""
+        """The URL to which the client sends requests."""
         return self.session.settings.url if self.session else ""
 
     @property
     def name(self) -> str:
-        """Of the client, with its version."""
+        """The name of the client, with its version."""
         return " ".join(part for part in (self.client.name, self.client.version) if part)
 
     @property
     def grpc_url(self) -> str:
-        """Where it is told to go over gRPC."""
+        """The gRPC address to which the client sends requests."""
         return self.session.settings.grpc.url if self.session and self.session.settings.grpc else ""
 
     @property
     def client(self) -> Introduction:
-        """What the adapter says of its client."""
+        """The introduction of the client by its adapter."""
         return self.session.client if self.session else Introduction("")
 
     @property
     def survey(self) -> DiscoveryResult:
-        """Name and version, and the extensions of which the client can do anything."""
+        """The name and version of the client, and the extensions that it supports at least in part."""
         results = self.conclusion.results if self.conclusion else self.results
         judged = [result for result in results if result.outcome is not Outcome.NOT_APPLICABLE]
         can = set[str]().union(*map(find_extensions, judged))
@@ -161,7 +162,7 @@ class ClientRun(BaseRun):
         return DiscoveryResult(self.client.name or None, self.client.version or None, offered=offered)
 
     def start(self, progress: Progress = ignore_progress) -> None:
-        """Start the adapter, and have it say who it is; a worker knows that from its controller."""
+        """Start the adapter and request its introduction; a worker receives that from its controller."""
         options = self.options
         adapter = AdapterProcess(options.words, patience=options.patience)
         known = Introduction(**self._from_controller["client"]) if self._from_controller else None
@@ -182,27 +183,27 @@ class ClientRun(BaseRun):
         self._select(self.session.judge)
 
     def for_worker(self) -> dict[str, Any]:
-        """Return what a worker has to know."""
+        """Return the client's introduction for a worker."""
         return {"client": {**asdict(self.client), "extra": {}}}
 
-    # --- what is shown of it ---
+    # --- output ---
 
     def header(self) -> list[str]:
-        """Return the lines above the run."""
+        """Return the header lines of the run."""
         return client_terminal.format_header(self.client, self.options.command, self.transports, self.options.profile)
 
     def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield what the client cannot do, with its reasons."""
+        """Yield the reasons why rows were not judged, as the client states them."""
         return client_terminal.format_unjudged(conclusion.results)
 
     def rerun(self) -> str:
-        """Return the command that runs the suite against this client, without what selects checks."""
+        """Return the command that runs the suite against this client, without options that select checks."""
         return shlex.join(["pytest", f"--client-adapter={self.options.command}"])
 
     def asked(self) -> dict[str, Any]:
-        """Return the options that shaped the verdict, as the report has them."""
+        """Return the report's options that affect the verdict."""
         options = self.options
-        from conformance.report import json_report  # no request waits for it
+        from conformance.report import json_report  # lazy: not needed before the end
 
         return json_report.describe_client_options(
             profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.patience
@@ -215,7 +216,7 @@ class ClientRun(BaseRun):
     # --- end ---
 
     def close(self) -> None:
-        """Let go of adapter and peer."""
+        """Stop the adapter and the peer."""
         if self.session is not None:
             self.session.close()
             self.session = None

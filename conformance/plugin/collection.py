@@ -1,6 +1,6 @@
-"""Checks as pytest items: an item a row, without fixtures, so that no conftest of a user reaches into the suite.
+"""Collects checks as pytest items: one item per row, without fixtures, so that no user conftest affects the suite.
 
-pytest is given the folder `checks`; instead of files it is shown a collector for each area of the suite that is judged.
+pytest receives the folder `checks`. Instead of its files it collects one collector for each judged area of the suite.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDER = Path(checks.__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class RunSelection:
-    """What is judged in this run, and by whom."""
+    """The selection of rows in this run, and the judge that runs them."""
 
     profile: str
     dangerous: bool
@@ -42,13 +42,13 @@ class SuiteFolder(pytest.Directory):
     """The folder of all checks."""
 
     def collect(self) -> Iterable[pytest.Collector]:
-        """Return a collector for each area that is judged."""
+        """Return a collector for each judged area."""
         selected = self.config.stash[SELECTION_KEY]
         return [Area.of(self, area) for area in list_areas(selected.subjects, selected.transports)]
 
 
 class Area(pytest.Directory):
-    """One area of the suite; its node id is the area's name, wherever the suite is installed."""
+    """One area of the suite; its node id is the area's name, independent of the installation path."""
 
     area: str
 
@@ -65,7 +65,7 @@ class Area(pytest.Directory):
         for check, row in list_area_rows(self.area, selected.subjects):
             if is_in_profile(check, row, selected.profile, selected.dangerous):
                 name = format_key(check.name, row.id) if row.id else check.name
-                # Given as a text, the id is read as pytest reads those of its cache: with the row as a parameter.
+                # Passed as text, the id is parsed like the ids in pytest's cache: with the row as a parameter.
                 yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
 
 
@@ -82,7 +82,7 @@ class CheckItem(pytest.Item):
             self.add_marker(markers.make_marker(name))
 
     def runtest(self) -> None:
-        """Judge the row; the outcome is in `result`, never an exception."""
+        """Judge the row and store its result in `result`; failures raise no exception."""
         self.result = self.config.stash[SELECTION_KEY].judge(self.check, self.row)
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
@@ -91,13 +91,13 @@ class CheckItem(pytest.Item):
         self.user_properties.extend(properties.items())  # for JUnit
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where the check stands."""
+        """Return the file and line of the check, and the id of the row."""
         body = self.check.body
         return Path(inspect.getfile(body)), body.__code__.co_firstlineno, format_key(self.check.id, self.row.id)
 
 
 def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return a collector if the folder is that of the suite, or of one of its areas that is judged."""
+    """Return a collector for the folder of the suite or of a judged area; None for other folders."""
     if path == FOLDER:
         return SuiteFolder.from_parent(parent, path=path)
     selected = parent.config.stash[SELECTION_KEY]
@@ -108,7 +108,7 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
 
 
 def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
-    """Leave out what must never be sent, and put what has ended servers at the end; behind it what is hostile."""
+    """Deselect rows that must never be sent; move rows that have crashed servers to the end, then hostile rows."""
     kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
@@ -117,7 +117,7 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
 
 
 def _place(item: pytest.Item) -> tuple[bool, bool]:
-    """Return a key by which what may end the server comes last, and nothing comes behind it but its like."""
+    """Return a sort key that puts hostile rows last, and in each group rows that have crashed servers last."""
     if not isinstance(item, CheckItem):
         return False, False
     return item.check.area == ROBUSTNESS, item.row.dangerous

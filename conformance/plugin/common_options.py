@@ -1,4 +1,4 @@
-"""What a user can ask of every run, whoever is judged: how much, how strictly, and what is left of it."""
+"""Options that runs of servers and clients share: profile, strictness, baseline and output files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from conformance.report import formats
 
 @dataclass(frozen=True, slots=True)
 class CommonOptions:
-    """What is asked of a run.
+    """The options of every run.
 
     Attributes:
-        gate: what decides the exit status, `conformant` or `interoperable`; None: whether something fails.
-        shows_all: every requirement that is not met is shown whole.
-        shows_no_failures: none is, as `--tb=no` asks.
-        baseline: the failures that are known, or None; `baseline_file` is where they are listed.
-        junit: what is a case of pytest's JUnit file: `requirements` or `rows`.
+        gate: the verdict required for exit status 0, `conformant` or `interoperable`; None requires that nothing fails.
+        shows_all: whether every unmet requirement is shown in full.
+        shows_no_failures: whether no failures are shown, as with `--tb=no`.
+        baseline: the known failures, or None.
+        baseline_file: the file that lists them, or None.
+        junit: the test cases in pytest's JUnit file: `requirements` or `rows`.
     """
 
     profile: str
@@ -45,7 +46,7 @@ def read_fields(option: Any) -> dict[str, Any]:
         option: the parsed command line, as a namespace.
 
     Raises:
-        pytest.UsageError: one cannot be used.
+        pytest.UsageError: an option cannot be used.
     """
     return {
         "profile": option.conformance_profile,
@@ -64,10 +65,10 @@ def read_fields(option: Any) -> dict[str, Any]:
 
 
 def _report_path(text: str) -> Path:
-    """Return where to write a report.
+    """Return the path of a report.
 
     Raises:
-        pytest.UsageError: a suffix that is not known, or a folder that does not exist.
+        pytest.UsageError: the suffix is unknown, or the folder does not exist.
     """
     path = Path(text)
     if formats.find_suffix(path) is None:
@@ -79,13 +80,13 @@ def _report_path(text: str) -> Path:
 
 
 def _baseline(option: Any) -> Baseline | None:
-    """Return the failures that are known, or None where no file lists them."""
+    """Load the baseline, or return None without a baseline file."""
     file, update = option.conformance_baseline, option.conformance_update_baseline
     if not file and update:
         raise pytest.UsageError("--conformance-update-baseline: give --conformance-baseline FILE, too")
     if not file or (update and not Path(file).exists()):
         return Baseline() if file else None
-    from conformance.judging import baseline_file  # and what edits TOML with it, which hardly any run needs
+    from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 
     try:
         return baseline_file.load(Path(file))

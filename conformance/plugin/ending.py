@@ -1,4 +1,4 @@
-"""The end of a run: the baseline is updated, recordings and reports are written, the exit status is chosen."""
+"""The end of a run: updates the baseline, writes recordings and reports, and chooses the exit status."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from conformance.transport import journal
 
 
 def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, dict[str, Any] | None]:
-    """Conclude the run, write what it leaves, and return the exit status and the JSON report, where there is one."""
+    """Conclude the run, write its output files, and return the exit status and the JSON report (None if not built)."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
     conclusion = run.conclusion or _conclude(run, is_content=_is_content(config, exitstatus))
@@ -40,23 +40,23 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
 
 
 def _is_content(config: pytest.Config, chosen: int) -> bool:
-    """Say whether pytest has run all that it was asked for; of other tests than the suite's it may have failed some."""
+    """Return whether pytest ended normally; failures of the user's own tests do not count against that."""
     return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
 
 
 def _has_paths(config: pytest.Config) -> bool:
-    """Say whether the user names what is run, instead of the suite."""
+    """Return whether the user passed paths, instead of running the installed suite."""
     return config.args != [str(FOLDER)]
 
 
 def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
-    """Return the exit status: that of the verdict or of the gate, unless pytest has something else to say.
+    """Return the exit status of the verdict or the gate, unless pytest's own status takes precedence.
 
     Args:
-        run: that has ended.
-        conclusion: of the run.
-        config: of pytest.
-        chosen: the status that pytest has chosen.
+        run: the finished run.
+        conclusion: its conclusion.
+        config: pytest's configuration.
+        chosen: the exit status that pytest has chosen.
     """
     verdict, gate = conclusion.verdict, conclusion.gate
     asked = run.options.gate
@@ -68,7 +68,7 @@ def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, ch
     is_part = bool(conclusion.missing) and not conclusion.lost
     if _has_paths(config) or (
         is_part and verdict.verdict != INCOMPLETE
-    ):  # it says what is wrong, never that all is right
+    ):  # a partial run can show failures, but not success
         return own if own == EXIT_STATUS[NONCONFORMANT] else chosen
     return own
 
@@ -105,7 +105,7 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
 
 
 def _is_kept_back(label: str, never: Iterable[str]) -> bool:
-    """Say whether the file about the target says that a row is never sent."""
+    """Return whether the target file lists a row under `never`."""
     names = (label, label.partition("[")[0])
     return any(is_match(name, pattern) for pattern in never for name in names)
 

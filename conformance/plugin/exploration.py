@@ -1,4 +1,4 @@
-"""How the `explore` profile explores: with Hypothesis, under our settings or the user's, by a seed that is shown."""
+"""Configures Hypothesis for the `explore` profile, with the suite's or the user's settings and a reported seed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MAX_EXAMPLES = 50
 
 
 def choose_seed(config: pytest.Config, given: int | None) -> int:
-    """Set Hypothesis up, and return the seed: the one that a controller or the user gave, or a new one."""
-    import hypothesis  # for this profile alone
+    """Configure Hypothesis and return its seed: from the controller or the user, or a new one."""
+    import hypothesis  # lazy: only this profile needs it
 
     hypothesis.settings.register_profile(
         "oip-explore",
@@ -34,7 +34,7 @@ def choose_seed(config: pytest.Config, given: int | None) -> int:
 
 
 def _leave_nothing(config: pytest.Config) -> None:
-    """Keep what Hypothesis notes for itself out of the folder of the user, unless he says where it is to be."""
+    """Store Hypothesis's files in a temporary folder, unless the user has set a storage directory."""
     if "HYPOTHESIS_STORAGE_DIRECTORY" not in os.environ:
         from hypothesis.configuration import set_hypothesis_home_dir
 

@@ -1,6 +1,6 @@
-"""Fixtures for a test suite of one's own: `oip_report` is the report of what `oip_target` gives it.
+"""Fixtures for users' own test suites: `oip_report` is the conformance report of the server from `oip_target`.
 
-Each test that asks for the report has its target judged for itself: nobody is shown what was true of another server.
+The target is judged anew for each test that requests the report, so that no report is of another server.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ NO_TARGET = "oip_report: define a fixture oip_target that returns the URL of a s
 
 @pytest.fixture
 def oip_target() -> Any:
-    """The URL or ASGI app that `oip_report` judges; to be defined by who asks for that."""
+    """The URL or ASGI app that `oip_report` judges; override this fixture to use `oip_report`."""
     pytest.fail(NO_TARGET, pytrace=False)
 
 
 @pytest.fixture
 def oip_models() -> Collection[str]:
-    """The deployed models that `oip_report` judges, as `--target-model` names them: none, where nobody defines them."""
+    """The deployed models that `oip_report` judges, named as for `--target-model`; none unless overridden."""
     return ()
 
 
 @pytest.fixture
 def oip_options() -> Mapping[str, Any]:
-    """Further arguments of `conformance.judge`, by name: none, where nobody defines them."""
+    """Further arguments of `conformance.judge`, by name; none unless overridden."""
     return {}
 
 
@@ -39,7 +39,7 @@ def oip_report(
     request: pytest.FixtureRequest, oip_target: Any, oip_models: Collection[str], oip_options: Mapping[str, Any]
 ) -> Report:
     """The report of `conformance.judge(oip_target, models=oip_models, **oip_options)`; a test that fails shows it."""
-    from conformance.api import JudgeError, judge  # what a plain run of pytest must not import
+    from conformance.api import JudgeError, judge  # lazy: a plain pytest run must not import it
 
     try:
         report = judge(oip_target, **{"models": oip_models, **oip_options})

@@ -1,7 +1,7 @@
-"""The hooks of a run, registered when there is a target.
+"""The pytest hooks of a run, registered if there is a target.
 
-`collection` makes items of checks, `run` keeps the run, `ending` concludes it. A worker of pytest-xdist judges, and
-leaves reports and verdict to the controller.
+`collection` creates the items, `base_run` holds the state of the run, and `ending` concludes it. A pytest-xdist worker
+only judges rows; the controller writes reports and the verdict.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from conformance.transport.journal import JournalError
 
 
 class Hooks:
-    """What pytest calls during a run.
+    """The pytest hooks of a run.
 
     Attributes:
-        run: of this process.
-        is_worker: whether this process is a worker of pytest-xdist.
-        report: the JSON report, once the run has ended; None where nobody asks for one.
+        run: the run of this process.
+        is_worker: whether this process is a pytest-xdist worker.
+        report: the JSON report after the run has ended; None if no report is needed.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         """Read the options.
 
         Raises:
-            pytest.UsageError: one cannot be used.
+            pytest.UsageError: an option cannot be used.
         """
         self.config = config
         markers.register(config)
@@ -50,21 +50,21 @@ class Hooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
-        """Reach the target and see what it offers, behind pytest's own header."""
+        """Contact the target and run discovery, after pytest has printed its header."""
         self._start()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
-        """Do so before workers of pytest-xdist are started, and start none for nothing."""
+        """Run discovery before pytest-xdist starts workers, and start none if there is nothing to judge."""
         self._start()
         if self.run.conclusion:
             specs.clear()
 
     def _start(self) -> None:
-        """Reach the target, and say who is judged, on what, and how; once.
+        """Contact the target and print the header; later calls do nothing.
 
         Raises:
-            pytest.UsageError: the evidence cannot be kept, or the suite itself is broken.
+            pytest.UsageError: the evidence cannot be written, or the suite itself is broken.
         """
         if not self.run.has_started:
             if not self.is_worker:
@@ -84,10 +84,10 @@ class Hooks:
             printing.print_header(self.run, reporter)
 
     def _put_off(self, interrupt: KeyboardInterrupt) -> None:
-        """Let an interrupt wait until pytest has started: what comes before ends without reports and without a verdict.
+        """Defer an interrupt to the collection: raised earlier, it would end the run without reports and a verdict.
 
         Raises:
-            KeyboardInterrupt: there is nothing yet that could be told of the target.
+            KeyboardInterrupt: the run has not started, so there is nothing to report.
         """
         if not self.run.has_started:
             raise interrupt
@@ -96,32 +96,32 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
-        """Collect nothing when there is nothing to judge.
+        """Collect nothing if there is nothing to judge.
 
         Raises:
-            KeyboardInterrupt: the run was interrupted before.
+            KeyboardInterrupt: the run was interrupted during discovery.
         """
         if self._interrupt is not None:
             raise self._interrupt
         if self.run.options.junit == "requirements":
             pytest_reports.begin_junit(self.config)
         if self.run.conclusion is None:
-            if self.config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
+            if self.config.args == [str(collection.FOLDER)]:  # `-k` for users' own tests stays unchanged
                 markers.make_exact(self.config, self.run.party)
             return None
         if self.config.pluginmanager.has_plugin("dsession"):
-            self.config.pluginmanager.unregister(name="dsession")  # it has no workers to wait for
+            self.config.pluginmanager.unregister(name="dsession")  # no workers were started
         session.items = []
         return True
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
-        """Let what is loaded by now be, and search what comes for garbage."""
+        """Resume garbage collection, without the objects loaded so far."""
         startup.resume_garbage_collection()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Give a worker the address of the target and what it offers."""
+        """Pass the addresses and the discovery result of the target to a worker."""
         node.workerinput["oip_conformance"] = self.run.for_worker()
 
     @pytest.hookimpl(tryfirst=True)
@@ -131,7 +131,7 @@ class Hooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out what the target's file keeps back; what has ended servers comes last."""
+        """Deselect rows that the target file excludes, and move rows that have crashed servers to the end."""
         collection.arrange_items(config, items, self.run.never)
 
     @pytest.hookimpl(wrapper=True)
@@ -148,7 +148,7 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Begin to count, and say which rows come."""
+        """Start the progress line, and tell the run which rows will be judged."""
         if isinstance(self.run, ServerRun):
             rows = [(item.check, item.row) for item in session.items if isinstance(item, collection.CheckItem)]
             self.run.expect(rows)
@@ -156,17 +156,17 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Count and show a check by its own outcome."""
+        """Count and show a row by its outcome."""
         result = _result(report)
         if result is None:
             return None
         category, letter, word = pytest_reports.find_status(result)
-        is_shown = not (self.progress and self.progress.is_live)  # else it has a line of its own
+        is_shown = not (self.progress and self.progress.is_live)  # else the progress line shows it
         return (category, letter, word) if is_shown else (category, "", "")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a result, and explain it in pytest's own reports; the controller gets those of the workers too."""
+        """Store a result and explain it in pytest's report; the controller also receives the results of workers."""
         result = _result(report)
         if result:
             self.run.results.append(result)
@@ -176,14 +176,14 @@ class Hooks:
                 pytest_reports.explain(report, result, self.run.rerun())
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
+        """Store why the run stops early: Ctrl-C, or a plugin's reason."""
         self.run.stopped = str(excinfo.value) or "interrupted"
-        # pytest's and pytest-xdist's own ways to stop at a failure derive from what Ctrl-C raises.
+        # The exceptions with which pytest and pytest-xdist stop at a failure derive from KeyboardInterrupt.
         self.run.was_cut_short = excinfo.type not in (KeyboardInterrupt, pytest.exit.Exception)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
-        """Conclude: write reports, set the exit status, and print the verdict as the last line."""
+        """Write reports, set the exit status, and print the verdict as the last line."""
         with signals.defer_signals():
             self._conclude(session, int(exitstatus))
         yield
@@ -192,7 +192,7 @@ class Hooks:
             printing.print_verdict(self.run, self.report, reporter)
 
     def _conclude(self, session: pytest.Session, exitstatus: int) -> None:
-        from conformance.plugin import ending  # what writes reports: no run begins later for it
+        from conformance.plugin import ending  # lazy: keeps the start of a run fast
 
         if self.progress:
             self.progress.end()
@@ -203,25 +203,25 @@ class Hooks:
             pytest_reports.finish_junit(self.config, results, self.run.rerun() if results else "", self.run.party)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the summary, then what was not met, unless `--no-summary` says otherwise."""
+        """Print the summary and the unmet requirements, unless `--no-summary` is set."""
         if not terminalreporter.no_summary:
             printing.print_summary(self.run, terminalreporter)
 
     def pytest_unconfigure(self) -> None:
-        """Let go of the target."""
+        """Restore the SIGTERM handler and close the run."""
         signals.restore_handler(self._sigterm)
         self.run.close()
 
 
 def _run(config: pytest.Config) -> BaseRun:
-    """Return the run that the user asks for.
+    """Create the run of a client or a server, depending on the options.
 
     Raises:
         pytest.UsageError: an option cannot be used.
     """
     from_controller = getattr(config, "workerinput", {}).get("oip_conformance")
     if has_client(config.option, config.getini):
-        from conformance.plugin.client_run import ClientRun  # its peers are needed by no other run
+        from conformance.plugin.client_run import ClientRun  # lazy: other runs do not need its peers
 
         return ClientRun(config, from_controller)
     return ServerRun(config, from_controller)

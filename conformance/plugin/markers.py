@@ -1,4 +1,4 @@
-"""What selects rows: markers by level, extension, area and transport for `-m`, names of areas and checks for `-k`."""
+"""Selection of rows: markers by level, extension, area and transport for `-m`, and area and check names for `-k`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LEVELS: Mapping[str, str] = {
 }
 AREA, OVER = "area_", "over_"
 _OPERATORS = ("and", "or", "not")
-# A name in an expression, and the arguments that may follow it: as pytest reads them.
+# A name in an expression and its optional arguments, as pytest parses them.
 _NAME = re.compile(r"[\w:+\-.\[\]\\/]+")
 _ARGUMENTS = re.compile(r"\([^()]*=[^()]*\)")
 
 
 def describe_markers() -> Mapping[str, str]:
-    """Return every marker of the suite, and what it means."""
+    """Return the markers of the suite with their descriptions."""
     return {
         **LEVELS,
         PROTOCOL: "a row about what lies beneath the extensions",
@@ -49,7 +49,7 @@ def list_markers(check: Check, row: Row) -> Iterator[str]:
 
 @cache
 def _of_requirements(names: tuple[str, ...]) -> tuple[str, str]:
-    """Return level and extension of a row that answers for these requirements."""
+    """Return the level and extension of a row that tests these requirements."""
     requirements = [ledger.get_requirement(name) for name in names]
     level = min((str(entry.level).lower() for entry in requirements), key=list(LEVELS).index)
     return level, str(requirements[0].extension)
@@ -57,16 +57,16 @@ def _of_requirements(names: tuple[str, ...]) -> tuple[str, str]:
 
 @cache
 def make_marker(name: str) -> pytest.MarkDecorator:
-    """Return a marker of the suite as pytest puts it on an item; thousands of rows have the same few."""
+    """Return the pytest mark of a name; cached, because thousands of rows share a few marks."""
     decorator: pytest.MarkDecorator = getattr(pytest.mark, name)
     return decorator
 
 
 def register(config: pytest.Config) -> None:
-    """Make the markers known to pytest, and see that `-m` names no other.
+    """Register the markers with pytest, and reject unknown markers in `-m`.
 
     Raises:
-        pytest.UsageError: it does.
+        pytest.UsageError: `-m` names an unknown marker.
     """
     for name, meaning in describe_markers().items():
         config.addinivalue_line("markers", f"{name}: oip-conformance: {meaning}.")
@@ -78,21 +78,21 @@ def register(config: pytest.Config) -> None:
 
 
 # --- names for -k -----------------------------------------------------------------------------------------------------
-# pytest takes a word for a part of a name, so that `raw` would be every row with those letters in it. Here a word that
-# is the name of an area, or the id of a check, is replaced by one that is part of no other name.
+# pytest matches a word of `-k` anywhere in a name, so `raw` would select every row with these letters. Therefore a word
+# that is an area or the id of a check is replaced by one that is part of no other name.
 
-# A word in an expression, as pytest reads it.
+# A word in an expression, as pytest parses it.
 _WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
 
 
 def list_keywords(check: Check, row: Row) -> Iterator[str]:
-    """Yield the words that name a row, beside that of its pytest item."""
+    """Yield the keywords of a row for `-k`, in addition to the name of its pytest item."""
     yield from (_exactly(check.area), _exactly(check.id))
     yield from (check.id, check.name, *check.requirements(row))
 
 
 def make_exact(config: pytest.Config, party: Party) -> None:
-    """Replace the words of `-k` that are the name of an area, or the id of a check of who is judged."""
+    """Replace words of `-k` that are an area, or the id of a check of the judged party, by exact keywords."""
     if not config.option.keyword:
         return
     areas = [area for area in checks.PACKAGES if (area in checks.CLIENT_AREAS) == (party is Party.CLIENT)]
@@ -106,5 +106,5 @@ def make_exact(config: pytest.Config, party: Party) -> None:
 
 
 def _exactly(name: str) -> str:
-    """Return a word for a name that is found in none that the name is a part of."""
+    """Return a keyword for a name that does not match longer names containing it."""
     return f":{name}:"

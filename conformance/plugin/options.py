@@ -1,7 +1,7 @@
-"""The options of the pytest plugin, as data. What they come to is read by `run_options`.
+"""The options of the pytest plugin, as data. `server_options` and `client_run` read their values.
 
-This module is imported by every pytest where the package is installed, so it imports nothing heavy. Every option begins
-with `--target-`, `--client-` or `--conformance-`, so that none is in the way of somebody else's.
+Every pytest process imports this module if the package is installed, so it imports nothing heavy. Every option begins
+with `--target-`, `--client-` or `--conformance-`, to avoid conflicts with other plugins.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROFILES = ("certify", "quick", "explore")
 JUNIT_CASES = ("requirements", "rows")
 REFERENCE = "reference"
 
-# What the environment (in capitals) and pytest's ini file can say, too.
+# Options that the environment (in capitals) and pytest's ini file can set as well.
 SETTING_OPTIONS = {
     "target_url": "the server to judge",
     "target_grpc": "where it listens for gRPC",
@@ -197,7 +197,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare the options."""
+    """Add the options and ini settings to pytest's parser."""
     group = parser.getgroup("oip-conformance", "Open Inference Protocol conformance")
     for name, details in OPTIONS.items():
         group.addoption(name, **details)
@@ -206,20 +206,20 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def read_setting(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
-    """Return what is said of one of `SETTING_OPTIONS`: command line before environment before ini file.
+    """Return the value of one of `SETTING_OPTIONS` from the command line, else the environment, else the ini file.
 
-    In a command that is watched, the addresses in the environment are for the clients under test.
+    In a watched command the environment is ignored, because its addresses are for the clients under test.
     """
     said = None if WATCHED_VARIABLE in os.environ else os.environ.get(f"OIP_{name.upper()}")
     return option or said or ini(f"oip_{name}") or None
 
 
 def has_target(options: Any, ini: Callable[[str], Any]) -> bool:
-    """Say whether there is anything to judge: a server, a file about one, a recording, or a client.
+    """Return whether there is anything to judge: a server, a target file, a recording, or a client.
 
     Args:
         options: the parsed command line, as a namespace.
-        ini: gives a value of pytest's ini file by its name.
+        ini: returns a value of pytest's ini file by name.
     """
     places = ("target_url", "target_grpc", "target_config")
     is_of_server = options.target_replay or any(read_setting(name, getattr(options, name), ini) for name in places)
@@ -227,11 +227,11 @@ def has_target(options: Any, ini: Callable[[str], Any]) -> bool:
 
 
 def has_client(options: Any, ini: Callable[[str], Any]) -> bool:
-    """Say whether a client is to be judged: so the command line says, or all else where it names no server.
+    """Return whether to judge a client: its adapter is set, and the command line names no server instead.
 
     Args:
         options: the parsed command line, as a namespace.
-        ini: gives a value of pytest's ini file by its name.
+        ini: returns a value of pytest's ini file by name.
     """
     places = ("target_url", "target_grpc", "target_config", "target_replay")
     is_of_server = any(getattr(options, name) for name in places) and not options.client_adapter
@@ -239,7 +239,7 @@ def has_client(options: Any, ini: Callable[[str], Any]) -> bool:
 
 
 def quieten(option: Any) -> None:
-    """Turn off what pytest would show of each failure, unless the user asks for it: our own summary shows it once."""
+    """Turn off pytest's output for each failure unless the user requests it; the suite's summary shows failures."""
     option.conformance_tb = option.tbstyle
     if option.reportchars in ("fE", ""):
         option.reportchars = "N"

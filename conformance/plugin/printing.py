@@ -1,6 +1,6 @@
-"""What a run prints through pytest: its header, the summary with all that was not met, and the verdict.
+"""Prints the header, the summary with the unmet requirements, and the verdict of a run through pytest's reporter.
 
-The lines themselves are made by `report.terminal`.
+`report.terminal` and `report.terminal_findings` create the lines.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from conformance.report.lines import MARKUP, Line
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 
-Section = tuple[str, Iterable[Line | str]]  # a title, and what stands below it
+Section = tuple[str, Iterable[Line | str]]  # a title and the lines below it
 
 
 @contextmanager
 def show_live_line(reporter: Any) -> Iterator[Progress]:
-    """Yield what shows how far something is on one line of a terminal, which is empty again afterwards."""
+    """Yield a function that shows progress on one line of a terminal; clear the line at the end."""
     if reporter is None or not reporter.isatty:
         yield ignore_progress
         return
@@ -37,7 +37,7 @@ def show_live_line(reporter: Any) -> Iterator[Progress]:
 
 
 def print_header(run: BaseRun, reporter: Any) -> None:
-    """Show the lines above the run, unless pytest is told to show none, or there is nothing to judge."""
+    """Print the header lines, unless pytest's headers are turned off or there is nothing to judge."""
     if reporter is None or run.conclusion or not (reporter.showheader and not reporter.no_header):
         return
     for line in run.header():
@@ -45,7 +45,7 @@ def print_header(run: BaseRun, reporter: Any) -> None:
 
 
 def print_summary(run: BaseRun, reporter: Any) -> None:
-    """Show the summary and everything that was not met; what to fix first comes last, where it is seen."""
+    """Print the summary and unmet requirements; what to fix first comes last, where users see it."""
     conclusion = run.conclusion
     if conclusion is None or not (conclusion.results or conclusion.robustness):
         return
@@ -58,11 +58,11 @@ def print_summary(run: BaseRun, reporter: Any) -> None:
 
 
 def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
-    """Yield what is shown: under a baseline the difference alone, under `-q` what is not met, else everything.
+    """Yield the sections: with a baseline only the differences, with `-q` only unmet requirements, else everything.
 
-    Under `-v` the words of the summary are explained as well.
+    With `-v` the words of the summary are explained as well.
     """
-    from conformance.report import failure_patterns, robustness, terminal_findings  # no request waits for them
+    from conformance.report import failure_patterns, robustness, terminal_findings  # lazy: needed at the end only
 
     results, options = conclusion.results, run.options
     checks, gate = [result.to_dict() for result in results], conclusion.gate
@@ -93,7 +93,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains:
 
 
 def _write(reporter: Any, lines: Iterable[Line]) -> None:
-    """Write lines through pytest's own writer, wrapped and coloured on a terminal."""
+    """Write lines with pytest's terminal writer; on a terminal they are wrapped and colored."""
     writer = reporter.config.get_terminal_writer()
     width = writer.fullwidth if reporter.isatty else None
     for line in lines:
@@ -102,7 +102,7 @@ def _write(reporter: Any, lines: Iterable[Line]) -> None:
 
 
 def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any) -> None:
-    """Show the verdict, as the last line; what GitHub reads comes before it."""
+    """Print the commands for GitHub Actions, then the verdict as the last line."""
     conclusion = run.conclusion
     if reporter is None or conclusion is None:
         return
@@ -114,13 +114,13 @@ def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any)
     reporter.write_line(line, **{color: True, "bold": True})
 
 
-MIN_INTERVAL_S = 0.1  # seconds between two lines, but for the last of an area
-# An estimate out of fewer rows, or sooner, would be no more than a guess.
+MIN_INTERVAL_S = 0.1  # between updates within an area
+# The minimum rows and seconds for an estimate of the remaining time.
 FEWEST_ROWS, SOONEST = 20, 2.0
 
 
 class ProgressLine:
-    """The line of one run; `is_live` while it takes the place of pytest's dots."""
+    """The progress line of a run; `is_live` while it replaces pytest's dots."""
 
     def __init__(self, reporter: Any, session: pytest.Session) -> None:
         self.is_live = is_wanted(reporter, session.config)
@@ -130,7 +130,7 @@ class ProgressLine:
         self._area = ""
 
     def show(self, result: CheckResult) -> None:
-        """Count a result, and write the line anew."""
+        """Count a result and update the line."""
         if not self.is_live:
             return
         now = time.monotonic()
@@ -148,25 +148,25 @@ class ProgressLine:
         self._reporter.flush()
 
     def end(self) -> None:
-        """Leave the rest to pytest."""
+        """Stop updating the line; pytest shows later results."""
         self.is_live = False
 
 
 def is_wanted(reporter: Any, config: pytest.Config) -> bool:
-    """Say whether a person looks on, who has asked for neither more nor less than usual."""
+    """Return whether to show the progress line: on a terminal, with default verbosity and output style."""
     is_plain = config.get_verbosity() == 0 and config.getini("console_output_style") != "classic"
     return bool(is_plain and reporter is not None and reporter.isatty)
 
 
 def format_line(area: str, done: int, total: int, failed: int, seconds: float) -> str:
-    """Return what is to say of a run.
+    """Format the progress line.
 
     Args:
-        area: of the last row.
-        done: how many rows were judged.
-        total: how many there are; 0 where nobody knows.
-        failed: how many of those that were judged have failed.
-        seconds: since the first of them.
+        area: the area of the last row.
+        done: the number of judged rows.
+        total: the number of all rows; 0 if unknown.
+        failed: the number of failed rows.
+        seconds: the seconds since the first row.
     """
     parts = [f"{area:16}{done} of {total} rows" if total else f"{area:16}{done} rows"]
     parts += [f"{failed} failed"] if failed else []

@@ -1,4 +1,4 @@
-"""Results in pytest's own reports: how an outcome counts, what travels from a worker, what JUnit and `-r` show."""
+"""Results in pytest's reports: how outcomes are counted, sent from workers, and shown in JUnit files and by `-r`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.spec.ledger import Party
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 
-# How pytest counts an outcome, and the letter by which it shows it.
+# The category in which pytest counts an outcome, and the letter that it shows.
 _COUNTED: dict[Outcome, tuple[str, str]] = {
     Outcome.PASS: ("passed", "."),
     Outcome.FAIL: ("failed", "F"),
@@ -39,27 +39,27 @@ _PYTEST_OUTCOME = {
 
 
 def find_status(result: CheckResult) -> tuple[str, str, str]:
-    """Return how pytest counts a result, and how it shows it: category, letter, word."""
+    """Return pytest's status of a result: category, letter, word."""
     if result.is_for(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
     return (*_COUNTED[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
 
 
 def mark_report(report: pytest.TestReport) -> None:
-    """Say in pytest's own report that it is of a row: before, in, or after its call."""
+    """Mark a pytest report as one of a row, in any phase (setup, call or teardown)."""
     report.of_conformance = True  # type: ignore[attr-defined]
 
 
 def is_of_row(report: pytest.TestReport) -> bool:
-    """Say whether a report is of a row, and has nothing to say but what the result does."""
+    """Return whether a report is of a row, and contains nothing beyond its result."""
     return hasattr(report, "of_conformance") and (report.passed or hasattr(report, "conformance"))
 
 
 def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
-    """Put a result into pytest's own report, which carries it from a worker to the controller."""
+    """Attach a result to pytest's report, which transports it from a worker to the controller."""
     report.conformance = result.to_dict()  # type: ignore[attr-defined]
-    is_lost = result.is_for(ReasonKind.TARGET_LOST)  # the target is gone: that is told once
-    is_beside = result.extension == ROBUSTNESS and result.outcome is Outcome.ERROR  # no exit status rests on it
+    is_lost = result.is_for(ReasonKind.TARGET_LOST)  # a lost target is reported once, elsewhere
+    is_beside = result.extension == ROBUSTNESS and result.outcome is Outcome.ERROR  # does not affect the exit status
     report.outcome = "skipped" if is_lost or is_beside else _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
     if report.outcome == "skipped":
         report.longrepr = (report.location[0], report.location[1] or 0, result.message)
@@ -69,25 +69,25 @@ def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The line by which pytest's own reports name a failure."""
+    """The summary line of a failure in pytest's reports."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A failure as pytest's own reports take it: a line that names it, and as text all that is to say."""
+    """A failure in the form that pytest's reports expect: a summary line and the full text."""
 
     reprcrash: Crash
     text: str
 
     def __str__(self) -> str:
-        """Return the whole text."""
+        """Return the full text."""
         return self.text
 
 
 def explain(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
-    """Say in pytest's own report what failed, for JUnit and `-r`; not in a worker, where it could not be sent on."""
+    """Explain a failure in pytest's report, for JUnit and `-r`; not in a worker, where it cannot be serialized."""
     if report.outcome != "failed":
         return
     of = f"{result.failure.level} {result.failure.requirement}: " if result.failure else ""
@@ -96,35 +96,35 @@ def explain(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
 
 
 # --- junit ------------------------------------------------------------------------------------------------------------
-# `--junitxml` has a case for each requirement instead of each row: a server with one fault is one red line in CI.
-# pytest's own writer makes the file, in its own format and under its own settings. It is kept from the rows while they
-# run, and given the requirements at the end.
+# `--junitxml` contains a case for each requirement instead of each row: a server with one fault is one red line in CI.
+# pytest's own writer writes the file, in its own format and with its own settings. During the run it does not receive
+# the reports of rows; at the end it receives the requirements.
 
 STAND_IN_NAME = "oip-conformance-junit"
 
 
 class _StandIn:
-    """Hears of reports in the writer's place, and keeps those of rows back."""
+    """Receives reports in place of the writer, and drops those of rows."""
 
     def __init__(self, log: LogXML) -> None:
         self._log = log
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Pass on what is of no row."""
+        """Forward a report unless it is of a row."""
         if not is_of_row(report):
             self._log.pytest_runtest_logreport(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Pass it on."""
+        """Forward the report."""
         self._log.pytest_collectreport(report)
 
     def pytest_internalerror(self, excrepr: Any) -> None:
-        """Pass it on."""
+        """Forward the error."""
         self._log.pytest_internalerror(excrepr)
 
 
 def begin_junit(config: pytest.Config) -> None:
-    """Put the stand-in in the writer's place, where there is a writer."""
+    """Replace the JUnit writer by the stand-in, if there is a writer."""
     log = config.stash.get(xml_key, None)
     if log is not None and config.pluginmanager.is_registered(log):
         config.pluginmanager.unregister(log)
@@ -132,13 +132,13 @@ def begin_junit(config: pytest.Config) -> None:
 
 
 def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: str, party: Party) -> None:
-    """Have the file written with a case for each requirement, and put the writer back.
+    """Write the JUnit file with a case for each requirement, and restore the writer.
 
     Args:
-        config: of pytest.
-        results: of every check that was run, as the baseline has them where there is one.
+        config: pytest's configuration.
+        results: of every check that ran, with the baseline applied if there is one.
         rerun: the command that runs the suite again.
-        party: who was judged.
+        party: the judged party.
     """
     log = config.stash.get(xml_key, None)
     if log is None or not config.pluginmanager.has_plugin(STAND_IN_NAME):
@@ -151,7 +151,7 @@ def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: s
 
 
 def _add(log: LogXML, case: Case) -> None:
-    """Give the writer a case, as pytest gives it a test: a report of the call, and one of what follows."""
+    """Pass a case to the writer as pytest passes a test: a report of the call, and one of the teardown."""
     node = f"{case.area}::{case.requirement}"
     log.node_reporter(node).add_attribute("name", case.name)
     called = _report(node, case.status, "call", duration=case.duration)

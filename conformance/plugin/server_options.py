@@ -1,7 +1,7 @@
-"""What the user asks of a run, read once from the options, the environment, the ini file and the file about the target.
+"""Reads the options of a run that judges a server.
 
-What is said in several places is taken from the first of: command line, environment, pytest's ini file, the file of
-`--target-config`.
+A value is taken from the first place that sets it: command line, environment, pytest's ini file, target file
+(`--target-config`).
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ MAX_CONNECTIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions(CommonOptions):
-    """Everything that a user asks of a run that judges a server.
+    """The options of a run that judges a server.
 
     Attributes:
-        url: of the target, or `reference`; empty where gRPC alone is judged.
-        grpc: where gRPC is judged, as it was given, or None.
-        config_file: the file about the target, as it was given; empty where there is none.
-        file: what it says.
-        headers: of the command line and of the file, each as "Name: value".
-        extensions: what is to be judged, offered or not; empty for what is offered.
-        subjects: the model roles, and deployed models beside them; the model `all` stands for every one that the target
-            lists.
-        recording: what is judged instead of a server, or None.
-        rate: at most so many requests a second; None: as fast as the target answers.
-        connections: on how many the target is asked at once; None chooses by its latency.
-        seed: by which rows name clients; None: the usual one.
+        url: the URL of the target, or `reference`; empty if only gRPC is judged.
+        grpc: the gRPC address as the user wrote it, or None.
+        config_file: the path of the target file as the user wrote it; empty if there is none.
+        file: the contents of the target file.
+        headers: the headers of the command line and the target file, each as "Name: value".
+        extensions: the extensions to judge, whether offered or not; empty selects the offered ones.
+        subjects: the model roles and deployed models; the model `all` stands for all models that the target lists.
+        recording: the recording to judge instead of a server, or None.
+        rate: the maximum number of requests per second; None means no limit.
+        connections: the number of concurrent connections; None chooses it by the latency of the target.
+        seed: the seed that chooses client names; None uses the default.
     """
 
     url: str
@@ -69,18 +68,18 @@ class ServerOptions(CommonOptions):
 
     @property
     def is_bundled(self) -> bool:
-        """Whether the bundled server is to be started and judged."""
+        """Whether to start and judge the bundled server."""
         return REFERENCE in (self.url, self.grpc)
 
     def settings(self, url: str, grpc: str | None) -> Settings:
-        """Return how to reach a target.
+        """Return the connection settings for a target.
 
         Args:
-            url: of the target, empty where gRPC alone is judged.
-            grpc: where gRPC is judged, or None.
+            url: the URL of the target; empty if only gRPC is judged.
+            grpc: the gRPC address, or None.
 
         Raises:
-            pytest.UsageError: an option cannot be used; one line says which and why.
+            pytest.UsageError: an option cannot be used; the message is one line.
         """
         if self.ca_file and not Path(self.ca_file).is_file():
             raise pytest.UsageError(f"--target-ca {self.ca_file}: no such file")
@@ -104,11 +103,11 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
     """Read the options.
 
     Args:
-        config: of pytest.
-        from_controller: where this process is a worker, the addresses that its controller judges; else empty.
+        config: pytest's configuration.
+        from_controller: the addresses from the controller if this process is a worker; otherwise empty.
 
     Raises:
-        pytest.UsageError: one cannot be used.
+        pytest.UsageError: an option cannot be used.
     """
     option, ini = config.option, config.getini
     config_file = read_setting("target_config", option.target_config, ini) or ""
@@ -145,7 +144,7 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
 def _addresses(
     config: pytest.Config, config_file: str, file: TargetConfig, recording: Recording | None
 ) -> tuple[str, str | None]:
-    """Return the target's URL, empty where gRPC alone is judged, and where gRPC is, or None."""
+    """Return the URL of the target, empty if only gRPC is judged, and its gRPC address or None."""
     if recording is not None:
         return recording.url, recording.grpc or None
     url = read_setting("target_url", config.option.target_url, config.getini) or file.url
@@ -156,10 +155,10 @@ def _addresses(
 
 
 def _check_addresses(options: ServerOptions) -> None:
-    """See that the addresses can be used.
+    """Check that the addresses can be used.
 
     Raises:
-        pytest.UsageError: one cannot.
+        pytest.UsageError: an address cannot be used.
     """
     url, grpc = options.url, options.grpc
     if grpc:
@@ -184,7 +183,7 @@ def _target_file(config_file: str) -> TargetConfig:
 
 
 def _headers(given_headers: list[str], file: TargetConfig) -> list[str]:
-    """Return the headers of the command line, and those of the file that it does not replace."""
+    """Merge headers: those of the command line replace those of the target file with the same name."""
     names = {_name(header) for header in given_headers}
     try:
         own = from_command_line(given_headers)
@@ -222,10 +221,10 @@ def _seed(given: int | None, profile: str) -> int | None:
 
 
 def _robustness(config: pytest.Config, recording: Recording | None) -> bool:
-    """Say whether hostile requests are to be sent.
+    """Return whether to send hostile requests.
 
     Raises:
-        pytest.UsageError: they cannot be: to a recording, or beside the requests of other processes.
+        pytest.UsageError: the target is a recording, or other processes send requests as well.
     """
     if not config.option.conformance_robustness:
         return False
@@ -239,7 +238,7 @@ def _robustness(config: pytest.Config, recording: Recording | None) -> bool:
 
 
 def _recording(config: pytest.Config) -> Recording | None:
-    """Return the recording that is judged instead of a server, or None."""
+    """Load the recording to judge instead of a server, or return None."""
     file = config.option.target_replay
     if not file:
         return None

@@ -1,4 +1,4 @@
-"""A run that judges a server: what was asked, the session with the target, and what came of the rows."""
+"""A run that judges a server: its options, and its session with the target."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class ServerRun(BaseRun):
     """The state of one run.
 
     Attributes:
-        addresses: URL and gRPC address of the target, once the bundled server is started; with credentials.
-        session: with the target; None until the run has started.
-        connections: on how many the target is asked at once.
+        addresses: URL and gRPC address of the target, including credentials; final once the run has started.
+        session: the session with the target; None until the run has started.
+        connections: the number of concurrent connections.
     """
 
     party: ClassVar[Party] = Party.SERVER
@@ -53,11 +53,11 @@ class ServerRun(BaseRun):
         """Read the options.
 
         Args:
-            config: of pytest.
-            from_controller: addresses, survey and seed of the controller, where this process is a worker.
+            config: pytest's configuration.
+            from_controller: addresses, discovery result and seed of the controller, if this process is a worker.
 
         Raises:
-            pytest.UsageError: one cannot be used.
+            pytest.UsageError: an option cannot be used.
         """
         super().__init__(config)
         self._from_controller = from_controller or {}
@@ -73,37 +73,37 @@ class ServerRun(BaseRun):
 
     @property
     def has_started(self) -> bool:
-        """Whether the target was reached, or tried to be."""
+        """Whether the run has contacted the target, or tried to."""
         return self.session is not None
 
     @property
     def explores(self) -> bool:
-        """Whether Hypothesis draws requests, by a seed of its own."""
+        """Whether Hypothesis generates requests, with its own seed."""
         return self.options.profile == "explore"
 
     @property
     def subjects(self) -> Subjects:
-        """The roles, or deployed models."""
+        """The model roles and deployed models."""
         return self.options.subjects
 
     @property
     def transports(self) -> Sequence[str]:
-        """Those of the addresses."""
+        """The transports for which there is an address."""
         return self._settings.transports
 
     @property
     def url(self) -> str:
-        """Of the target."""
+        """The URL of the target."""
         return self._settings.url
 
     @property
     def grpc_url(self) -> str:
-        """Of the target."""
+        """The gRPC address of the target; empty if there is none."""
         return self._settings.grpc.url if self._settings.grpc else ""
 
     @property
     def survey(self) -> DiscoveryResult:
-        """What the target offers."""
+        """The discovery result of the target."""
         return self._started_session.survey
 
     @property
@@ -115,7 +115,7 @@ class ServerRun(BaseRun):
         """The session of a run that has started.
 
         Raises:
-            RuntimeError: it has not.
+            RuntimeError: the run has not started.
         """
         if self.session is None:
             raise RuntimeError("the run has not started")
@@ -124,7 +124,7 @@ class ServerRun(BaseRun):
     # --- start ---
 
     def start(self, progress: Progress = ignore_progress) -> None:
-        """Reach the target and survey it. `conclusion` is set where that is the end."""
+        """Contact the target and run discovery; set `conclusion` if nothing can be judged."""
         options = self.options
         self.addresses = self._find_addresses()
         settings = options.settings(*self.addresses)
@@ -148,7 +148,7 @@ class ServerRun(BaseRun):
             bodies=SavedBodies() if options.recording is None else None,
             seed=self._seed_of_names,
         )
-        target.has_answered = taken is not None  # the controller had its answers
+        target.has_answered = taken is not None  # it answered the controller
         if taken is None:
             given = options.file.models
             try:
@@ -164,7 +164,7 @@ class ServerRun(BaseRun):
         self._select(self.session.judge if self._ahead is None else self._ahead.judge)
 
     def options_of_requests(self) -> Sequence[str]:
-        """Return the options by which requests are chosen, as a command line has them; of a file the name alone."""
+        """Return the command-line options that determine which requests are sent, with file names without folders."""
         options, file = self.options, self.options.config_file
         return (
             f"--conformance-profile={options.profile}",
@@ -176,7 +176,7 @@ class ServerRun(BaseRun):
         )
 
     def _made_with(self) -> str:
-        """Return by which options the recording was made."""
+        """Return a text with the options with which the recording was made."""
         made_with = self.options.recording.options if self.options.recording else ()
         return (
             f"it was made with {escape_text(shlex.join(made_with), 400)}"
@@ -189,9 +189,10 @@ class ServerRun(BaseRun):
         return None if self.explores else self.seed
 
     def _chosen_connections(self, target: Target) -> int:
-        """Return on how many connections to ask: what is asked for, or what the latency is worth.
+        """Return the number of connections: the user's choice, or a number that suits the latency.
 
-        Processes of pytest-xdist ask on one each. A recording has no latency, and Hypothesis is for one thread.
+        Each pytest-xdist process uses one. So do recordings, which have no latency, and Hypothesis, which runs in one
+        thread.
         """
         if self.options.recording is not None or self.explores:
             return 1
@@ -199,7 +200,7 @@ class ServerRun(BaseRun):
         return self.options.connections or (1 if is_one_of_several else choose_connections(target.latency))
 
     def _other_session(self) -> Session:
-        """Return a session with the same target that judges rows ahead of their turn."""
+        """Create a further session with the same target, to judge rows ahead of their turn."""
         target = Target(self._settings)
         target.has_answered = True
         placements = self.options.file.roles
@@ -213,12 +214,12 @@ class ServerRun(BaseRun):
         )
 
     def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
-        """Learn which rows will be judged, in order."""
+        """Set the rows that will be judged, in order."""
         if self._ahead is not None:
             self._ahead.expect(rows)
 
     def about(self) -> dict[str, Any]:
-        """Return that the target never answered, and what asking on several connections did to it, where that is so."""
+        """Return whether the target never answered, and the row whose outcome concurrency changed, if any."""
         suffered = self._ahead.suffered if self._ahead else ""
         return {
             **({} if self._started_session.target.has_answered else {"unreachable": True}),
@@ -226,7 +227,7 @@ class ServerRun(BaseRun):
         }
 
     def _find_addresses(self) -> tuple[str, str | None]:
-        """Return URL and gRPC address of the target; the bundled server is started where it is asked for."""
+        """Return URL and gRPC address of the target; start the bundled server if the user requests it."""
         url, grpc = self.options.url, self.options.grpc
         if not self.options.is_bundled:
             return url, grpc
@@ -234,7 +235,7 @@ class ServerRun(BaseRun):
         return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
 
     def for_worker(self) -> dict[str, Any]:
-        """Return what a worker has to know."""
+        """Return the data that a pytest-xdist worker needs."""
         url, grpc = self.addresses
         return {
             "url": url,
@@ -244,10 +245,10 @@ class ServerRun(BaseRun):
             "seed": self.seed,
         }
 
-    # --- what is shown of it ---
+    # --- output ---
 
     def header(self) -> list[str]:
-        """Return the lines above the run."""
+        """Return the header lines of the run."""
         options = self.options
         lines = terminal.format_header(
             self.url, self.survey, options.profile, self.seed, self._of_grpc(), connections=self.connections
@@ -255,19 +256,19 @@ class ServerRun(BaseRun):
         return [*lines, *terminal.describe_visible_headers(find_unmaskable_headers(self._settings.headers))]
 
     def _of_grpc(self) -> str:
-        """Return what the header says of gRPC; empty where it says nothing."""
+        """Return the header's text about gRPC; empty for none."""
         if self.grpc_url:
             return self.grpc_url if HTTP in self.transports else ""
         return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""
 
     def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
-        """Yield what could not be judged, and which models to deploy."""
+        """Yield why rows could not be judged, and which models to deploy."""
         yield from terminal.format_unjudged(conclusion, self.survey)
         if self._ahead is not None and self._ahead.suffered:
             yield from terminal.describe_disturbance(self._ahead.suffered, self.connections)
 
     def rerun(self) -> str:
-        """Return the command that runs the suite against this target, without what selects checks."""
+        """Return the command that runs the suite against this target, without options that select checks."""
         parts = ["pytest", *self._address_options()]
         for name in self.options.subjects.models:
             parts += ["--target-model", name]
@@ -280,7 +281,7 @@ class ServerRun(BaseRun):
         return shlex.join(parts)
 
     def _address_options(self) -> list[str]:
-        """Return the options that name the target: its file, and the addresses that do not stand in there."""
+        """Return the options that name the target: its file, and addresses that are not in the file."""
         options = self.options
         if options.is_bundled:
             return [f"--target-{'url' if options.url else 'grpc'}={REFERENCE}"]
@@ -293,9 +294,9 @@ class ServerRun(BaseRun):
         return parts
 
     def asked(self) -> dict[str, Any]:
-        """Return the options that shaped the verdict, as the report has them."""
+        """Return the report's options that affect the verdict."""
         options = self.options
-        from conformance.report import json_report  # no request waits for it
+        from conformance.report import json_report  # lazy: not needed before the end
 
         return json_report.describe_options(
             profile=options.profile,
@@ -311,7 +312,7 @@ class ServerRun(BaseRun):
     # --- end ---
 
     def close(self) -> None:
-        """Let go of target and bundled server."""
+        """Close the sessions with the target, and stop the bundled server."""
         if self._ahead is not None:
             self._ahead.close()
         if self.session is not None:

@@ -1,4 +1,4 @@
-"""The end that a signal makes of a run: SIGTERM ends it as Ctrl-C does, and neither cuts what is written short."""
+"""Signal handling: SIGTERM ends a run like Ctrl-C, and neither interrupts the writing of output files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def take_as_interrupt() -> Any:
-    """Have SIGTERM interrupt this process as SIGINT does; return what it did before, for `restore_handler`."""
+    """Make SIGTERM raise KeyboardInterrupt; return the previous handler for `restore_handler`."""
     if threading.current_thread() is not threading.main_thread():
-        return None  # signals are for the main thread, and this run is somebody else's
+        return None  # handlers can only be set in the main thread
     return signal.signal(signal.SIGTERM, _interrupt)
 
 
 def restore_handler(before: Any) -> None:
-    """Have SIGTERM do what it did before."""
+    """Restore the previous handler of SIGTERM."""
     if before is not None:
         signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Let no signal end what stands inside, which takes a moment: reports that are half written help nobody."""
+    """Ignore SIGINT and SIGTERM inside the block, so that reports are written completely."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -13,10 +13,10 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def pause_garbage_collection(config: pytest.Config) -> None:
-    """Search no more for garbage until `resume_garbage_collection`, or until pytest lets go of its configuration.
+    """Disable garbage collection until `resume_garbage_collection` is called, or pytest cleans up its configuration.
 
-    Loading makes some hundred thousand objects, all of which stay until the process ends. Python looks through all of
-    them whenever their number has grown by a quarter: a fifth of a short run's time.
+    Loading creates several hundred thousand objects that live until the process ends. Python traverses all of them
+    whenever their number has grown by a quarter, which takes a fifth of the time of a short run.
     """
     if gc.isenabled():
         gc.disable()
@@ -24,14 +24,14 @@ def pause_garbage_collection(config: pytest.Config) -> None:
 
 
 def resume_garbage_collection() -> None:
-    """Search for garbage again, but among what comes from now on."""
+    """Enable garbage collection again, for objects created from now on."""
     gc.freeze()
     gc.enable()
 
 
 @contextmanager
 def limit_numpy_threads() -> Iterator[None]:
-    """Have numpy start no threads for linear algebra, which nothing here needs: they spin while they wait for work."""
+    """Prevent numpy from starting threads for linear algebra, which are not needed and busy-wait for work."""
     if _THREADS in os.environ:
         yield
         return
@@ -39,4 +39,4 @@ def limit_numpy_threads() -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ[_THREADS]  # what a run starts, an adapter of the user's for instance, has the user's environment
+        del os.environ[_THREADS]  # subprocesses, such as a user's adapter, keep the user's environment

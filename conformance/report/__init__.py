@@ -1,1 +1,1 @@
-"""A finished run: results, verdict, and what a user sees of them."""
+"""Reports of a finished run, for terminals, pages, badges and other programs."""

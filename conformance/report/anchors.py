@@ -1,7 +1,7 @@
-"""Where in its page a thing stands: places are named by requirement, check and row, never by a number of the run.
+"""HTML anchors of a report page, named by requirement, check and row, never by a number of the run.
 
-So the same link leads to the same thing in the page of the next run. A place is its own link: what an address cannot
-hold is percent-encoded in both.
+The same link therefore leads to the same item in the page of the next run. The id of an element and the fragment of
+its link are identical: characters that a URL cannot contain are percent-encoded in both.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from conformance.spec.outcome import Outcome
 
 Entry = Mapping[str, Any]
 
-MAX_ANCHOR_CHARS = 160  # characters of a name; names of the suite are far shorter
+MAX_ANCHOR_CHARS = 160  # characters of an encoded name; names of the suite are far shorter
 
 
 def encode_name(text: str) -> str:
-    """Return what stands for a name in an address; of a longer one the beginning, and a digest."""
+    """Percent-encode a name for a URL; a long name is cut and gets a digest."""
     encoded = quote(text, safe="/[]", errors="backslashreplace")
     if len(encoded) <= MAX_ANCHOR_CHARS:
         return encoded
@@ -31,18 +31,18 @@ def encode_name(text: str) -> str:
 
 
 def build_requirement_anchor(identity: str) -> str:
-    """Return the place of a requirement among all of them."""
+    """Return the anchor of a requirement in the list of all requirements."""
     return f"req-{encode_name(identity)}"
 
 
 def build_block_anchor(block: Block) -> str:
-    """Return the place of a requirement that is not met, with the rows that show it."""
+    """Return the anchor of the block of an unmet requirement."""
     kind = "advice" if block.first.outcome == Outcome.ADVISORY else "unmet"
     return f"{kind}-{encode_name(block.requirement)}"
 
 
 def build_row_anchors(checks: Iterable[Entry]) -> dict[int, str]:
-    """Return the place of each row, by the identity of the report's own entry; one that is there twice is numbered."""
+    """Map the `id()` of each row's entry in the report to its anchor; duplicate rows are numbered."""
     seen: Counter[str] = Counter()
     places = {}
     for check in checks:
@@ -53,5 +53,5 @@ def build_row_anchors(checks: Iterable[Entry]) -> dict[int, str]:
 
 
 def build_stuck_anchor(group: Group, rows: Mapping[int, str]) -> str:
-    """Return the place of rows that could not be judged; they have no requirement in common."""
+    """Return the anchor of a group of blocked or erroneous rows, which need not share a requirement."""
     return f"stuck-{rows[id(group.rows[0])]}"

@@ -1,4 +1,4 @@
-"""A report as a badge: an SVG file, or JSON from which shields.io draws one. Both say the same."""
+"""Renders a report as a badge: an SVG file, or the equivalent JSON for an endpoint badge of shields.io."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.spec.outcome import CONFORMANT, GATES, INCOMPLETE, INTEROPERABL
 from conformance.spec.text import escape_text
 
 LABEL = "oip conformance"
-# Dark enough for white letters on them (WCAG AA), whoever looks.
+# Dark enough for white text (WCAG AA).
 COLORS: Mapping[str, str] = {
     CONFORMANT: "1a7f37",
     PARTIAL: "6639ba",
@@ -50,9 +50,9 @@ def draw_badge(message: str, color: str, title: str) -> str:
     """Return a badge as SVG.
 
     Args:
-        message: a few words.
+        message: the text on the right side, a few words.
         color: six hexadecimal digits.
-        title: for who does not see it.
+        title: the alternative text.
     """
     label_length, message_length = _length(LABEL), _length(message)
     left, right = label_length + 2 * PADDING, message_length + 2 * PADDING
@@ -72,12 +72,12 @@ def draw_badge(message: str, color: str, title: str) -> str:
 
 
 def render_shields(view: View) -> str:
-    """Return what an endpoint badge of shields.io reads; nobody can ask for another colour where something is amiss."""
+    """Return the JSON of an endpoint badge of shields.io; on errors its color cannot be overridden in the URL."""
     return build_endpoint(_message(view), COLORS[view.standing], is_error=view.standing not in GATES)
 
 
 def build_endpoint(message: str, color: str, *, is_error: bool) -> str:
-    """Return what an endpoint badge of shields.io reads; see `drawn`."""
+    """Return the JSON of an endpoint badge of shields.io; see `draw_badge`."""
     document = {"schemaVersion": 1, "label": LABEL, "message": message, "color": color, "isError": is_error}
     return json.dumps(document, indent=1) + "\n"
 
@@ -87,5 +87,5 @@ def _message(view: View) -> str:
 
 
 def _length(text: str) -> float:
-    """Return how wide a text is in Verdana of 11 pixels, roughly: `textLength` makes it so."""
+    """Return the approximate width of a text in 11px Verdana; `textLength` enforces it."""
     return round(sum(CHAR_WIDTHS.get(character, DEFAULT_CHAR_WIDTH) for character in text), 1)

@@ -1,9 +1,12 @@
-"""What to fix, and in which order: the rows of a run that miss a requirement, together, one block for each.
+"""Groups the failing rows of a run into one block per requirement, and sorts the blocks by what to fix first.
 
-What explains the most comes first: a requirement whose pattern covers at least as many rows as any other requirement
-has that no pattern explains. What other patterns explain comes last. In between, what lies deeper comes first: the
-protocol before its extensions, then what more of the rows miss that ask for it. A golden case asks for much at once;
-where a check of one thing alone misses what the case misses, the case stands there, and where none does, behind these.
+1. Requirements whose failure pattern covers at least as many rows as any requirement has unexplained rows.
+2. Other requirements: the protocol before its extensions, then by the share of their rows that fail. Requirements that
+   only golden cases miss come after the others.
+3. Requirements whose rows the patterns of other requirements explain.
+
+A golden case tests many requirements at once. Its row joins the block of a requirement that a dedicated check misses
+as well, if there is one.
 """
 
 from __future__ import annotations
@@ -17,19 +20,19 @@ from conformance.spec import ledger
 from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS
 from conformance.spec.outcome import Outcome
 
-GOLDEN_PREFIX = "golden."  # how the ids of checks begin that ask for much at once
+GOLDEN_PREFIX = "golden."  # prefix of the ids of checks that test many requirements at once
 EXTENSION_ORDER = (PROTOCOL, *EXTENSIONS, ROBUSTNESS)
 NO_VERDICT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A requirement that is not met, and the rows that show it.
+    """An unmet requirement and its failing rows.
 
     Attributes:
-        groups: the rows by check, at least one; the first row of the first shows it best.
-        judged: how many rows of the run ask for it and came to a verdict.
-        patterns: what its failed requests share, and others that fail for the same reason, as the report has them.
+        groups: the rows by check, at least one group; the first row of the first group is the best example.
+        judged: the number of rows that test the requirement and reached a verdict.
+        patterns: the report's failure patterns of this requirement; they may cover rows of other requirements.
     """
 
     requirement: str
@@ -39,22 +42,22 @@ class Block:
 
     @property
     def first(self) -> Group:
-        """The group that shows it best; it has the level, the statement and the sources."""
+        """The group with the best example; it has the level, the statement and the sources."""
         return self.groups[0]
 
     @property
     def count(self) -> int:
-        """How many rows miss it."""
+        """The number of failing rows."""
         return sum(len(group.rows) for group in self.groups)
 
 
 def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Entry] = ()) -> list[Block]:
-    """Return the requirements that rows with these outcomes miss, the one to be fixed first at the head.
+    """Return a block for each requirement that rows with these outcomes miss, the one to fix first at the head.
 
     Args:
-        checks: of the run.
-        outcomes: of the rows that are meant.
-        patterns: what failed requests share, as the report has it.
+        checks: the rows of the run.
+        outcomes: the outcomes of rows to include.
+        patterns: the failure patterns of the report.
     """
     missing = [check for check in checks if check["outcome"] in outcomes and check["failure"]]
     dedicated = {check["failure"]["requirement"] for check in missing if not _is_golden(check)}
@@ -72,7 +75,7 @@ def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Ent
 
 
 def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
-    """Return how many rows that miss a requirement patterns explain."""
+    """Count, per requirement, the failing rows that patterns explain."""
     explained: Counter[str] = Counter()
     for pattern in patterns:
         explained.update(pattern["missed"])
@@ -80,7 +83,7 @@ def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
 
 
 def _rank(block: Block, explained: Counter[str], most: int) -> tuple[int, int]:
-    """Return 0 of a block whose pattern explains most, with how much; 2 of one that others explain; else 1."""
+    """Return a sort key: 0 and minus the count if the block's pattern explains most, 2 if others explain it, else 1."""
     rows = max((pattern["rows"] for pattern in block.patterns), default=0)
     if rows and rows >= most:
         return 0, -rows
@@ -92,7 +95,7 @@ def _is_golden(check: Entry) -> bool:
 
 
 def _home(check: Entry, dedicated: set[str]) -> str:
-    """Return the requirement in whose block a row stands."""
+    """Return the requirement whose block contains a row."""
     missed: str = check["failure"]["requirement"]
     if not _is_golden(check) or missed in dedicated:
         return missed
@@ -100,14 +103,14 @@ def _home(check: Entry, dedicated: set[str]) -> str:
 
 
 def _judged(checks: Sequence[Entry]) -> Counter[str]:
-    """Return how many rows came to a verdict about each requirement."""
+    """Count, per requirement, the rows that reached a verdict."""
     return Counter(name for check in checks if check["outcome"] not in NO_VERDICT for name in check["requirements"])
 
 
 def _urgency(block: Block) -> tuple[bool, int, float, int]:
-    """Return a key that sorts what is to be fixed first to the head."""
+    """Return a sort key that puts the requirement to fix first at the head."""
     known = list(ledger.load())
     entry = ledger.load().get(block.requirement)
     depth = EXTENSION_ORDER.index(entry.extension) if entry else len(EXTENSION_ORDER)
-    is_golden = _is_golden(block.first.rows[0])  # something is wrong, and no check of one thing says what
+    is_golden = _is_golden(block.first.rows[0])  # no dedicated check shows what is wrong
     return is_golden, depth, -block.count / block.judged, known.index(block.requirement) if entry else len(known)

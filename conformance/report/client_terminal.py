@@ -1,4 +1,4 @@
-"""What the user sees of a client beside findings: who is judged, and what it cannot do."""
+"""Terminal output about a client other than findings: the header, and the rows that were not judged."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.transport.grpc_packages import INSTALL_GRPC
 
-MAX_SHOWN_ROWS = 6  # labels of rows
+MAX_SHOWN_ROWS = 6  # row labels per line
 
 
 def format_header(client: Introduction, command: str, transports: Sequence[str], profile: str) -> list[str]:
     """Return the lines above a run.
 
     Args:
-        client: what the adapter says of it.
-        command: of the adapter.
-        transports: those that are judged.
-        profile: how much is judged.
+        client: the description that the adapter gives of the client.
+        command: the command of the adapter.
+        transports: the judged transports.
+        profile: the profile of the run.
     """
     language = f" ({escape_text(client.language, 60)})" if client.language else ""
     return [
@@ -33,13 +33,13 @@ def format_header(client: Introduction, command: str, transports: Sequence[str],
 
 
 def describe_transports(client: Introduction, judged: Sequence[str]) -> str:
-    """Return over which transports a client is judged, and over which it is not, though it speaks them."""
+    """List the judged transports of a client, and those that it speaks but that are not judged."""
     others = [f"{name} not judged: {INSTALL_GRPC}" for name in client.transports if name not in judged]
     return ", ".join([*judged, *others])
 
 
 def format_unjudged(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield what was not judged: a line for each reason that the client gives, with the rows."""
+    """Yield a line for each reason why rows were not judged, with the rows."""
     lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"

@@ -1,6 +1,6 @@
-"""Reports beside each other: what each server does about each requirement, as plain data for a page to show.
+"""Compares reports side by side: the outcome of each server for each requirement, as plain data for a page.
 
-A column is a report. Nothing here is escaped: that is for the page.
+Each report is a column. Nothing is escaped here; the page does that.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from conformance.spec.verdict import describe_verdict
 
 Report = Mapping[str, Any]
 
-# Outcome: the word in a cell, and what it means. What fails stands out.
+# Outcome -> the word in a cell, and its meaning. Failures are in capitals.
 LEGEND: Mapping[str, tuple[str, str]] = {
     **{outcome: (words.short, words.meaning) for outcome, words in OUTCOME_WORDINGS.items()},
     Outcome.FAIL: (OUTCOME_WORDINGS[Outcome.FAIL].short.upper(), OUTCOME_WORDINGS[Outcome.FAIL].meaning),
     "": ("-", "not in this report, which another version of the suite wrote"),
 }
-LEVELS = ("MUST", "SHOULD")  # that are counted
+LEVELS = ("MUST", "SHOULD")  # levels with counts
 NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE)
 STUCK = (Outcome.ERROR, Outcome.BLOCKED)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, and the outcome or verdict that colours it, if any."""
+    """A text; `kind` is the outcome or verdict that determines its color, or empty."""
 
     text: str
     kind: str = ""
@@ -48,7 +48,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing about each run."""
+    """One row of the table of runs: a label, and a cell for each report."""
 
     label: str
     cells: list[Cell]
@@ -56,10 +56,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement: the outcome of each column, empty where a report does not have it.
+    """A requirement and its outcome in each column, which is empty if the report lacks the requirement.
 
     Attributes:
-        statement: of this version's ledger; empty for an id that it does not know.
+        statement: the statement in the installed ledger; empty for an unknown id.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a check observed, for each column: texts with the number of rows, the most frequent first."""
+    """The observations of a check in each column: texts with their number of rows, the most frequent first."""
 
     requirement: str
     check: str
@@ -79,7 +79,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Rows of one check that say the same; the message is that of the first."""
+    """Rows of one check with equivalent messages; `message` is the message of the first row."""
 
     outcome: str
     requirement: str
@@ -90,17 +90,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Reports beside each other.
+    """A comparison of reports, one column per report.
 
     Attributes:
-        words: for who was judged.
+        words: the labels for the judged party.
         titles: the servers or clients, one for each column.
-        facts: about each run as a whole.
-        steps: what changed from one version of one of them to the next.
-        areas: area -> its requirements.
-        advice, failures, stuck: for each column, what is advised, not met, and blocked or in error.
-        terms: words of the counts of MUSTs and SHOULDs that have to be explained.
-        is_whole: whether all of it is here; else only what differs between the columns.
+        facts: facts about each run as a whole.
+        steps: the changes between consecutive versions of a server or client.
+        areas: the requirements of each area.
+        advice, failures, stuck: for each column, the rows that are advisory, failed, and blocked or in error.
+        terms: the words in the counts of MUSTs and SHOULDs that need an explanation.
+        is_whole: whether the comparison is complete; otherwise it contains differences only.
     """
 
     words: PartyLabels
@@ -117,7 +117,7 @@ class Comparison:
 
     @property
     def legend(self) -> dict[str, tuple[str, str]]:
-        """The outcomes that requirements have here, and the terms: word, and what it means."""
+        """The word and meaning of each outcome and term that occurs in the comparison."""
         found = {outcome for entries in self.areas.values() for entry in entries for outcome in entry.outcomes}
         meanings = {str(outcome): meaning for outcome, meaning in self.words.meanings.items()}
         signs = {kind: (word, meanings.get(kind, what)) for kind, (word, what) in LEGEND.items() if kind in found}
@@ -125,14 +125,13 @@ class Comparison:
 
 
 def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
-    """Put reports beside each other.
+    """Compare reports side by side.
 
     Args:
-        reports: the name of each one's file, without folder and suffix, and the report itself; all of servers, or all
-            of clients.
+        reports: pairs of a file name, without folder and suffix, and its report; all of servers, or all of clients.
 
     Raises:
-        UserError: they are of both.
+        UserError: the reports are of servers and of clients.
     """
     bodies = [report for _, report in reports]
     parties = {find_party(report) for report in bodies}
@@ -155,7 +154,7 @@ def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
 
 
 def _titles(reports: Sequence[tuple[str, Report]]) -> list[str]:
-    """Name the columns: server and version, with the file's name where that says too little, numbered if need be."""
+    """Return unique column titles: server and version, plus the file name and a number if needed."""
     names = [" ".join(filter(None, (r["target"]["name"], r["target"]["version"]))) for _, r in reports]
     unclear = Counter(names)
     titles = [
@@ -173,7 +172,7 @@ def _titles(reports: Sequence[tuple[str, Report]]) -> list[str]:
 
 
 def _facts(reports: Sequence[Report]) -> list[Fact]:
-    """Return the facts of the runs; counts that are 0 in all of them are left out."""
+    """Return the facts of the runs, without counts that are 0 in all of them."""
     facts = [Fact(label, [read(report) for report in reports]) for label, read in FACTS.items()]
     return [fact for fact in facts if {cell.text for cell in fact.cells} != {"0"}]
 
@@ -203,7 +202,7 @@ def _rows(outcome: str) -> Callable[[Report], Cell]:
 
 
 def count_of(row: Mapping[str, Any]) -> int:
-    """Return how many rows an entry of a report's rows stands for: that of a summary may stand for several."""
+    """Return the number of rows that an entry of a report represents; an entry of a summary may represent several."""
     count: int = row.get("count", 1)
     return count
 
@@ -238,7 +237,7 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
 
 
 def _areas(reports: Sequence[Report]) -> dict[str, list[Requirement]]:
-    """Return the requirements by area, in the order of this version's ledger; those it does not know come last."""
+    """Return the requirements by area, in the order of the installed ledger; unknown ones come last."""
     verdicts = [map_verdicts(report) for report in reports]
     entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
     areas: dict[str, list[Requirement]] = {}
@@ -256,7 +255,7 @@ _NUMBERS = re.compile(r"(?<!HTTP )(?<!\d)-?\d+(\.\d+)?(, -?\d+(\.\d+)?)*")
 
 
 def _observations(reports: Sequence[Report]) -> list[Observation]:
-    """Return what was observed, requirement by requirement in the order of the ledger."""
+    """Return the observations by requirement, in the order of the ledger."""
     seen: dict[tuple[str, str], list[Counter[str]]] = {}
     for place, report in enumerate(reports):
         for check in report["rows"]:
@@ -269,12 +268,12 @@ def _observations(reports: Sequence[Report]) -> list[Observation]:
 
 
 def remove_body(observation: str) -> str:
-    """Return an observation without the body of an answer, which says the same in each server's own words."""
+    """Remove the answer's body from an observation, because servers word equivalent errors differently."""
     return _BODY.sub(r"\1", observation)
 
 
 def _lines(report: Report, outcomes: Iterable[str]) -> list[Line]:
-    """Return what came to these outcomes: one line for rows of a check that say the same."""
+    """Return the rows with these outcomes, with equivalent rows of a check merged into one line."""
     lines: dict[tuple[str, ...], Line] = {}
     for check in report["rows"]:
         if check["outcome"] in outcomes:
@@ -286,7 +285,7 @@ def _lines(report: Report, outcomes: Iterable[str]) -> list[Line]:
 
 
 def _gist(check: Mapping[str, Any]) -> str:
-    """Return what a message says beside the words of its row, its numbers, and the body of an answer."""
+    """Return a message without its row name, its numbers, and the answer's body, to find equivalent messages."""
     row = check["row"].replace("-", " ")
     message: str = check["message"].replace(row, "...") if row else check["message"]
     return _NUMBERS.sub("0", remove_body(message))
@@ -296,9 +295,9 @@ def _gist(check: Mapping[str, Any]) -> str:
 
 
 def keep_differences(comparison: Comparison) -> Comparison:
-    """Return facts, requirements and observations that are not the same in all columns.
+    """Keep the facts, requirements and observations that differ between columns.
 
-    Of advice, failures and what is stuck, the lines stay that are about one of these requirements.
+    Lines of advice, failures and stuck rows are kept if they are about one of these requirements.
     """
     areas = {
         area: own
@@ -319,7 +318,7 @@ def keep_differences(comparison: Comparison) -> Comparison:
 
 
 def _differs(cells: Sequence[Sequence[tuple[str, int]]]) -> bool:
-    """Say whether columns were observed to go different ways, however often."""
+    """Return whether the observations of columns differ, ignoring their counts."""
     return len({frozenset(what for what, _ in cell) for cell in cells}) > 1
 
 

@@ -1,4 +1,4 @@
-"""A comparison of reports as a page."""
+"""Renders a comparison of reports as a page."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ WAYS_TEXT = "What the documents leave open, and which way each {} goes; in brack
 NO_DIFFERENCE = Paragraph(["None differs."])
 MAX_ROWS = 3
 MAX_OBSERVATIONS = 4
-BAD = ("fail", "error", "nonconformant")  # stands out where there are no colours
+BAD = ("fail", "error", "nonconformant")  # bold, to stand out without colors
 
 
 def build_page(comparison: Comparison) -> SimplePage:
-    """Return the page."""
+    """Build the page of a comparison."""
     titles = [escape_text(title, 80) for title in comparison.titles]
     blocks: list[Block] = [Paragraph([Span(WRITTEN_BY, "own")], is_dim=True)]
     if not comparison.is_whole:
@@ -111,7 +111,7 @@ def _observations(comparison: Comparison, titles: list[str]) -> Iterator[Block]:
 
 
 def _observed(seen: Sequence[tuple[str, int]]) -> Cell:
-    """Return what was observed, each with how often."""
+    """Return a cell with the observations and their counts."""
     shown = [what if count == 1 else f"{what} ({count})" for what, count in seen[:MAX_OBSERVATIONS]]
     if len(seen) > MAX_OBSERVATIONS:
         shown.append(f"and {len(seen) - MAX_OBSERVATIONS} more")

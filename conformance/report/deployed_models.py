@@ -1,4 +1,4 @@
-"""Deployed models: what was sent to them, and why some rows say nothing of them."""
+"""Terminal and report output about deployed models: their tensors, and why rows did not apply to them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 
 MAX_TEXT_CHARS = 160  # characters of a list of tensors
-MAX_REASONS = 12  # that are shown; the report has the reason of every row
-# What the summary tells otherwise: the extensions, and the roles to deploy.
+MAX_REASONS = 12  # shown reasons; the report has the reason of every row
+# Reasons that other parts of the summary show: extensions, and roles to deploy.
 _TOLD = (ReasonKind.NOT_OFFERED, ReasonKind.NO_MODEL)
 
 
 def format_header(survey: DiscoveryResult) -> Iterator[str]:
-    """Yield a line for each model, with the tensors that are sent and those that come; and one for what is odd."""
+    """Yield a line for each model with its input and output tensors, and lines for any problems."""
     for number, (name, model) in enumerate(survey.models.items()):
         yield f"{'models' if number == 0 else '':12}{escape_text(name, 60)}: {format_signature(model)}"
         if model["unsteady"]:
@@ -28,13 +28,13 @@ def format_header(survey: DiscoveryResult) -> Iterator[str]:
 
 
 def format_signature(model: Mapping[str, Any]) -> str:
-    """Return the tensors that are sent to a model, and the names of those that come."""
+    """Return the tensors that are sent to a model, and the names of its outputs."""
     outputs = ", ".join(tensor["name"] for tensor in model["outputs"])
     return f"{_tensors(model['sent'] or model['inputs'])} -> {escape_text(outputs, MAX_TEXT_CHARS)}"
 
 
 def describe_unsteady_model(model: Mapping[str, Any]) -> str:
-    """Return the sentence that says that a model is not deterministic."""
+    """Return the message that a model is not deterministic."""
     return escape_text(f"{model['name']}: {describe_nondeterminism(model['unsteady'])}")
 
 
@@ -43,7 +43,7 @@ def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> Iterator[str]:
-    """Yield why rows say nothing of deployed models: a line for each reason, those of most rows first."""
+    """Yield a line for each reason why rows did not apply to deployed models, the most frequent first."""
     if not survey.models:
         return
     rows: dict[str, list[CheckResult]] = {}
@@ -59,7 +59,7 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
 
 
 def describe_models(survey: DiscoveryResult) -> dict[str, Any]:
-    """Return what the report says of the models: signatures and the shapes that were sent, no elements."""
+    """Return the report's entry for each model: inputs with the shapes that were sent, and outputs; no elements."""
     return {
         name: {
             "inputs": [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in model["sent"]],

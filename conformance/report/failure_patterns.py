@@ -1,7 +1,7 @@
-"""What failed requests share and others do not: "Every request with BYTES in JSON is refused".
+"""Finds features that failed requests share and others lack: "Every request with BYTES in JSON is refused".
 
-Among the rows whose requests failed alike, a pattern names a feature, or two, that no other answered request has.
-Where a few patterns do not explain nearly all of these rows, nothing is said.
+Rows whose requests failed in the same way are analyzed together. A pattern names one or two features that no other
+answered request has. If a few patterns do not explain nearly all of these rows, none is reported.
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from typing import Any
 from conformance.report.findings import Entry, group_by
 from conformance.spec.outcome import AnswerKind, Outcome
 
-MAX_PATTERNS = 3  # that explain rows which failed alike
-MAX_UNEXPLAINED = 0.1  # of these rows
-MIN_OTHERS = 20  # rows whose requests were answered; fewer do not tell one feature from another
-MIN_ROWS = {1: 2, 2: 4}  # that a pattern of so many features explains; two go together by chance more often
+MAX_PATTERNS = 3  # patterns per group of rows that failed in the same way
+MAX_UNEXPLAINED = 0.1  # the share of these rows that may remain unexplained
+MIN_OTHERS = 20  # rows with other answers; fewer cannot tell features apart
+MIN_ROWS = {1: 2, 2: 4}  # rows that a pattern must explain, by its number of features; pairs coincide more often
 FAILED = (Outcome.FAIL, Outcome.KNOWN_FAILURE)
 ANSWERS = {
     AnswerKind.REFUSED: "is refused",
     AnswerKind.SERVER_ERROR: "gets a server error",
     AnswerKind.NONE: "gets no answer",
 }
-ANY_REQUEST = ("OIP-ANSWER", "OIP-ANSWER/grpc")  # what is broken where a feature has no requirement of its own
+ANY_REQUEST = ("OIP-ANSWER", "OIP-ANSWER/grpc")  # the requirement for features without their own
 Feature = tuple[str, str]
-RowsByFeature = Mapping[Feature, int]  # row k is the bit 1 << k
+RowsByFeature = Mapping[Feature, int]  # a bit set: 1 << k stands for row k
 
 
 @dataclass(frozen=True, slots=True)
 class FailurePattern:
-    """What failed requests share.
+    """A pattern that failed requests share.
 
     Attributes:
         requests: completes "every request ...".
         answer: an `AnswerKind`.
-        requirement: the one that is broken by this; `missed`: those that its rows miss, with how many do.
-        rows: how many fail so.
-        others: how many others sent no such request, and were answered.
+        requirement: the requirement that the pattern violates.
+        missed: the requirements that the rows miss, with their numbers of rows.
+        rows: the number of rows that fail in this way.
+        others: the number of rows over the same transport whose requests lack the pattern and got another answer.
     """
 
     requests: str
@@ -55,10 +56,10 @@ class FailurePattern:
 
 
 def find_patterns(rows: Iterable[Entry]) -> list[FailurePattern]:
-    """Return what the failed requests of a run share, that which explains the most first.
+    """Return the patterns of the failed requests of a run, those that explain the most rows first.
 
     Args:
-        rows: as `CheckResult.to_dict` has them, with what they sent.
+        rows: results from `CheckResult.to_dict`, including `sent`.
     """
     sent = [row for row in rows if row.get("sent")]
     failed = [row for row in sent if row["outcome"] in FAILED and row["sent"]["answer"] in ANSWERS]
@@ -71,7 +72,7 @@ def _find_kind(row: Entry) -> tuple[str, str]:
 
 
 def _explain(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[FailurePattern]:
-    """Return few patterns that explain nearly all rows that failed alike, or nothing."""
+    """Return a few patterns that explain nearly all rows that failed in the same way, or an empty list."""
     over, answer = _find_kind(failed[0])
     others = [row for row in sent if row["sent"]["over"] == over and row["sent"]["answer"] != answer]
     own, rest = _index(failed), _index(others)
@@ -92,7 +93,7 @@ def _explain(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[FailurePatt
 
 
 def _index(rows: Sequence[Entry]) -> dict[Feature, int]:
-    """Return which rows have a feature."""
+    """Map each feature to the bit set of the rows that have it."""
     found: dict[Feature, int] = {}
     for place, row in enumerate(rows):
         for text, requirement in row["sent"]["features"]:
@@ -101,7 +102,7 @@ def _index(rows: Sequence[Entry]) -> dict[Feature, int]:
 
 
 def _find_best(own: RowsByFeature, rest: RowsByFeature, left: int) -> tuple[tuple[Feature, ...], int]:
-    """Return the plainest features that no other row has and the most of the rows that are left, and these rows."""
+    """Return the simplest features that cover the most remaining rows and no other row, and the bit set they cover."""
     names = [name for name, bits in own.items() if bits & left]
     best: tuple[Feature, ...] = ()
     covered = 0
@@ -115,12 +116,12 @@ def _find_best(own: RowsByFeature, rest: RowsByFeature, left: int) -> tuple[tupl
 
 
 def _choose_requirement(features: Sequence[Feature], missed: Counter[str]) -> str:
-    """Return what is broken, of the requirements that the rows miss: that of a feature, or that of any request."""
+    """Choose, among the missed requirements, one of a feature, else one of any request, else the most frequent."""
     wanted = [*(requirement for _, requirement in features), *ANY_REQUEST]
     return next((name for name in wanted if name in missed), missed.most_common(1)[0][0])
 
 
 def format_pattern(pattern: Mapping[str, Any]) -> str:
-    """Return the sentence that an entry of a report stands for."""
+    """Format a failure pattern of a report as a sentence."""
     counts = f"{pattern['rows']} of {pattern['rows']} rows; 0 of {pattern['others']} others"
     return f"Every request {pattern['requests']} {ANSWERS[AnswerKind(pattern['answer'])]} ({counts})"

@@ -1,4 +1,4 @@
-"""What a run found, as pages show it: rows that miss one requirement together, observations, what does not apply."""
+"""Groups the rows of a run for pages: failures by requirement, observations, and rows that do not apply."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows of one check that miss one requirement, or that are blocked or in error, together.
+    """A group of rows of one check that miss one requirement, or that are blocked or in error.
 
     Attributes:
-        requirement: what is not met; the first that the check answers for, where it could not be judged.
-        source: as the report has it.
-        sources: the installed ledger's; empty where the report names others.
-        page: the URL of its page; empty where that has none.
-        explain: the command that explains it; empty where this version does not know it.
-        rows: the report's own entries, at least one.
+        requirement: the unmet requirement, or the first requirement of the check if it could not be judged.
+        source: the source named in the report.
+        sources: the sources in the installed ledger; empty if the report names another source.
+        page: the URL of the requirement's page; empty if it has none.
+        explain: the command that explains the requirement; empty if this version does not know it.
+        rows: the entries of the report, at least one.
     """
 
     check: str
@@ -43,7 +43,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One way in which a server decides what the documents leave open, and the rows that show it."""
+    """An observed behavior that the documents leave open, and the rows that show it."""
 
     requirement: str
     statement: str
@@ -52,17 +52,17 @@ class Observation:
 
 
 def format_label(check: Entry) -> str:
-    """Return a row as reports and baselines name it."""
+    """Return the label of a row in reports and baselines."""
     return row_label(check["check"], check["row"])
 
 
 def summarize_message(check: Entry) -> str:
-    """Return why a row came to what it came to: the first line of its message."""
+    """Return the first line of a row's message."""
     return str(check["message"]).partition("\n")[0]
 
 
 def group_by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Return entries with an equal key together, in the order of the first of each."""
+    """Group entries by key, in the order of first appearance."""
     found: dict[Hashable, list[T]] = {}
     for entry in entries:
         found.setdefault(key(entry), []).append(entry)
@@ -70,7 +70,7 @@ def group_by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]
 
 
 def build_groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
-    """Return the rows with these outcomes, the worst first; blocked ones by what blocks them."""
+    """Group the rows with these outcomes, in the order of the outcomes; blocked rows are grouped by their cause."""
     found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
     return [build_group(rows) for rows in group_by(found, _together)]
 
@@ -78,13 +78,13 @@ def build_groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
 def _together(check: Entry) -> Hashable:
     failure, reason = check["failure"], check.get("reason")
     if reason and reason["kind"] == ReasonKind.TARGET_LOST:
-        return ReasonKind.TARGET_LOST  # nothing is to be said of a row for itself
+        return ReasonKind.TARGET_LOST  # all rows lost with the target form one group
     blocked_by = check["message"] if check["outcome"] == Outcome.BLOCKED else ""
     return blocked_by or check["check"], check["outcome"], failure and failure["requirement"]
 
 
 def build_group(rows: list[Entry]) -> Group:
-    """Return rows of one check as a group; what is missed is what the first of them misses."""
+    """Return rows of one check as a group; the first row determines the requirement."""
     first = rows[0]
     failure = first["failure"] or {}
     requirement = failure.get("requirement", first["requirements"][0])
@@ -106,7 +106,7 @@ def build_group(rows: list[Entry]) -> Group:
 
 
 def collect_observations(checks: Iterable[Entry]) -> list[Observation]:
-    """Return what was observed: each way of deciding what a requirement leaves open, with its rows."""
+    """Return each observed behavior that a requirement leaves open, with its rows."""
     observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
     ways = group_by(observed, lambda check: (check["requirements"][0], check["observation"]))
     found = [(rows[0]["requirements"][0], rows[0]["observation"], [format_label(row) for row in rows]) for rows in ways]
@@ -119,7 +119,7 @@ def _statement(requirement: str) -> str:
 
 
 def group_unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """Return why rows do not apply; of what had no model, all roles together."""
+    """Group the rows that do not apply by reason; reasons about a missing role come last."""
     found: dict[str, list[Entry]] = {}
     for check in checks:
         if check["outcome"] == Outcome.NOT_APPLICABLE:
@@ -128,6 +128,6 @@ def group_unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 
 def find_missing_role(check: Entry) -> str | None:
-    """Return the role that no model fills, where a row does not apply for that reason; else None."""
+    """Return the role whose missing model is the reason why a row does not apply, or None."""
     reason = check.get("reason")
     return str(reason["subject"]) if reason and reason["kind"] == ReasonKind.NO_MODEL else None

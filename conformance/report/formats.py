@@ -1,4 +1,4 @@
-"""The files that a report can be written as, by suffix: every one is made from the JSON report, at once or later."""
+"""The file formats of a report, by suffix; each is rendered from the JSON report, during the run or later."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _json(report: Report) -> str:
 
 
 def _html(report: Report) -> str:
-    from conformance.report import page_html, view  # Jinja2 takes its time, and is needed for this one alone
+    from conformance.report import page_html, view  # lazy: Jinja2 is slow to import
 
     return page_html.render(view.build_view(report))
 
@@ -40,7 +40,7 @@ def _shields(report: Report) -> str:
     return badge.render_shields(view.build_view(report))
 
 
-# `.shields.json` comes before `.json`, which it ends in.
+# `.shields.json` must come before `.json`, its own suffix.
 FORMATS: Mapping[str, Callable[[Report], str]] = {
     ".shields.json": _shields,
     ".json": _json,
@@ -51,15 +51,15 @@ FORMATS: Mapping[str, Callable[[Report], str]] = {
 
 
 def find_suffix(path: Path) -> str | None:
-    """Return the suffix that says which format a file is to have, or None."""
+    """Return the suffix that selects the format of a file, or None."""
     return next((known for known in FORMATS if path.name.endswith(known)), None)
 
 
 def write(report: Report, path: Path) -> None:
-    """Write the report in the format of the file's suffix, whole or not at all.
+    """Write the report atomically, in the format of the file's suffix.
 
     Raises:
-        KeyError: a suffix that is not known.
-        OSError: it cannot be written there.
+        KeyError: the suffix is unknown.
+        OSError: the file cannot be written.
     """
     write_atomically(path, FORMATS[find_suffix(path) or path.suffix](report))

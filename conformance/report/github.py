@@ -1,7 +1,6 @@
-"""What a run says to GitHub Actions: annotations in its output, and a page for the summary of the step.
+"""Output for GitHub Actions: annotations on standard output, and a page for the step summary.
 
-Outside of it there are no annotations and no page. GitHub shows ten annotations of a kind, and takes 1 MiB of summary
-for a step.
+Outside GitHub Actions nothing is written. GitHub shows ten annotations per kind, and limits a step summary to 1 MiB.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ MAX_MESSAGE_CHARS = 800
 
 
 def is_github_actions(environment: Mapping[str, str]) -> bool:
-    """Say whether the run is one of GitHub Actions."""
+    """Return whether the run takes place in GitHub Actions."""
     return environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITHUB_STEP_SUMMARY"))
 
 
 def build_commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a workflow command for each failure that is not known, and each piece of advice; at most ten of both."""
+    """Yield workflow commands: errors for unknown failures and warnings for advice, at most ten of each."""
     if report is None or environment.get("GITHUB_ACTIONS") != "true":
         return
-    from conformance.report import view as views  # what makes pages: every other run starts without
+    from conformance.report import view as views  # lazy: other runs do not need it
 
     view = views.build_view(report)
     why = "; ".join(view.report["why"])
@@ -60,20 +59,20 @@ def _command(kind: str, title: str, message: str) -> str:
 
 
 def escape_data(text: str) -> str:
-    """Return text as the message of a workflow command."""
+    """Escape text for the message of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def escape_property(text: str) -> str:
-    """Return text as a property of a workflow command."""
+    """Escape text for a property of a workflow command."""
     return escape_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def summarize(report: Report, environment: Mapping[str, str]) -> None:
-    """Append the Markdown page to the summary of the step, where there is one, within its limit.
+    """Append the Markdown page to the step summary, within its size limit; do nothing if there is no summary file.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     name = environment.get("GITHUB_STEP_SUMMARY")
     if not name:

@@ -1,6 +1,6 @@
-"""Reports of one product over time: what each run came to, what got fixed, what broke, and when.
+"""The history of a product's reports: the verdict of each run, and the requirements that were fixed or broke.
 
-Reports of several products are told apart by the name that the server gives, or by its URL where it gives none.
+Products are distinguished by the server's name, or by its URL if it has no name.
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ RUN_COLUMNS = ("date", "version", "verdict", "MUSTs", "rows failed", "fixed", "b
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run, and what differs from the run before it.
+    """A run, and its differences from the previous run.
 
     Attributes:
         file: the name of the report's file.
-        failed: how many rows failed, those included that a baseline lists.
-        fixed: what was not met and is; `broke`: what is not met and was, or was not judged.
-        other: what is not met in one of the two and differs in another way: in its rows, say, or it is not judged.
-        has_other_suite: the run before was one of another suite, which may be why they differ.
+        failed: the number of failed rows, including known failures of a baseline.
+        fixed: requirements that were unmet and are now met.
+        broke: requirements that are unmet now and were met or not judged before.
+        other: other changes of requirements unmet in either run: a different number of rows, or no longer judged.
+        has_other_suite: whether another version of the suite wrote the previous report, which may cause differences.
     """
 
     file: str
@@ -82,8 +83,8 @@ class RequirementHistory:
     """A requirement that some run did not meet.
 
     Attributes:
-        statement: of this version's ledger; empty for an id that it does not know.
-        outcomes: of each run; empty where a report does not have the requirement.
+        statement: the statement in the installed ledger; empty for an unknown id.
+        outcomes: the outcome in each run; empty if a report lacks the requirement.
     """
 
     id: str
@@ -102,10 +103,10 @@ class Product:
 
 
 def build_history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
-    """Return the products by name, each with its runs by day and version.
+    """Return the products sorted by name, each with its runs sorted by day and version.
 
     Args:
-        reports: the name of each one's file, and the report itself.
+        reports: pairs of a file name and its report.
     """
     products: dict[str, list[tuple[str, Report]]] = {}
     for file, report in reports:
@@ -121,7 +122,7 @@ def _product(title: str, found: Sequence[tuple[str, Report]]) -> Product:
 
 
 def _when(named: tuple[str, Report]) -> tuple[date, tuple[int, ...], datetime, str]:
-    """Return a key that sorts runs by day, those of one day by version: an older one may have been tried later."""
+    """Return a sort key: by day, then by version, because an older version may have been tested later that day."""
     file, report = named
     moment = _moment(report["started"])
     return moment.date(), parse_version(report["target"]["version"] or ""), moment, file
@@ -154,7 +155,7 @@ def _run(file: str, report: Report, earlier: Report | None) -> Run:
 
 
 def _ever(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
-    """Yield what was not met in some run, in the order of this version's ledger; what it does not know comes last."""
+    """Yield the requirements unmet in some run, in the order of the installed ledger; unknown ones come last."""
     verdicts = [map_verdicts(report) for report in reports]
     levels = {entry["id"]: entry["level"] for report in reports for entry in report["requirements"]}
     for name in order_requirements(levels):
@@ -167,7 +168,7 @@ def _ever(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
 
 
 def build_page(products: Sequence[Product]) -> SimplePage:
-    """Return the products as a page."""
+    """Build the page of the products."""
     blocks: list[Block] = [Paragraph([Span(WRITTEN_BY, "own")], is_dim=True)]
     words = dict.fromkeys(word for product in products for run in product.runs for word in run.musts.words)
     if words:

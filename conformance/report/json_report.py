@@ -1,6 +1,6 @@
-"""The JSON report: `schemas/report.schema.json` describes it, other programs read it.
+"""Builds the JSON report for other programs; `schemas/report.schema.json` describes it.
 
-The digest in the footer covers everything else in the report, so that a cut or edited file shows.
+The digest in the footer covers everything else in the report, so that a truncated or edited file is detected.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from conformance.spec.verdict import Verdict
 from conformance.transport.settings import Settings
 
 SCHEMA_VERSION = 3
-MAX_NAME_CHARS = 200  # characters of a name that a server gives
-MAX_LISTED = 200  # extensions that a server lists
+MAX_NAME_CHARS = 200  # characters of a name reported by a server
+MAX_LISTED = 200  # extensions listed by a server
 
 
 @cache
 def compute_suite_digest() -> str:
     """Return the SHA-256 of everything that decides a verdict: code, ledger, roles, schemas and fixtures."""
     digest = hashlib.sha256()
-    # In a wheel schemas and fixtures lie inside the package; they are counted under their own names.
+    # In a wheel, schemas and fixtures are inside the package; they are hashed once, under their own names.
     others = {data_files.PACKAGE_FOLDER: ("schemas", "fixtures")}
     for folder in (data_files.PACKAGE_FOLDER, data_files.find_folder("schemas"), data_files.find_folder("fixtures")):
         for parts in sorted(_files(str(folder), others.get(folder, ()))):
@@ -49,9 +49,9 @@ def compute_suite_digest() -> str:
 
 
 def _files(folder: str, others: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path below a folder of each file there, but for what tools leave in a checkout.
+    """Yield the relative path of each file below a folder, except caches and hidden files.
 
-    There are thirteen hundred of them, for which pathlib takes as long as a short run.
+    There are about 1,300 files; with pathlib this takes as long as a short run.
     """
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -86,23 +86,23 @@ def build(
     """Return the report as plain data.
 
     Args:
-        results: of every row that was run.
-        survey: of the target.
-        verdict: on the results.
-        url: of the target, without credentials.
-        grpc: where it was judged over gRPC; else empty.
-        options: what shaped the verdict.
-        seed: of Hypothesis, where it explored; else that by which rows name clients.
-        started: a UTC time in ISO 8601; so is `finished`.
-        finished: when the last check was.
-        complete: whether all was run that should be.
-        missing: labels of the rows that were not, by extension.
-        gate: what came of the run under a baseline, where there is one.
-        coverage: what of the run was not judged.
-        is_narrowed: the missing rows are those that the user did not ask for.
-        hostile: results of checks of what the server withstands, which say nothing of the verdict.
-        party: who was judged; a report of a client says so.
-        about: further members of the target.
+        results: the results of all rows that ran.
+        survey: the discovery result of the target.
+        verdict: the verdict on the results.
+        url: the URL of the target, without credentials.
+        grpc: the gRPC address of the target; empty if it was not judged over gRPC.
+        options: the options that affect the verdict.
+        seed: the Hypothesis seed of an exploring run; otherwise the seed that chooses client names.
+        started: a UTC time in ISO 8601, like `finished`.
+        finished: the time of the last check.
+        complete: whether all expected rows ran.
+        missing: the labels of rows that did not run, by extension.
+        gate: the result of the baseline gate, or None without a baseline.
+        coverage: the requirements that the run did not judge.
+        is_narrowed: whether the missing rows are those that the user deselected.
+        hostile: robustness results, which do not affect the verdict.
+        party: the judged party; only a report of a client contains it.
+        about: further members of `target`.
     """
     rows = _rows(results)
     requirements = verdicts.conclude_requirements(results, party, coverage.gaps)
@@ -149,7 +149,7 @@ def describe_options(
     connections: int = 1,
     withstands: bool = False,
 ) -> dict[str, Any]:
-    """Return what shaped the verdict, as the report has it; names of headers, never their values."""
+    """Return the report's options that affect the verdict; header names, but never header values."""
     return {
         "profile": profile,
         "dangerous": dangerous,
@@ -164,13 +164,13 @@ def describe_options(
 
 
 def describe_client_options(*, profile: str, dangerous: bool, strict: bool, timeout: float) -> dict[str, Any]:
-    """Return what shaped the verdict on a client, as the report has it."""
+    """Return the report's options that affect the verdict on a client."""
     of_servers: dict[str, Any] = {"extensions": [], "models": [], "headers": []}
     return {"profile": profile, "dangerous": dangerous, "strict": strict, "timeout_s": timeout, **of_servers}
 
 
 def _surveyed(survey: DiscoveryResult) -> dict[str, Any]:
-    """Return what the target says of itself, and what it offers."""
+    """Return the target's name, version, extensions, roles and models."""
     listed = list(dict.fromkeys([*survey.listed, *survey.listed_grpc]))
     return {
         "name": format_name(survey.name),
@@ -183,16 +183,16 @@ def _surveyed(survey: DiscoveryResult) -> dict[str, Any]:
 
 
 def format_name(said: Any) -> str | None:
-    """Return a name or version that a server gives as a report has it; None where it is no text."""
+    """Escape a name or version from a server for the report; return None if it is not a string."""
     return escape_text(said, MAX_NAME_CHARS) if isinstance(said, str) else None
 
 
 def _rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
-    """Return the rows; exchanges are numbered through the run, in the order of the suite, from a number on."""
+    """Return the rows of the report; exchanges are numbered consecutively, starting at `number`."""
     rows = []
     for result in results:
         entry = result.to_dict()
-        del entry["extension"], entry["sent"]  # that of its requirement; what the patterns are found in
+        del entry["extension"], entry["sent"]  # the requirement has it; only used to find patterns
         entry["exchanges"] = list(range(number, number + result.exchanges))
         number += result.exchanges
         rows.append(entry)
@@ -200,7 +200,7 @@ def _rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any
 
 
 def drop_repeated_exchanges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take the exchange out of every failure but the first of a check that misses a requirement; return the rows."""
+    """Remove the exchange from all but the first failure of each check and requirement; return the rows."""
     shown: set[tuple[str, str]] = set()
     for row in rows:
         failure = row["failure"]

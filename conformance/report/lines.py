@@ -1,4 +1,4 @@
-"""A line that a terminal shows: what it is, so that the writer can wrap and colour it."""
+"""Lines of terminal output, with a style from which the writer derives colors and wrapping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Style(StrEnum):
-    """What a line is."""
+    """The style of a line."""
 
     PLAIN = "plain"
     BAD = "bad"
@@ -18,7 +18,7 @@ class Style(StrEnum):
     ASIDE = "aside"
 
 
-# What pytest's own writer takes.
+# Markup arguments for pytest's terminal writer.
 MARKUP: Mapping[Style, Mapping[str, bool]] = {
     Style.PLAIN: {},
     Style.BAD: {"red": True, "bold": True},
@@ -26,7 +26,7 @@ MARKUP: Mapping[Style, Mapping[str, bool]] = {
     Style.HEAD: {"bold": True},
     Style.ASIDE: {"light": True},
 }
-MIN_WIDTH = 60  # columns; a terminal that is narrower still wraps for itself
+MIN_WIDTH = 60  # columns; a narrower terminal wraps by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Line:
     """A line.
 
     Attributes:
-        hang: columns by which what does not fit is indented.
-        is_whole: it is never wrapped, since somebody copies it.
+        hang: the indentation of continuation lines, in columns.
+        is_whole: whether the line is never wrapped, so that users can copy it.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Line:
     is_whole: bool = False
 
     def wrapped(self, width: int | None) -> list[str]:
-        """Return the line in pieces that fit; None is a file, which has no width."""
+        """Wrap the line to a width; None, for a file, means no wrapping."""
         if width is None or self.is_whole or len(self.text) <= width:
             return [self.text]
         return textwrap.wrap(

@@ -1,4 +1,4 @@
-"""Foreign text in Markdown: whatever a server wrote stays text, on one line, in a table or outside (GFM)."""
+"""Escapes foreign text for Markdown (GFM): text from a server stays literal and on one line, also in tables."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from conformance.spec.text import escape_text
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*[]|~#$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
-_EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")  # within a word an underscore is one
-# What becomes a link without any brackets: an entity is text again once the page is shown.
+_EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")  # an underscore within a word is literal
+# Characters that trigger autolinks; they are replaced by entities.
 _LINK = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
 
 
 def text(foreign: str, limit: int = 300) -> str:
-    """Return `foreign` as text that has no meaning in Markdown, cut to `limit` characters."""
+    """Escape all Markdown in `foreign`, cut to `limit` characters."""
     shown = _EMPHASIS.sub(r"\\_", escape_text(foreign, limit).translate(_SPECIAL))
     return _LINK.sub(lambda found: f"&#{ord(found[0])};", shown)
 
 
 def code(foreign: str, limit: int = 300) -> str:
-    """Return `foreign` as code, with a fence that it does not contain; in tables too."""
+    """Return `foreign` as inline code that is valid in tables, with a fence that the text does not contain."""
     shown = escape_text(foreign, limit)
     if not shown.strip():
         return ""

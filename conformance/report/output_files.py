@@ -1,7 +1,6 @@
-"""What a run leaves behind as files: each is written whole or not at all, and one that cannot be is said, and counts.
+"""Writes the output files of a run atomically, and reports files that cannot be written.
 
-A run whose report or recording is missing has not done what it was asked for, whatever it found: `LeftBehind.is_whole`
-is then False, and the run ends as incomplete.
+If a requested report or recording is missing, `OutputWriter.is_whole` is False, and the run ends as incomplete.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from conformance.spec.user_error import UserError
 
 @dataclass(slots=True)
 class OutputWriter:
-    """Whether everything was written so far."""
+    """Writes output files, and remembers whether all of them were written."""
 
     is_whole: bool = True
 
     def attempt(self, what: str, write: Callable[[], object]) -> None:
-        """Write something; where that cannot be done, say what on standard error, and why."""
+        """Call `write`; if it raises an `OSError`, print `what` and the reason to standard error."""
         try:
             write()
         except OSError as error:
@@ -33,10 +32,10 @@ class OutputWriter:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file beside its place first, so that what is in its place is always whole.
+    """Write a temporary file and rename it, so that the file is always complete.
 
     Raises:
-        OSError: it cannot be written; nothing is left of it.
+        OSError: the file cannot be written; the temporary file is removed.
     """
     partial = path.with_name(path.name + ".partial")
     try:
@@ -48,10 +47,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def make_empty_folder(folder: Path, error: type[UserError]) -> None:
-    """Make a folder; it may be there, and is empty then.
+    """Create a folder, or accept an existing empty one.
 
     Raises:
-        UserError: of the given type: it is not empty, or cannot be made.
+        UserError: of the given type: the folder is not empty, or cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,11 +61,11 @@ def make_empty_folder(folder: Path, error: type[UserError]) -> None:
 
 
 def claim_folder(folder: Path, names: tuple[str, ...]) -> str:
-    """Make a folder for what one run leaves there; return why it cannot be used, or nothing.
+    """Create a folder for the output of one run; return why it cannot be used, or an empty text.
 
     Args:
-        folder: as a user named it; it may be there.
-        names: patterns of files that another run would have left.
+        folder: the folder that the user named; it may exist.
+        names: glob patterns of files that another run would have written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,16 +82,16 @@ def claim_folder(folder: Path, names: tuple[str, ...]) -> str:
 def update_baseline(
     path: Path, baseline: Baseline, results: Sequence[CheckResult], left: OutputWriter, *, is_whole: bool
 ) -> Baseline:
-    """Write the file of a baseline anew and return what is in it then; a part of a run leaves it as it was.
+    """Update a baseline file and return the new baseline; a partial run changes nothing.
 
     Args:
-        path: of the file, which may not be there.
-        baseline: as the file had it.
-        results: of the run, as this baseline has them.
-        left: what the run leaves behind.
-        is_whole: every row was run that should be.
+        path: the baseline file, which need not exist.
+        baseline: the current contents of the file.
+        results: the results of the run, with the baseline applied.
+        left: writes the file.
+        is_whole: whether all expected rows ran.
     """
-    from conformance.judging import baseline_file  # and what edits TOML with it, which hardly any run needs
+    from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 
     if not is_whole:
         sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")

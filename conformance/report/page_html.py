@@ -1,8 +1,8 @@
-"""A report as one HTML file that loads nothing: for wide and narrow screens, light and dark, paper and keyboard.
+"""Renders a report as one self-contained HTML file, for screens of any width, light and dark mode, print and keyboard.
 
-Whatever a server wrote is made safe (`text.safe`) and escaped (Jinja2) on its way out, every text alike. The policy in
-the page's head lets nothing run and nothing be loaded but our own style and scripts, which it names by their digests.
-Without the scripts all is there to read; with them, it can be filtered and searched.
+Every text passes through `escape_text` and Jinja2's escaping on output. The Content Security Policy in the page's head
+allows only the page's own style and scripts, by their digests. Without scripts the whole report is readable; the
+scripts add filters and search.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from conformance.spec.text import escape_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = ("page.js", "bytes.js")
-MAX_TEXT_CHARS = 20_000  # characters of any text: commands with a body in base64 are the longest
+MAX_TEXT_CHARS = 20_000  # characters of a text; the longest are commands with a base64 body
 MAX_FIRST_BLOCKS = 5  # requirements on the first screen
-MAX_BLOCKS = 40  # requirements that are not met in one list; more of them fold away
-MAX_OPEN_ROWS = 4  # of a check, that stand there; more of them fold away
-MAX_ROW_NAMES = 12  # of a check in one line; more of them fold away
+MAX_BLOCKS = 40  # unmet requirements in a list; further ones are collapsed
+MAX_OPEN_ROWS = 4  # rows per check; further ones are collapsed
+MAX_ROW_NAMES = 12  # row names per check in one line; further ones are collapsed
 WORDS: Mapping[str, str] = {outcome: words.long for outcome, words in OUTCOME_WORDS.items()} | {
     name: name for name in (NOT_JUDGED, NOT_RUN)
 }
@@ -65,7 +65,7 @@ MARKS: Mapping[str, str] = {
 
 
 def render(view: View) -> str:
-    """Return the page, ending in a newline."""
+    """Render the page, with a newline at its end."""
     style, *scripts = (_inline(name) for name in ("page.css", *SCRIPTS))
     runnable = " ".join(f"'{_digest(script)}'" for script in scripts)
     return _template().render(
@@ -117,17 +117,17 @@ def _inline(name: str) -> Markup:
 
 
 def _digest(text: str) -> str:
-    """Return how a policy names a style or script."""
+    """Return the hash source of a style or script for the Content Security Policy."""
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _shown(value: Any) -> Any:
-    """Return what stands in the page for a value; escaping is Jinja's part."""
+    """Remove control characters from a text and shorten it; Jinja2 escapes HTML."""
     return escape_text(value, MAX_TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def render_prose(text: str) -> Markup:
-    """Return a sentence in which backticks mark code."""
+    """Render a sentence as HTML; backticks mark code."""
     pieces = escape_text(text, MAX_TEXT_CHARS).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
@@ -135,7 +135,7 @@ def render_prose(text: str) -> Markup:
 
 
 def _explained(view: View) -> Markup:
-    """Return the sentence about MUSTs, in which each word of ours leads to what it means."""
+    """Return the sentence about MUSTs, with each defined word linked to its definition."""
     found = f"{view.musts.sentence}."
     for word in view.musts.words:
         found = found.replace(f" {word}", f' <a href="#word-{word.replace(" ", "-")}">{word}</a>')
@@ -158,7 +158,7 @@ def _numbers(view: View) -> dict[str, Any]:
 
 
 def _levels(view: View) -> dict[str, list[tuple[str, int]]]:
-    """Return for each level how many requirements that count came to what."""
+    """Count the verdicts of counted requirements by level."""
     counts = {level: Counter[str]() for level in ("MUST", "SHOULD", "MAY", "OBSERVE")}
     for entry in (entry for entry in view.requirements if entry.counts):
         counts[entry.level][entry.verdict] += 1
@@ -174,11 +174,11 @@ def _seconds(report: Mapping[str, Any]) -> int:
         return 0
 
 
-# --- what belongs together -----------------------------------------------------------------------------------------
+# --- groups --------------------------------------------------------------------------------------------------------
 
 
 def _together(view: View) -> dict[str, Any]:
-    """Return what is shown together: requirements by area and extension, rows by why they were not judged."""
+    """Return the template variables with groups: requirements by area and extension, unjudged rows by reason."""
     counting = [entry for entry in view.requirements if entry.counts]
     areas = sorted(
         dict.fromkeys(entry.area for entry in view.requirements), key=lambda area: find_transport(area) == GRPC
@@ -207,7 +207,7 @@ def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]
 
 
 def _optional_roles(view: View) -> dict[str, int]:
-    """Return the roles that no model fills and without which nothing is missing, with how many rows wait for them."""
+    """Return the missing roles that no unjudged MUST needs, with the number of rows that need them."""
     needed = {each["role"] for each in view.coverage.get("deploy", ())}
     waiting = ((find_missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
     return {role: count for role, count in waiting if role is not None and role not in needed}
@@ -218,7 +218,7 @@ def _is_open(entry: Requirement) -> bool:
 
 
 def _places(view: View) -> dict[str, Any]:
-    """Return what says where a thing stands."""
+    """Return the template variables and functions that provide anchors."""
     hostile = view.robustness
     shown = [*view.blocks, *view.advised, *(hostile.blocks if hostile else ())]
     stuck = [*view.stuck, *(hostile.stuck if hostile else ())]

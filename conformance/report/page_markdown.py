@@ -1,6 +1,6 @@
-"""A report as Markdown, for the summary of a CI step: never longer than it may be, and it says what was left out.
+"""Renders a report as Markdown for the summary of a CI step, within a size limit; it notes what was omitted.
 
-Whatever a server wrote stands in code, where nothing becomes a link, a mention or a tag.
+Text from a server is rendered as code, so that it cannot create a link, a mention or a tag.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from conformance.spec.tally import MEANINGS
 from conformance.spec.text import escape_text
 
 MAX_PAGE_BYTES = 1024 * 1024
-# A section may fill the page up to this part of it, so that those behind it have room.
+# Each section may fill the page up to this fraction of the limit, to leave room for later sections.
 SHARES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.98)
 MAX_ROWS = 10
 MAX_DIFFERENCES = 50
-MAX_NEEDS = 3  # of a MUST that was not judged: reasons, and roles
+MAX_NEEDS = 3  # shown reasons, and roles, of an unjudged MUST
 MAX_TEXT_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section in pieces, any of which can be left out, and how one of them is called, and several."""
+    """A section of pieces that can be omitted; `names` are the singular and the plural for a piece."""
 
     title: str
     intro: str
@@ -38,7 +38,7 @@ class Section:
 
 
 def render(view: View, limit: int = MAX_PAGE_BYTES) -> str:
-    """Return the page, of at most `limit` bytes as UTF-8; where not even its head fits, its first line or nothing."""
+    """Render the page in at most `limit` bytes of UTF-8; if its head does not fit, return its first line or nothing."""
     page = "\n".join(_head(view)) + "\n"
     if _size(page) > limit:
         page = page.partition("\n")[0] + "\n"
@@ -54,7 +54,7 @@ def _size(page: str) -> int:
 
 
 def _fitted(section: Section, room: int) -> str:
-    """Return a section, of at most `room` bytes; nothing where not even its head fits."""
+    """Return a section in at most `room` bytes; empty if its heading does not fit."""
     kept = f"\n## {section.title}\n\n" + (f"{section.intro}\n\n" if section.intro else "")
     note = "\n{} more {} left out: the page may not be longer. The JSON report has them all.\n"
     room -= _size(kept) + _size(note) + len(section.names[1]) + 20
@@ -91,7 +91,7 @@ def _head(view: View) -> Iterator[str]:
 
 
 def _words(view: View) -> Iterator[str]:
-    """Yield what the words of the sentence about MUSTs mean, where they can be looked up at once."""
+    """Yield a collapsed list that defines the words of the sentence about MUSTs."""
     if view.musts.words:
         yield "<details><summary>What the words mean</summary>"
         yield ""
@@ -105,14 +105,14 @@ def _words(view: View) -> Iterator[str]:
 
 
 def _patterns(view: View) -> Iterator[str]:
-    """Yield what failed requests share; nothing where that is not known."""
+    """Yield the failure patterns, if there are any."""
     for pattern in view.patterns:
         yield f"- {code(pattern['requirement'])}: {render_prose(format_pattern(pattern))}"
     yield from [""] if view.patterns else []
 
 
 def _gate(view: View) -> Iterator[str]:
-    """Yield how the run differs from its baseline; nothing without one."""
+    """Yield the differences of the run from its baseline; nothing without a baseline."""
     if view.gate is None:
         return
     yield f"**Gate {describe_gate(view.gate)}**"
@@ -209,7 +209,7 @@ def _in_full(view: View, group: Group) -> str:
 
 
 def _source(group: Group) -> str:
-    """Return where a requirement stands, and what explains it, where this version knows it."""
+    """Return the source of a requirement, and the page or command that explains it, if this version knows it."""
     explained = f"[page]({group.page})" if group.page else code(group.explain) if group.explain else ""
     return "; ".join(filter(None, (text(group.source), explained)))
 
@@ -253,7 +253,7 @@ def _observed(entry: Observation) -> str:
 
 
 def _deploy(view: View) -> str:
-    """Return which models to deploy, fewest first; empty where none is missing."""
+    """Return the sentence that lists the roles to deploy; empty if none is missing."""
     found = [
         f"{code(each['role'])} ({len(each['musts'])})" for each in view.coverage.get("deploy", ()) if each["musts"]
     ]
@@ -278,7 +278,7 @@ def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
 
 
 def render_prose(sentence: str) -> str:
-    """Return a sentence in which backticks mark code, as Markdown in which nothing else means anything."""
+    """Render a sentence as Markdown; backticks mark code, and everything else is escaped."""
     pieces = escape_text(sentence, MAX_TEXT_CHARS).split("`")
     return "".join(
         code(piece, MAX_TEXT_CHARS) if place % 2 else text(piece, MAX_TEXT_CHARS) for place, piece in enumerate(pieces)
@@ -286,7 +286,7 @@ def render_prose(sentence: str) -> str:
 
 
 def fence_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines as a block of code whose fence they do not contain."""
+    """Yield lines as a fenced code block, with a fence that the lines do not contain."""
     shown = [escape_text(line, MAX_TEXT_CHARS) for line in lines]
     runs = (run for line in shown for run in re.findall("`+", line))
     fence = "`" * max(3, 1 + max(map(len, runs), default=0))

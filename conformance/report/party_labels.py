@@ -1,4 +1,4 @@
-"""How reports speak of who was judged: of a server, or of a client."""
+"""Labels for the judged party in reports: a server or a client."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from conformance.spec.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class PartyLabels:
-    """Words for one party.
+    """Labels for one party.
 
     Attributes:
-        judged: a server or a client, in a sentence; with a capital it is a label.
-        target: label of the addresses.
-        offers: label of the extensions that count.
-        title: of a page that compares several.
-        meanings: of outcomes, where they mean something else than of a server.
+        judged: the noun for the party in a sentence; capitalized, it is a label.
+        target: the label of the addresses.
+        offers: the label of the extensions that count.
+        title: the title of a page that compares several reports.
+        meanings: meanings of outcomes that differ from those for a server.
     """
 
     judged: str
@@ -46,10 +46,10 @@ _WORDS: Mapping[Party, PartyLabels] = {
 
 
 def find_labels(party: Party) -> PartyLabels:
-    """Return the words for a party."""
+    """Return the labels for a party."""
     return _WORDS[party]
 
 
 def find_party(report: Mapping[str, Any]) -> Party:
-    """Return who was judged in a report; one of a server does not say so."""
+    """Return the party judged in a report; a report of a server need not name it."""
     return Party(report.get("party", Party.SERVER))

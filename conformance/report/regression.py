@@ -1,6 +1,6 @@
-"""Two reports of one server, the later held against the earlier: what fails now and did not, what no longer fails.
+"""Compares two reports of one server: new failures, vanished rows and fixed rows.
 
-A row that is gone counts as a regression, too: who takes checks away sees fewer failures.
+A vanished row counts as a regression, because a run without some checks has fewer failures.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Rows = Mapping[tuple[str, str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """How a report differs from an earlier one; each entry is a line.
+    """The differences of a report from an earlier one; each entry is a line.
 
     Attributes:
-        new: rows that fail and did not, or were not there to be judged.
-        vanished: rows that were judged, and are not there or not judged any more.
-        fixed: rows that failed and are met.
+        new: rows that fail and did not fail before, or were not judged before.
+        vanished: rows that were judged before and are now absent or not judged.
+        fixed: rows that failed before and are met now.
     """
 
     new: tuple[str, ...]
@@ -32,18 +32,18 @@ class Regression:
 
     @property
     def exit_status(self) -> int:
-        """1 where something got worse."""
+        """1 for new failures or vanished rows, else 0."""
         return 1 if self.new or self.vanished else 0
 
     def lines(self) -> Iterator[str]:
-        """Yield what to print."""
+        """Yield the lines to print."""
         for title, entries in (("new failures", self.new), ("vanished", self.vanished), ("fixed", self.fixed)):
             yield f"{title:14}{len(entries):6}"
             yield from (f"      {entry}" for entry in entries)
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
-    """Return how `new` differs from `old`, both as `schemas/report.schema.json` has them."""
+    """Return the differences of `new` from `old`; both are reports that match `schemas/report.schema.json`."""
     before, after = _rows(old), _rows(new)
     failing = {key for key, row in after.items() if row["outcome"] in FAILED}
     judged = {key for key, row in before.items() if row["outcome"] in (*FAILED, *MET)}

@@ -1,6 +1,6 @@
-"""Reads report files, which may come from anybody: what is returned has the form of a report, or an error says why not.
+"""Reads untrusted report files: returns a report that matches the schema, or raises an error with the reason.
 
-The texts in it are still as somebody else wrote them: who shows them escapes them.
+Texts in the report are not escaped; the code that shows them must escape them.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from conformance.spec import files, packed_files, schemas
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 
-# A whole run is about 1 MB; what is far larger was not written by a run.
+# A report of a whole run is about 1 MB; no run writes a much larger one.
 MAX_REPORT_BYTES = 64 * 1024 * 1024
-# The member that only the summary of a report has.
+# The member that only the summary of a report contains.
 SUMMARY = "summary"
 
 
 class ReportError(UserError):
-    """A file cannot be read as a report, or a page not be written; the message is one line."""
+    """A file cannot be read as a report, or a page cannot be written; the message is one line."""
 
 
 def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
-    """Return the report in a file, which may be packed with xz.
+    """Read a report from a file, which may be compressed with xz.
 
     Args:
-        path: of the file.
-        is_whole: whether every row is needed; else the summary of a report is returned, too, in which most rows are
-            only counted: an entry with a `count` stands for so many.
+        path: the file.
+        is_whole: whether every row is needed; if not, a summary of a report is accepted as well. In a summary an
+            entry with a `count` represents that number of rows.
 
     Raises:
-        ReportError: the file cannot be read, is no report, a summary where every row is needed, or of another schema
-            version.
+        ReportError: the file cannot be read, is not a report, has another schema version, or is a summary although
+            every row is needed.
     """
     report = _parse(path)
     if not isinstance(report, dict) or "schema" not in report or "suite" not in report:
@@ -53,15 +53,15 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
 
 
 def _is_of_the_form(report: dict[str, Any]) -> bool:
-    """Whether a report is surely of the form: a whole run takes milliseconds so, and a second with jsonschema."""
+    """Whether a report matches the schema; for a whole run this takes milliseconds, and a second with jsonschema."""
     try:
         return jsonschema_rs.validator_for(_schema_of(report)).is_valid(report)
-    except ValueError:  # text that UTF-8 cannot carry
+    except ValueError:  # text that cannot be encoded as UTF-8
         return False
 
 
 def _schema_of(report: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a report or, with that one inside, of a summary, which refers to it."""
+    """Return the schema of a report, or the schema of a summary with the report schema embedded in it."""
     whole = schemas.load_schema("report")
     if SUMMARY not in report:
         return whole

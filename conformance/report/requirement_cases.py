@@ -1,4 +1,4 @@
-"""A finished run as one case for each requirement, with the rows that say something of it: what a CI page shows."""
+"""Converts a finished run into one test case per requirement, for the test reports of CI systems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.spec.verdict import conclude_requirements, find_outcome, group_
 
 Status = Literal["passed", "failed", "skipped"]
 
-# Of a requirement with this verdict, unless one of its rows fails the run.
+# The status of a requirement by verdict, unless one of its rows fails the run.
 _STATUS: Mapping[Outcome, Status] = {
     Outcome.PASS: "passed",
     Outcome.OBSERVED: "passed",
@@ -26,14 +26,14 @@ _FAILING = (Outcome.FAIL, Outcome.FIXED, Outcome.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One requirement, and what a run says of it.
+    """The test case of one requirement.
 
     Attributes:
-        name: its id and statement.
-        message: one line; of a case that passed, empty.
-        text: of a case that failed, every row that fails it, the first of each check in full.
-        duration: seconds of the rows whose first requirement it is, so that all cases take as long as all rows.
-        properties: what else is to say, by name.
+        name: the id and statement of the requirement.
+        message: one line; empty for a case that passed.
+        text: for a failed case, every failing row, with the first row of each check in full.
+        duration: the seconds of the rows whose first requirement it is, so that durations add up to the total.
+        properties: further properties by name.
     """
 
     area: str
@@ -47,12 +47,12 @@ class Case:
 
 
 def build_cases(results: Sequence[CheckResult], rerun: str, party: Party = Party.SERVER) -> list[Case]:
-    """Return a case for each requirement that a row of the run answers for, in the order of the ledger.
+    """Return a case for each requirement that a row of the run tests, in the order of the ledger.
 
     Args:
-        results: of every check that was run, as the baseline has them where there is one.
+        results: of every check that ran, with the baseline applied if there is one.
         rerun: the command that runs the suite again.
-        party: who was judged.
+        party: the judged party.
     """
     rows = group_by_requirement(results)
     verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in conclude_requirements(results, party)}
@@ -85,7 +85,7 @@ def _case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rer
 
 
 def _is_failing(row: CheckResult, entry: Requirement) -> bool:
-    """Say whether a row fails the run by this requirement: that the target is gone is told once, elsewhere."""
+    """Return whether a row fails the run by this requirement; a lost target is reported once, elsewhere."""
     said = row.outcome if row.outcome is Outcome.FIXED else find_outcome(row, entry)
     return said in _FAILING and not row.is_for(ReasonKind.TARGET_LOST)
 

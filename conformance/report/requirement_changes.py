@@ -1,4 +1,4 @@
-"""Which requirements two reports do not meet alike, such as those of two versions of a server."""
+"""Finds unmet requirements that differ between two reports, such as reports of two versions of a server."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Report = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RequirementChange:
-    """A requirement that two versions do not meet alike.
+    """An unmet requirement whose outcome or number of failing rows differs between two versions.
 
     Attributes:
-        outcomes: of the older and the newer version; empty where a report does not have the requirement.
-        rows: of each, how many rows do not meet it.
+        outcomes: in the older and the newer version; empty if a report lacks the requirement.
+        rows: the numbers of rows that do not meet it in the older and the newer version.
     """
 
     id: str
@@ -32,20 +32,20 @@ class RequirementChange:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether what was not met is met."""
+        """Whether the requirement was unmet and is now met."""
         before, after = self.outcomes
         return before in NOT_MET and after in MET
 
     @property
     def is_broken(self) -> bool:
-        """Whether what is not met was met, or was not judged."""
+        """Whether the requirement is unmet and was met or not judged before."""
         before, after = self.outcomes
         return before not in NOT_MET and after in NOT_MET
 
 
 @dataclass(frozen=True, slots=True)
 class VersionStep:
-    """Two versions of a server, by the places of their columns, the older one first, and what changed."""
+    """The changes between two versions of a server; `older` and `newer` are column indexes."""
 
     older: int
     newer: int
@@ -53,7 +53,7 @@ class VersionStep:
 
 
 def find_steps(reports: Sequence[Report]) -> list[VersionStep]:
-    """Return a step from each version of a server to the next one that is here."""
+    """Return a step from each version of a server to the next version among the reports."""
     found = []
     for places in _by_server(reports).values():
         found += [
@@ -64,7 +64,7 @@ def find_steps(reports: Sequence[Report]) -> list[VersionStep]:
 
 
 def _by_server(reports: Sequence[Report]) -> dict[str, list[int]]:
-    """Return the columns of each server, by version; of one that is there twice, the first."""
+    """Return the column indexes of each server, sorted by version; the first column of a duplicate version counts."""
     servers: dict[str, dict[tuple[int, ...], int]] = {}
     for place, report in enumerate(reports):
         name, version = report["target"]["name"], report["target"]["version"]
@@ -74,14 +74,14 @@ def _by_server(reports: Sequence[Report]) -> dict[str, list[int]]:
 
 
 def parse_version(version: str) -> tuple[int, ...]:
-    """Return what versions are sorted by: the numbers in one."""
+    """Return the numbers in a version, as a sort key."""
     return tuple(map(int, re.findall(r"[0-9]{1,9}", version)))
 
 
 def find_changes(older: Report, newer: Report) -> Iterator[RequirementChange]:
-    """Yield what one report does not meet where another differs.
+    """Yield the requirements unmet in either report whose outcome or number of failing rows differs.
 
-    The order is that of this version's ledger; requirements that it does not know come last.
+    They are in the order of the installed ledger; unknown requirements come last.
     """
     levels = {entry["id"]: entry["level"] for report in (older, newer) for entry in report["requirements"]}
     before, after = map_verdicts(older), map_verdicts(newer)
@@ -99,23 +99,23 @@ def map_verdicts(report: Report) -> dict[str, str]:
 
 
 def count_unmet_rows(report: Report) -> Counter[str]:
-    """Return how many rows do not meet each requirement."""
+    """Count the rows that do not meet each requirement."""
     unmet = [check for check in report["rows"] if check["outcome"] in NOT_MET]
     return Counter(check["failure"]["requirement"] for check in unmet if check["failure"])
 
 
 def order_requirements(names: Collection[str]) -> list[str]:
-    """Return requirements in the order of this version's ledger; those that it does not know come last."""
+    """Sort requirements into the order of the installed ledger; unknown ones come last."""
     known = ledger.load()
     return [*(name for name in known if name in names), *(name for name in names if name not in known)]
 
 
 def find_statement(name: str) -> str:
-    """Return the statement of a requirement by this version's ledger; empty for one that it does not know."""
+    """Return the statement of a requirement in the installed ledger; empty for an unknown one."""
     entry = ledger.load().get(name)
     return entry.statement if entry else ""
 
 
 def format_change(word: str, rows: int) -> str:
-    """Return what a report does about a requirement: a word, and how many rows do not meet it."""
+    """Format the word for an outcome with the number of rows that do not meet the requirement."""
     return f"{word}, {format_count(rows, 'row')}" if rows else word

@@ -1,4 +1,4 @@
-"""What a server withstands, as reports show it: beside the verdict, and no part of it."""
+"""Robustness results in reports: shown beside the verdict, without effect on it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ HELD, NOT_HELD = (Outcome.PASS, Outcome.OBSERVED), (Outcome.ADVISORY,)
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """What became of the hostile requests of a run.
+    """The results of the robustness rows of a run, which send hostile requests.
 
     Attributes:
-        held: how many rows the server withstood, `of` so many that were judged; `open` were sent and not judged.
-        blocks: what it did not withstand, by requirement.
-        stuck: what could not be judged.
-        lost: why the server was gone for some of it; empty where it never was.
+        held: the number of rows that the server withstood.
+        of: the number of rows that were judged.
+        open: the number of rows that ran and could not be judged.
+        blocks: the failed rows, by requirement.
+        stuck: the rows that could not be judged.
+        lost: why the server was gone for some rows; empty if it never was.
     """
 
     held: int
@@ -43,7 +45,7 @@ class Robustness:
 
 
 def from_checks(checks: Sequence[Entry]) -> Robustness:
-    """Return what became of the checks of a run, which have the form of the report."""
+    """Summarize robustness rows in the form of the report."""
     held, missed = (sum(check["outcome"] in outcomes for check in checks) for outcomes in (HELD, NOT_HELD))
     found = build_groups(checks, Outcome.ERROR, Outcome.BLOCKED)
     unjudged = sum(len(group.rows) for group in found)
@@ -57,25 +59,25 @@ def _is_lost(check: Entry) -> bool:
 
 
 def from_report(report: Mapping[str, Any]) -> Robustness | None:
-    """Return what became of it in a report; None where it was not asked for."""
+    """Return the robustness results of a report, or None if robustness was not tested."""
     found = report.get("robustness")
     return None if found is None else from_checks(found["rows"])
 
 
 def build_report_member(checks: Sequence[Entry]) -> dict[str, Any]:
-    """Return the member of the JSON report."""
+    """Return the `robustness` member of the JSON report."""
     found = from_checks(checks)
     return {"held": found.held, "of": found.of, "rows": list(checks)}
 
 
 def format_lines(checks: Sequence[Entry], rerun: str, *, most: int | None, is_quiet: bool) -> Iterator[Line]:
-    """Yield what a terminal shows: the numbers, and a block for each requirement that did not hold.
+    """Yield the terminal output: the numbers, and a block for each unmet requirement.
 
     Args:
-        checks: as the report has them.
+        checks: the robustness rows in the form of the report.
         rerun: the command that runs the suite again.
-        most: how many blocks are shown whole; None shows them all.
-        is_quiet: the numbers alone are shown.
+        most: the maximum number of full blocks; None shows all.
+        is_quiet: whether to show the numbers only.
     """
     if not checks:
         return

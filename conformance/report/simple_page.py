@@ -1,8 +1,8 @@
-"""Pages of headings, paragraphs, lists and tables, which are written once and rendered as Markdown and as HTML.
+"""Pages of headings, paragraphs, lists and tables that can be rendered as Markdown and as HTML.
 
-A comparison, a history and the index of a fleet are such pages. Text is foreign and stays text in both forms: Markdown
-escapes it (`markdown`), HTML does (Jinja2), and control characters are taken out. The HTML page has no script, loads
-nothing, and the policy in its head forbids both; it is for wide and narrow screens.
+A comparison, a history and the index of a fleet are such pages. All text is treated as foreign: it is escaped in
+Markdown (`markdown`) and in HTML (Jinja2), and control characters are removed. The HTML page has no script and loads
+nothing, and its Content Security Policy forbids both. It is responsive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from conformance.report import markdown
 from conformance.spec.text import escape_text
 
-if TYPE_CHECKING:  # it takes its time, and is needed for HTML alone
+if TYPE_CHECKING:  # slow to import, and only needed for HTML
     import jinja2
 
 
@@ -23,12 +23,12 @@ class Span:
     """A piece of text.
 
     Attributes:
-        style: `own` is Markdown of the suite's own, of which HTML shows code.
-        kind: the outcome or verdict that colours it in HTML.
-        url: where a link leads; empty: it is none.
-        is_small: HTML shows it in small letters, on a line of its own.
-        is_extra: Markdown, which has less room, leaves it out.
-        limit: characters that are shown.
+        style: `own` is trusted Markdown written by the suite; HTML renders its code spans.
+        kind: the outcome or verdict that determines its color in HTML.
+        url: the target of a link; empty for plain text.
+        is_small: whether HTML shows it in a small font, on a separate line.
+        is_extra: whether Markdown omits it for lack of space.
+        limit: the maximum number of shown characters.
     """
 
     text: str
@@ -42,11 +42,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of coloured parts, which HTML draws and Markdown leaves out.
+    """A bar of colored parts, which HTML draws and Markdown omits.
 
     Attributes:
-        parts: of each the kind that colours it, its count, where it begins and how wide it is, of 100.
-        label: what it says, for who does not see it; empty: the text beside it says the same.
+        parts: for each part the kind that determines its color, its count, and its start and width in percent.
+        label: the alternative text; empty if the adjacent text says the same.
     """
 
     parts: Sequence[tuple[str, int, float, float]]
@@ -55,7 +55,7 @@ class Bar:
 
 
 def compute_parts(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float]]:
-    """Return the parts of a bar, one beside the other, for counts of kinds; none that is empty."""
+    """Compute adjacent parts of a bar from counts by kind, without empty parts."""
     total = sum(count for _, count in counts) or 1
     begins, found = 0.0, []
     for kind, count in counts:
@@ -71,7 +71,7 @@ LINE_BREAK = Span("", "break")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table; `kind` is the outcome or verdict that colours it in HTML."""
+    """A cell of a table; `kind` is the outcome or verdict that determines its color in HTML."""
 
     pieces: Sequence[Piece]
     kind: str = ""
@@ -87,7 +87,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph; one that is dim says how the page came about."""
+    """A paragraph; a dim one explains how the page was generated."""
 
     pieces: Sequence[Piece]
     is_dim: bool = False
@@ -105,9 +105,9 @@ class Table:
     """A table.
 
     Attributes:
-        label: what it is called where it is read aloud.
-        lead: how many columns say what a row is about; HTML has them in one.
-        style: a class of the page's stylesheet.
+        label: the accessible name, for screen readers.
+        lead: the number of leading columns that identify a row; HTML merges them into one.
+        style: a CSS class of the page.
     """
 
     label: str
@@ -144,12 +144,12 @@ def render_html(page: SimplePage) -> str:
 
 
 def build_environment(*packages: str) -> jinja2.Environment:
-    """Return what makes pages of templates: it escapes every text, and nothing may be undefined.
+    """Create a Jinja2 environment that escapes every text and rejects undefined variables.
 
-    Its filter `safe_text` takes control characters out of a text.
+    Its filter `safe_text` replaces control characters in a text.
 
     Args:
-        packages: further ones with templates; those of this package are there for all.
+        packages: further packages with templates, in addition to this one.
     """
     import jinja2
 

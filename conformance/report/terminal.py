@@ -1,4 +1,4 @@
-"""What the user sees beside findings: the header, a summary by extension and area, observations, the verdict."""
+"""Terminal output other than findings: the header, a summary by extension and area, observations, the verdict."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MAX_REASON_CHARS = 1200  # characters
 def format_header(
     url: str, survey: DiscoveryResult, profile: str, seed: int | None, grpc: str = "", *, connections: int = 1
 ) -> list[str]:
-    """Return the lines above the run: who is judged, on what, and how; `grpc` says where, or why not."""
+    """Return the header lines of a run; `grpc` is the gRPC address, or the reason why gRPC is not judged."""
     server = " ".join(escape_text(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
     offered = [f"{name} ({survey.offered[name]})" for name in CHOICES if name in survey.offered]
     return [
@@ -60,14 +60,14 @@ def format_header(
 
 
 def _shown_seed(profile: str, seed: int | None) -> str:
-    """Return the seed and the option that repeats it; empty for that of every run."""
+    """Return the seed and the option that repeats it; empty for the default seed."""
     if profile == "explore":
         return f", seed {seed} (repeat with --hypothesis-seed={seed})"
     return f", seed {seed} (repeat with --conformance-seed={seed})" if seed else ""
 
 
 def describe_disturbance(row: str, connections: int) -> Iterator[str]:
-    """Yield what is to be said of a target that answers many at once otherwise than one after another."""
+    """Yield the message that concurrent requests changed an answer of the target."""
     yield (
         f"On {connections} connections at once the target answered {escape_text(row)} otherwise than alone. "
         "What it says alone counts; the rest was asked one row after another."
@@ -75,7 +75,7 @@ def describe_disturbance(row: str, connections: int) -> Iterator[str]:
 
 
 def describe_visible_headers(found: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each header of the user's whose value cannot be hidden, and why; names, never values."""
+    """Return a line for each user header whose value cannot be hidden, with the reason; it contains no values."""
     return [f"not hidden  the value of {escape_text(name)}, where the server repeats it: {why}" for name, why in found]
 
 
@@ -104,7 +104,7 @@ def format_concerns(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield a table of MUSTs met, by extension and concern; an interoperable target meets the first and the last.
+    """Yield a table of met MUSTs by extension and concern; interoperability needs the first and the last concern.
 
     The arguments are those of `format_verdict`.
     """
@@ -122,7 +122,7 @@ def explain_words(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> Iterator[str]:
-    """Yield what the words of the summary and of the last line mean; the arguments are those of `format_verdict`."""
+    """Yield definitions of the words in the summary and the last line; the arguments are those of `format_verdict`."""
     found = {word: MEANINGS[word] for word in _musts(conclusion, offered, asked, party).words}
     outcomes = {result.outcome for result in conclusion.results}
     own = find_labels(party).meanings
@@ -137,7 +137,7 @@ def _counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
 
 
 def format_gate(found: GateResult | None) -> Iterator[str]:
-    """Yield how a run differs from its baseline; nothing without one."""
+    """Yield the differences of a run from its baseline; nothing without a baseline."""
     if found is None:
         return
     for title, labels in (("new", found.new), ("fixed", found.fixed), ("stale entries", found.stale)):
@@ -149,7 +149,7 @@ def format_gate(found: GateResult | None) -> Iterator[str]:
 
 
 def format_observations(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield how who is judged decides what the documents leave open: a line for each requirement and way."""
+    """Yield a line for each observed behavior that the documents leave open, with its requirement and rows."""
     ways: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.outcome is Outcome.OBSERVED and result.observation:
@@ -160,7 +160,7 @@ def format_observations(results: Sequence[CheckResult]) -> Iterator[str]:
 
 
 def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator[str]:
-    """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
+    """Yield why rows were not judged, and the roles to deploy, the most useful first."""
     results = conclusion.results
     lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
     if lost:
@@ -175,7 +175,7 @@ def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator
 
 
 def _optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Iterator[str]:
-    """Yield the roles that no model fills, and without which nothing is missing."""
+    """Yield a line with the missing roles that are optional."""
     needed = {one.role for one in coverage.deployments}
     waiting = [r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.NO_MODEL]
     if optional := [role for role in waiting if role not in needed]:
@@ -183,7 +183,7 @@ def _optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Itera
 
 
 def _deployments(coverage: Coverage) -> Iterator[str]:
-    """Yield which models to deploy, fewest first, each with the MUSTs that it adds; nothing where none is missing."""
+    """Yield the roles to deploy, the most useful first, with the MUSTs that each adds; nothing if none is missing."""
     needed = [one for one in coverage.deployments if one.musts]
     others = [one.role for one in coverage.deployments if not one.musts]
     if not coverage.deployments:
@@ -204,14 +204,14 @@ def format_verdict(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> str:
-    """Return the last line of a run; under a baseline it says whether the gate lets it through.
+    """Return the last line of a run; with a baseline it includes the result of the gate.
 
     Args:
-        conclusion: of the run.
-        name: of who was judged, or the URL.
-        offered: the extensions that are judged, or the protocol alone.
-        asked: the extensions that the user asked for; empty where none were named.
-        party: who was judged.
+        conclusion: the conclusion of the run.
+        name: the name of the server or client, or its URL.
+        offered: the judged extensions, or the protocol alone.
+        asked: the extensions that the user named; empty if none.
+        party: the judged party.
     """
     verdict, found = conclusion.verdict, conclusion.gate
     why = escape_text("; ".join(verdict.why), MAX_REASON_CHARS)
@@ -228,7 +228,7 @@ def format_verdict(
 
 
 def _because(conclusion: Conclusion, why: str, musts: Tally) -> str:
-    """Return what stands behind the verdict in the last line: why, and how much was met."""
+    """Return the part of the last line after the verdict: the reasons, and how many MUSTs were met."""
     if conclusion.verdict.verdict == NARROWED:
         return f", {why}"
     if conclusion.verdict.verdict == PARTIAL:

@@ -1,4 +1,4 @@
-"""What was not met, as a terminal shows it: a block for each requirement, the one to be fixed first at the head."""
+"""Terminal output of findings: a block for each unmet requirement, the one to fix first at the head."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from conformance.report.lines import Line, Style
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
 from conformance.spec.text import escape_text, format_count, join_some
 
-MAX_BLOCKS = 10  # that are shown whole, unless all are asked for
-MAX_FIRST_BLOCKS = 5  # requirements that are named above the verdict
+MAX_BLOCKS = 10  # full blocks, unless the user requests all
+MAX_FIRST_BLOCKS = 5  # requirements listed above the verdict
 MAX_LISTED_ROWS = 6
-LABEL_WIDTH = 16  # where the texts of a block begin
-# What a block shows of its first row, in this order.
+LABEL_WIDTH = 16  # the column in which the texts of a block begin
+# Labels and failure fields of a block's first row, in the order shown.
 MEMBERS = (
     ("Asked", "asked"),
     ("Sent", "sent"),
@@ -34,14 +34,14 @@ def format_failures(
     most: int | None = MAX_BLOCKS,
     patterns: Sequence[Entry] = (),
 ) -> Iterator[Line]:
-    """Yield a block for each requirement that is not met.
+    """Yield a block for each unmet requirement.
 
     Args:
-        checks: of the run, as the report has them.
-        rerun: the command that runs the suite again; empty where there is none.
-        outcome: of the rows that are meant.
-        most: how many are shown whole, the others by name; None shows them all.
-        patterns: what failed requests share, as the report has it.
+        checks: the rows of the run in the form of the report.
+        rerun: the command that runs the suite again; empty if there is none.
+        outcome: the outcome of rows to include.
+        most: the maximum number of full blocks; further ones take one line each. None shows all in full.
+        patterns: the failure patterns of the report.
     """
     found = build_blocks(checks, outcome, patterns=patterns)
     for number, block in enumerate(found[:most], 1):
@@ -56,13 +56,13 @@ def format_failures(
 
 
 def format_fix_first(checks: Sequence[Entry], patterns: Sequence[Entry] = ()) -> Iterator[Line]:
-    """Yield a line for each of the few requirements to be fixed first."""
+    """Yield a line for each of the first few requirements to fix."""
     first = build_blocks(checks, Outcome.FAIL, patterns=patterns)[:MAX_FIRST_BLOCKS]
     yield from (_short(number, block) for number, block in enumerate(first, 1))
 
 
 def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
-    """Yield what is in error or blocked, by the reason; what is so because the target is gone is told elsewhere."""
+    """Yield rows in error or blocked, by reason; rows lost with the target are reported elsewhere."""
     present = [check for check in checks if not _is_lost(check)]
     found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
     for group in found[:most]:
@@ -76,7 +76,7 @@ def format_stuck(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> I
 
 
 def format_advice(checks: Sequence[Entry], *, most: int | None = MAX_BLOCKS) -> Iterator[Line]:
-    """Yield a few lines for each SHOULD that is not met."""
+    """Yield a few lines for each unmet SHOULD."""
     found = build_blocks(checks, Outcome.ADVISORY)
     for block in found[:most]:
         yield Line(_head(block), Style.WARNING, 6)
@@ -132,13 +132,13 @@ def _short(number: int, block: Block) -> Line:
 
 
 def _source(group: Group) -> str:
-    """Return the first sentence that a requirement rests on; `explain` prints them all."""
+    """Return the first source sentence of a requirement; the `explain` command prints all of them."""
     first, *others = map(str, group.sources) if group.sources else [group.source]
     return f"{first}; and {len(others)} more" if others else first
 
 
 def _rows(block: Block) -> Iterator[Line]:
-    """Yield the rows that miss a requirement, a line for each check; nothing where the first row is the only one."""
+    """Yield the failing rows of a block, a line for each check; nothing if there is only one row."""
     if block.count == 1:
         return
     for place, group in enumerate(block.groups[:MAX_LISTED_ROWS]):
@@ -153,7 +153,7 @@ def _names(group: Group) -> str:
 
 
 def _checks(group: Group) -> str:
-    """Return the checks of a group, which may be several where they are blocked alike, each with its rows."""
+    """Return the checks of a group with their rows; rows with the same blocking cause can be of several checks."""
     own = group_by(group.rows, lambda row: row["check"])
     names = [f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else format_label(rows[0]) for rows in own]
     return join_some(names, MAX_LISTED_ROWS)

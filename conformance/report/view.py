@@ -1,8 +1,7 @@
-"""What a report's pages show, worked out once from the JSON report alone, so that they agree and can be made later.
+"""The view model of report pages, computed from the JSON report alone, so that pages agree and can be rendered later.
 
-Nothing here is escaped, but for the title: `page_html`, `page_markdown` and `badge` do that, each in its own way.
-Texts are those of the report, which may come from anybody; statements and sources of requirements are the installed
-ledger's.
+Only the title is escaped here; `page_html`, `page_markdown` and `badge` escape everything else. Texts come from the
+report, which is untrusted; statements and sources of requirements come from the installed ledger.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from conformance.spec.verdict import describe_verdict, format_sentence
 Report = Mapping[str, Any]
 
 NOT_RUN = "not run"
-MAX_TITLE_CHARS = 120  # characters
+MAX_TITLE_CHARS = 120
 TITLES: Mapping[str, str] = {
     "protocol": "Protocol beneath the extensions",
     "binary_tensor_data": "Binary tensor data",
@@ -56,9 +55,9 @@ class Part:
     """An extension, or an area of one, with its counts by outcome.
 
     Attributes:
-        counts: rows by outcome.
-        absence: what is said of an extension that is not offered.
-        musts: of an extension, by concern: how many MUSTs are met, of how many.
+        counts: the number of rows by outcome.
+        absence: the text for an extension that is not offered.
+        musts: for an extension, the met and applicable MUSTs by concern, such as `3/4`.
     """
 
     name: str
@@ -72,13 +71,13 @@ class Part:
 
     @property
     def title(self) -> str:
-        """The name for people."""
+        """The human-readable name."""
         return TITLES.get(self.name, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one check that answer for one requirement, by outcome."""
+    """The rows of one check that test one requirement, by outcome."""
 
     check: str
     claim: str
@@ -86,21 +85,21 @@ class Rows:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows have each outcome."""
+        """The number of rows by outcome."""
         return {outcome: len(rows) for outcome, rows in self.by_outcome.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A requirement, what was found, and by which checks.
+    """A requirement with its verdict and its rows by check.
 
     Attributes:
-        verdict: an outcome, or `not run`, or `not judged` where it applies all the same.
-        page: the URL of its page; empty where that has none.
-        explain: the command that explains it; empty where this version does not know it.
-        counts: whether it counts in this run, which may have been over HTTP or gRPC alone.
-        reasons: why it was not judged, where it was not.
-        needs: the roles whose models would judge what of it was not judged.
+        verdict: an outcome, `not run`, or `not judged` if the requirement applies but was not judged.
+        page: the URL of its page; empty if it has none.
+        explain: the command that explains it; empty if this version does not know it.
+        counts: whether it counts in this run, which may have used only HTTP or gRPC.
+        reasons: why it was not judged; empty if it was.
+        needs: the roles whose models are needed to judge its remaining rows.
     """
 
     id: str
@@ -122,15 +121,16 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that pages show of a report.
+    """All contents of the pages of a report.
 
     Attributes:
         report: the JSON report itself.
-        words: for who was judged.
-        blocks: what to fix, the first first; `advised`: what should be met and is not, likewise.
-        unjudged: why rows do not apply -> those rows.
-        robustness: what became of hostile requests; None where none were sent.
-        not_run: what is known of rows that were not run; empty where all were.
+        words: the labels for the judged party.
+        blocks: the unmet MUSTs by requirement, the one to fix first at the head.
+        advised: the unmet SHOULDs, in the same order.
+        unjudged: the rows that do not apply, by reason.
+        robustness: the results of hostile requests; None if none were sent.
+        not_run: a note that some rows did not run; empty if all ran.
     """
 
     report: Report
@@ -157,28 +157,28 @@ class View:
 
     @property
     def verdict_in_words(self) -> str:
-        """The verdict as a sentence has it: who is not conformant may be interoperable."""
+        """The verdict for use in a sentence; a nonconformant party may still be interoperable."""
         return describe_verdict(self.verdict, self.report["interoperable"])
 
     @property
     def patterns(self) -> Sequence[Mapping[str, Any]]:
-        """What failed requests share; see `failure_patterns`."""
+        """The patterns of failed requests; see `failure_patterns`."""
         found: Sequence[Mapping[str, Any]] = self.report.get("failure_patterns", ())
         return found
 
     @property
     def coverage(self) -> Mapping[str, Any]:
-        """What about MUSTs was not judged; empty where nothing is missing."""
+        """The unjudged parts of MUSTs; empty if nothing is missing."""
         found: Mapping[str, Any] = self.report.get("coverage", {})
         return found
 
     @property
     def standing(self) -> str:
-        """One word for a badge: the verdict, or `interoperable` of who is that and not conformant."""
+        """One word for a badge: the verdict, or `interoperable` if the party is that but not conformant."""
         return INTEROPERABLE if self.report["interoperable"] and self.verdict != CONFORMANT else self.verdict
 
     def sentence(self, name: str) -> str:
-        """Return who is what; the name is the title, as a page has it."""
+        """Return the sentence with the verdict; `name` is the title, as the page formats it."""
         return format_sentence(name, self.verdict, self.report["interoperable"])
 
     @property
@@ -188,17 +188,17 @@ class View:
 
     @property
     def gate(self) -> Mapping[str, Any] | None:
-        """How the run differs from its baseline, where it has one."""
+        """The differences of the run from its baseline, or None without one."""
         return self.report.get("gate")
 
     @property
     def addresses(self) -> list[str]:
-        """Where the target is: over HTTP, over gRPC, or both."""
+        """The addresses of the target over HTTP and gRPC."""
         target = self.report["target"]
         return list(dict.fromkeys((target["url"], target.get("grpc", target["url"]))))
 
     def rerun(self, check: str) -> str:
-        """Return the command that runs one check alone; "..." is what a report does not keep."""
+        """Return the command that runs one check alone; "..." stands for values that a report does not contain."""
         if is_watched(check):
             return "oip-conformance client watch -- ..."
         if self.is_of_client:
@@ -213,13 +213,13 @@ class View:
 
 
 def _option(address: str) -> str:
-    """Return the option that names an address of the target."""
+    """Return the command-line option for an address of the target."""
     kind = "grpc" if address.startswith(("grpc://", "grpcs://")) else "url"
     return f"--target-{kind}={address.removeprefix('grpc://')}"
 
 
 def build_view(report: Report) -> View:
-    """Return what pages show of a report that has the form of `schemas/report.schema.json`."""
+    """Compute the view of a report that matches `schemas/report.schema.json`."""
     checks, target = report["rows"], report["target"]
     complete = report["footer"]["complete"]
     return View(
@@ -245,7 +245,7 @@ def build_view(report: Report) -> View:
 
 
 def describe_gate(gate: Mapping[str, Any]) -> str:
-    """Return whether a gate lets a run through, and how the run differs from the baseline, on one line."""
+    """Return the result of the gate and the differences from the baseline, on one line."""
     counts = [f"{len(gate[kind])} {kind}" for kind in ("new", "fixed", "stale", "known") if gate[kind]]
     return f"{'passed' if gate['passed'] else 'not passed'}{': ' if counts else ''}{', '.join(counts)}"
 
@@ -283,7 +283,7 @@ def _parts(report: Report) -> list[Part]:
 
 
 def _counted_for(check: Entry, report: Report) -> list[str]:
-    """Return the requirements for whose extensions a row counts; see `verdict.extensions_of`."""
+    """Return the requirements whose extensions a row counts for; see `verdict.find_extensions`."""
     requirements: list[str] = check["requirements"]
     if find_party(report) is Party.SERVER:
         return requirements[:1]
@@ -338,7 +338,7 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
 
 
 def _reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
-    """Yield why nothing is said of a requirement; of rows without a model once for all of them."""
+    """Yield why a requirement was not judged; rows without a model share one reason."""
     yield from (GAP_REASONS[GapReason(each)] for each in why if each != GapReason.CANNOT)
     yield from (summarize_message(row) for row in rows if row["message"] and find_missing_role(row) is None)
 
