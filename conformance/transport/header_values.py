@@ -4,6 +4,7 @@
     X-Key: @/run/secrets/key          the text of a file, without white space around it
 
 This keeps secrets out of command lines, which every process of a machine can read, and out of shared files.
+`$${` stands for a literal `${`, and `@@` at the beginning for a literal `@`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 A process has two files. The first has a line for each entry: its position in the run, a tab, and the entry. The second
 holds concatenated bodies, to which the lines refer by offset.
+Neither is held in memory: `merge` sorts the positions, and copies entry by entry in the order of the suite.
 """
 
 from __future__ import annotations

@@ -207,6 +207,7 @@ def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[li
     """Assign spans to the binary outputs; return all outputs, and the offset of leftover bytes, if any.
 
     Assignment ends at the first output whose size is unknown or too large, because the next ones could begin anywhere.
+    Source: triton-binary.order.
     """
     sizes = iter(_sizes([output for output in outputs if output.binary], body, start))
     at: int | None = start

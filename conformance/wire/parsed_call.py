@@ -1,6 +1,7 @@
 """Parses a ModelInferRequest: each input becomes an array, from raw or typed contents. Never raises.
 
 The generated classes come with the extra `grpc`, and are imported on first use.
+Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
 
 from __future__ import annotations

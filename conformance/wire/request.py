@@ -194,6 +194,7 @@ def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()
     """Encode a message from a JSON object and the binary data of tensors.
 
     The inference header is sent if there is a tensor, even one without bytes; it also determines Content-Type.
+    Sources: triton-binary.order, triton-binary.inference-header.
     """
     head = json.dumps(names.translate_document(document), ensure_ascii=False, separators=(",", ":")).encode()
     return frame_text(path, head, tensors, names)
