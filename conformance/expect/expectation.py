@@ -4,7 +4,7 @@
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
 
 An expectation examines only its subject, so that one fault of a server fails the checks of one requirement. The rest of
-an answer is interpreted as well as possible (`wire.response.take_apart`). If that fails because the answer violates the
+an answer is interpreted as well as possible (`wire.response.parse`). If that fails because the answer violates the
 base protocol, the base protocol is reported as unmet (`attribution`).
 """
 

@@ -90,7 +90,7 @@ _OF_TEXTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
 
 
 def _tail(expected: Array, actual: Array) -> str:
-    """Return the number of correct elements, if all later ones are zero or empty."""
+    """Describe the number of correct elements, if all later ones are zero."""
     right, came = expected.reshape(-1), actual.reshape(-1)
     if right.size < 2 or right.dtype.kind == "O":
         return ""

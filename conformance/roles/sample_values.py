@@ -38,7 +38,7 @@ def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int
 
 
 def _integer(bits: int, signed: bool) -> Callable[[int, int], int]:
-    """Return a generator of integers with distinct bytes; beyond 2**53 for 64 bits; alternately negative if signed."""
+    """Return a function for integers with distinct bytes; beyond 2**53 for 64 bits; alternately negative if signed."""
     start, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
     room: int = 2 ** (bits - 1)
 

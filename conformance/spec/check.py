@@ -20,7 +20,7 @@ claim that holds over each of them has one body and two ids, each with separate 
         \"\"\"A classified output has datatype BYTES.\"\"\"
 
 A body over gRPC receives a `transport.grpc_target.GrpcTarget`, which accepts the same requests. It may raise `Unmet`
-with requirements of HTTP: `expect.attribution.over_grpc` translates them to gRPC.
+with requirements of HTTP: `expect.attribution.to_grpc_requirement` translates them to gRPC.
 """
 
 from __future__ import annotations

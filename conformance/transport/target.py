@@ -115,7 +115,7 @@ class Target(TargetClient):
         return request.message()
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return requests of which a server must answer at least one: JSON if possible, then binary data."""
+        """Return requests of which a server must answer at least one: JSON if possible, then binary both ways."""
         send: Form = "json" if model.is_json_capable else "binary"
         return model.request(send=send, outputs=model.listed()), model.request(want="binary")
 
@@ -133,7 +133,7 @@ class Target(TargetClient):
         return self._asked_again(reply) if self._beside and is_retryable(reply) else reply
 
     def _asked_again(self, reply: Reply) -> Reply:
-        """Repeat a request outside of rows that failed, note it if it broke, and return the better reply."""
+        """Repeat a failed request outside of rows, note it if it broke, and return the second reply if there is one."""
         again, self._beside = reply, False
         try:
             if not is_wait(reply.exchange):

@@ -66,7 +66,7 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
 
 
 def _is_as_covered(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:
-    """Whether the header covers valid JSON, and no binary data that fit its sizes follow its own end."""
+    """Whether the header covers valid JSON, and no binary data of matching size follow the JSON's own end."""
     if not read(length).is_json:
         return False
     return length == own_end or not _fills(read(own_end), len(body) - own_end, member)
