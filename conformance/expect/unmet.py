@@ -6,9 +6,9 @@ that it does not concern this target.
 
 There are three ways to attribute a failure. Each sends a simpler request only if necessary:
 
-    is_met(lambda: expect(...))        whether an expectation is met, where the answer decides what comes next
-    with attribute_to("BIN-SAME-AS-JSON-O"):     whatever is unmet inside is about this requirement
-    with block_if(wrong, why):         what is unmet inside says nothing where `wrong()`
+    is_met(lambda: expect(...))                 return whether an expectation is met, to decide what to send next
+    with attribute_to("BIN-SAME-AS-JSON-O"):    attribute every failure inside to this requirement
+    with block_if(wrong, why):                  block the check if an expectation inside fails and `wrong()` is true
 
 If none of them fits, `raise BlockedError(why, unmet) from None` in an `except UnmetError` keeps the cause.
 """
