@@ -1,1 +1,1 @@
-"""What can be expected of a reply, and whose fault it is when it is not met."""
+"""Expectations about replies, and the attribution of failures to requirements."""

@@ -1,7 +1,7 @@
-"""What the base protocol has to say where an output cannot be read, so that no other requirement is blamed for it.
+"""Attributes unreadable outputs to the base protocol, so that no other requirement is reported as unmet.
 
-A check about binary data or classes sees the wrong tensor also where the answer is no JSON, has other outputs than were
-asked for, or has one without a shape. Then it is this that the server's author has to hear.
+A check about binary data or classes also finds a wrong tensor if the answer is not JSON, has other outputs than
+requested, or has one without a shape. The report should then name that fault.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from conformance.wire.json_text import parse_json
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER, Message
 
-# What a requirement of HTTP is over gRPC where it is part of another one there.
+# Requirements of HTTP that are part of a different requirement over gRPC.
 GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
 
 
 def to_grpc_requirement(requirement: str | None) -> str | None:
-    """Return how a requirement is called over gRPC, for bodies of checks that run over both transports."""
+    """Return the gRPC id of a requirement, for checks that run over both transports."""
     if requirement is None:
         return None
     return GRPC_SUBSTITUTES.get(requirement) or ledger.find_grpc_id(requirement) or requirement
 
 
 def attribute_call_end(reply: Reply) -> str | None:
-    """Return the requirement that a call breaks which ends without a status: whatever it asks for, it has one."""
+    """Return the requirement that a call without a final status breaks: every call must have one."""
     return "GRPC-STATUS" if reply.has_failed(FailureKind.STATUSLESS) else None
 
 
 def attribute_silence(reply: Reply) -> str:
-    """Return the requirement that a server breaks which goes on living and gives a request no answer at all."""
+    """Return the requirement that a live server breaks if it does not answer a request."""
     return "GRPC-STATUS" if reply.is_over_grpc else "OIP-ERROR"
 
 
 def attribute_broken_request(found: BrokenRequest) -> str:
-    """Return the requirement that a server breaks which neither answers nor refuses what it is asked beside rows.
+    """Return the requirement that a server breaks if it neither answers nor refuses a request outside of rows.
 
-    One that closes the connection without an answer, and lives, lacks an error; any other does not go on answering.
-    What is asked there is what clients may ask.
+    A live server that closes the connection without an answer fails to report an error; any other one stops answering.
+    Clients may send all of these requests.
     """
     ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
     return (
@@ -53,7 +53,7 @@ def attribute_broken_request(found: BrokenRequest) -> str:
 def attribute_json_text(reply: Reply) -> str | None:
     """Return the requirement that an answer's JSON text breaks, or None.
 
-    Bytes behind the JSON of an answer without header and binary outputs make the whole body no JSON.
+    Bytes after the JSON, in an answer without inference header and binary outputs, make the whole body invalid JSON.
     """
     answer = reply.answer
     json_alone = reply.header(INFERENCE_HEADER) is None and not any(output.binary for output in answer.outputs)
@@ -62,7 +62,7 @@ def attribute_json_text(reply: Reply) -> str | None:
 
 
 def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
-    """Return the requirement that keeps an output from being read, or None where it can be read or nothing is known."""
+    """Return the requirement whose violation makes an output unreadable; None if readable or unknown."""
     answer = reply.answer
     output = answer.output(name)
     if reply.is_over_grpc:
@@ -71,7 +71,7 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
         return text
     document = answer.document or {}
     if isinstance(document.get("error"), str) and "outputs" not in document:
-        return "OIP-REFUSAL"  # the server says itself that the request cannot be carried out, and not by the status
+        return "OIP-REFUSAL"  # the server reports an error, but not by the status
     if answer.find_by_kind("json-not-object", "outputs-missing", "outputs-invalid"):
         return "OIP-OUTPUT-MEMBERS"
     if output is None:
@@ -85,7 +85,7 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
 
 
 def _of_message(reply: Reply, output: Output | None) -> str | None:
-    """Return the same of an answer over gRPC, where a message has no more than two ways to hide an output."""
+    """Return the same for an answer over gRPC, where an output can be unreadable in only two ways."""
     if output is None:
         return (
             "OIP-OUTPUT-MEMBERS"
@@ -97,13 +97,13 @@ def _of_message(reply: Reply, output: Output | None) -> str | None:
 
 
 def attribute_missing_over_grpc(call: Message) -> str:
-    """Return which promise the lack of an output breaks over gRPC: what was listed comes, or all come."""
+    """Return the requirement that a missing output breaks over gRPC: listed outputs, or all outputs."""
     request = grpc_request.parse_request(call)
     return "OIP-OUTPUTS-LISTED" if request is not None and request.outputs else "OIP-OUTPUTS-ALL"
 
 
 def _of_outputs(reply: Reply) -> str | None:
-    """Return which promise the lack of an output breaks: what was listed comes, all come, a raw request gets all."""
+    """Return the requirement that a missing output breaks: listed outputs, all outputs, or outputs of a raw request."""
     message = reply.exchange.message
     if any(name.lower() == INFERENCE_HEADER.lower() and value == "0" for name, value in message.headers):
         return "RAW-OUTPUTS"

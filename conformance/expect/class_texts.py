@@ -1,10 +1,9 @@
-"""Classes as texts, `value:index[:label]`, and what they say about the scores that they rank. Sans-I/O.
+"""Parses classes as texts, `value:index[:label]`, and compares them with the scores that they rank. Sans-I/O.
 
-`parse` takes the format at its word. `parse_leniently` also makes sense of texts that are written wrongly, so that a
-check of something else can still judge a server whose only fault is the format. A list of classes can be wrong in its
-values, in its indices or in its order; `find_scores_by_index` and `find_scores_by_value` read it in one of these ways
-at a time, so that each fault can be distinguished from the others. Scores are arrays of one dimension; they are
-compared exactly, as their datatype compares them.
+`parse` is strict. `parse_leniently` also accepts malformed texts, so that a check of something else can judge a server
+whose only fault is the format. A list of classes can have wrong values, wrong indices, or a wrong order.
+`find_scores_by_index` and `find_scores_by_value` use one of these at a time, so that the faults can be told apart.
+Scores are one-dimensional arrays; comparisons are exact in their datatype.
 
 Sources: triton-classification.top-n, triton-classification.format.
 """
@@ -25,9 +24,9 @@ from conformance.wire.finding import format_value
 Scores = np.ndarray[Any, Any]
 Number = int | float
 
-# How far a decimal text may be from the value: half of the sixth decimal, or half of the sixth significant digit, which
-# is what the streams of C++ print where nobody sets a precision. The slack is for values just between two texts: their
-# difference is no binary fraction.
+# The maximum distance of a decimal text from the value: half of the sixth decimal, or half of the sixth significant
+# digit, the default precision of C++ streams. The slack covers values exactly between two texts, whose difference is
+# not a binary fraction.
 _ABSOLUTE, _RELATIVE, _SLACK = 5e-7, 5e-6, 1 + 1e-9
 
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE)
@@ -42,8 +41,8 @@ class ClassText:
 
     Attributes:
         value: the score, as written.
-        index: the place of the score in the model's output.
-        label: None where nothing follows the index, "" where only a colon does.
+        index: the index of the score in the model's output.
+        label: None if nothing follows the index, "" if only a colon follows.
     """
 
     value: str
@@ -51,19 +50,19 @@ class ClassText:
     label: str | None = None
 
 
-# Classes and scores of one item of a batch, or of a whole output.
+# The classes and scores of one batch item, or of a whole output.
 Item = tuple[Sequence[ClassText], Scores]
 
 
 class ClassTextError(ValueError):
-    """A text that is no class; the message is one line of printable ASCII."""
+    """A text is not a class; the message is one line of printable ASCII."""
 
 
 def parse(text: str) -> ClassText:
-    """Return the class that a text spells out. Only the first two colons separate: a label may hold colons.
+    """Parse a class. Only the first two colons are separators: a label may contain colons.
 
     Raises:
-        ClassTextError: there is no index, or value and index are no numbers.
+        ClassTextError: the index is missing, or value or index is not a number.
     """
     value, *rest = text.split(":", 2)
     if not rest:
@@ -77,9 +76,9 @@ def parse(text: str) -> ClassText:
 
 
 def parse_leniently(text: str) -> ClassText | None:
-    """Return the class that a text means, or None if there is none.
+    """Parse a class from a possibly malformed text; None if there is none.
 
-    Also taken are other separators, the index first, and a comma before the decimals of the value.
+    Accepts also other separators, the index first, and a decimal comma.
     """
     text = _DECIMAL_COMMA.sub(r"\1.", text)
     try:
@@ -96,13 +95,13 @@ def parse_leniently(text: str) -> ClassText | None:
 
 
 def to_python_numbers(scores: Scores) -> list[Number]:
-    """Return scores as Python numbers, which compare exactly as the datatype does."""
+    """Convert scores to Python numbers, which compare exactly like the datatype."""
     flat = scores.reshape(-1)
     return list((flat if flat.dtype.kind in "iufb" else flat.astype(np.float64)).tolist())
 
 
 def is_same_value(text: str, score: Number) -> bool:
-    """Whether a text is the value of a score: an integer exactly, however spelled, a float nearly, NaN as NaN."""
+    """Whether a text equals a score: integers exactly, in any notation, floats within tolerance, NaN as NaN."""
     if not _NUMBER.fullmatch(text):
         return False
     if isinstance(score, int):
@@ -114,18 +113,18 @@ def is_same_value(text: str, score: Number) -> bool:
 
 
 def is_same(one: ClassText, other: ClassText) -> bool:
-    """Whether two classes have one index and one label, and values that may be of one score."""
+    """Whether two classes have the same index and label, and values that may belong to the same score."""
     is_near = one.value == other.value or is_same_value(other.value, float(one.value))
     return is_near and (one.index, one.label) == (other.index, other.label)
 
 
 def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether a text says all of a value: the digits of an integer, or a float that reads back the same.
+    """Whether a text is an exact value: the digits of an integer, or a float that parses to the same value.
 
     Args:
         text: a number.
         score: the value.
-        dtype: of the scores.
+        dtype: the dtype of the scores.
     """
     if isinstance(score, int):
         return text == str(int(score))
@@ -134,33 +133,33 @@ def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
 
 
 def find_highest(scores: Scores, count: int) -> list[int]:
-    """Return the indices of the `count` highest scores, highest first; among equals the first comes first."""
+    """Return the indices of the `count` highest scores, highest first; of equal ones the lowest index first."""
     values = to_python_numbers(scores)
     return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:count]
 
 
 def find_scores_by_index(classes: Sequence[ClassText], scores: Scores, *, first: int = 0) -> list[Number] | None:
-    """Return the score at each class's index, counted from `first`; None when an index is none of the scores'."""
+    """Return the score at each class's index, counted from `first`; None if an index is out of range."""
     values = to_python_numbers(scores)
     places = [entry.index - first for entry in classes]
     return [values[place] for place in places] if all(0 <= place < len(values) for place in places) else None
 
 
 def find_nearest(entry: ClassText, scores: Scores) -> int:
-    """Return the index of the score that is nearest to the value of a class; of several, the first."""
+    """Return the index of the score nearest to a class's value; of several, the first."""
     number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else float(entry.value)
     values = to_python_numbers(scores)
     return min(range(len(values)), key=lambda place: abs(values[place] - number) if values[place] != number else -1)
 
 
 def find_scores_by_value(classes: Sequence[ClassText], scores: Scores) -> list[Number]:
-    """Return the score that is nearest to each class's value, whatever the index says."""
+    """Return the score nearest to each class's value, ignoring the index."""
     values = to_python_numbers(scores)
     return [values[find_nearest(entry, scores)] for entry in classes]
 
 
 def are_highest(values: Sequence[Number] | None, scores: Scores) -> bool:
-    """Whether `values` are as many of the highest scores, in the right order; any order is right among equals."""
+    """Whether `values` are the highest scores, sorted in descending order; equal ones in any order."""
     return values is not None and list(values) == sorted(to_python_numbers(scores), reverse=True)[: len(values)]
 
 
@@ -179,13 +178,13 @@ def has_matching_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
     return values is not None and all(map(is_same_value, [entry.value for entry in classes], values))
 
 
-# --- rules: each looks for one fault, and past those that others look for -------------------------------------------
+# --- rules: each detects one fault, and tolerates those of other rules -----------------------------------------------
 
 
 def is_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether the classes are the highest scores in order, by their indices or else by their values.
+    """Whether the classes are the highest scores in order, by their indices or otherwise by their values.
 
-    A complete list may also count its indices from 1.
+    In a complete list the indices may also start at 1.
     """
     return (
         are_highest(find_scores_by_index(classes, scores), scores)
@@ -195,17 +194,17 @@ def is_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def is_ordered_without_repeats(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether the classes are in order and no index comes twice."""
+    """Whether the classes are in order and no index is repeated."""
     return len({entry.index for entry in classes}) == len(classes) and is_in_order(classes, scores)
 
 
 def has_right_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether values and indices fit; where they do not, right values in the right order leave the fault to indices."""
+    """Whether values match indices; correct values in correct order also pass, because the indices are wrong."""
     return has_matching_indices(classes, scores) or has_highest_values(classes, scores)
 
 
 def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether each value says all of the score nearest to it; wrong values are the fault of another rule."""
+    """Whether each value is exactly the nearest score; wrong values pass, because another rule detects them."""
     if not (has_matching_indices(classes, scores) or has_highest_values(classes, scores)):
         return True
     values = to_python_numbers(scores)
@@ -213,16 +212,16 @@ def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
-    """Whether values and indices fit; where they do not, right indices in the right order leave the fault to values."""
+    """Whether values match indices; correct indices in correct order also pass, because the values are wrong."""
     return has_matching_indices(classes, scores) or are_highest(find_scores_by_index(classes, scores), scores)
 
 
 def is_ranked_per_item(items: Sequence[Item]) -> bool:
-    """Whether every item is ranked for itself: its values are its own, and its indices count within it.
+    """Whether every batch item is ranked separately: its values are its own, and its indices are relative to it.
 
-    Indices that are off by one and the same number everywhere will do, and so will mere ranks, 0, 1, 2 and so on: an
-    index that is wrong in every output is not the fault of the batch. The scores of all items have to be 1 or more
-    apart, so that a value written wrongly still has its score beside it.
+    Indices with the same offset everywhere pass, and so do plain ranks (0, 1, 2, ...): an index that is wrong in every
+    output is no fault of batching. The scores of all items must be at least 1 apart, so that an imprecise value still
+    identifies its score.
     """
     if any(_is_foreign(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
         return False
@@ -235,7 +234,7 @@ def is_ranked_per_item(items: Sequence[Item]) -> bool:
 
 
 def _is_foreign(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
-    """Whether a value is a score of another item than its own."""
+    """Whether a value is a score of another item."""
     if _shift(entry, items[place][1]) is not None:
         return False
     others = [scores for other, (_, scores) in enumerate(items) if other != place]
@@ -243,6 +242,6 @@ def _is_foreign(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
 
 
 def _shift(entry: ClassText, scores: Scores) -> int | None:
-    """Return how far an index is from that of its value; None where the value is none of the scores'."""
+    """Return the offset of an index from that of its value's score; None if the value is not a score."""
     place = find_nearest(entry, scores)
     return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

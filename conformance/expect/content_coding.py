@@ -1,4 +1,4 @@
-"""Content codings: what a client that asks for compression gets, undone within a limit.
+"""Content codings: compresses requests, and decodes compressed answers within a limit.
 
 Source: RFC 9110, 8.4 "Content-Encoding" and 8.4.1 "Content Codings".
 """
@@ -13,26 +13,26 @@ from conformance.transport.exchange import Reply
 from conformance.wire import codings
 
 _GZIP = 31  # window bits of zlib: with a gzip header
-# What is undone at most: an answer that was to be the same one uncoded needs no more.
+# The maximum decoded size; the answers that are compared with uncompressed ones need no more.
 MAX_DECODED_BYTES = 16 * 1024 * 1024
 
 
 def compress_gzip(body: bytes) -> bytes:
-    """Return the body in the gzip coding, the same bytes each time."""
+    """Compress the body with gzip, deterministically."""
     packer = zlib.compressobj(wbits=_GZIP)
     return packer.compress(body) + packer.flush()
 
 
 def compress_zlib(body: bytes) -> bytes:
-    """Return the body in the coding that HTTP calls deflate: the zlib format."""
+    """Compress the body in the zlib format, which HTTP calls deflate."""
     return zlib.compress(body)
 
 
 def decode_reply(reply: Reply) -> Reply | None:
-    """Return the reply as it was before its Content-Encoding, None where the suite cannot undo that.
+    """Return the reply without its Content-Encoding; None if the suite does not support the coding.
 
     Raises:
-        Unmet: the body is not in the codings, whole and nothing behind it, or is beyond the limit.
+        Unmet: the body is not in these codings, is truncated, has trailing bytes, or exceeds the limit.
     """
     coding = reply.header("Content-Encoding")
     found = codings.decode_body(reply.body, coding, is_text=False, limit=MAX_DECODED_BYTES)
@@ -46,5 +46,5 @@ def decode_reply(reply: Reply) -> Reply | None:
 
 
 def is_accepted(reply: Reply, coding: str) -> bool:
-    """Say whether the reply is in no coding but this one; x-gzip is gzip (RFC 9110, 8.4.1.3)."""
+    """Return whether the reply uses no coding other than this one; x-gzip equals gzip (RFC 9110, 8.4.1.3)."""
     return {name.removeprefix("x-") for name in codings.parse_codings(reply.header("Content-Encoding"))} <= {coding}

@@ -1,8 +1,8 @@
-"""Whether an output is the tensor that is expected, and where it first differs.
+"""Compares an output with the expected tensor, and finds the first difference.
 
-Values that travelled as binary data are compared bit by bit; NaNs are all alike, their payloads are not judged.
-A decimal number that travelled as JSON is right when it is near: no document says how many digits a server writes,
-and servers that read and write correctly differ in the last one. Integers, booleans and strings are exact in JSON too.
+Binary values are compared bitwise; all NaNs are equal, whatever their payload. A decimal number in JSON only has to be
+near: no document defines how many digits a server writes, and correct servers differ in the last one. Integers,
+booleans and strings are exact in JSON as well.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from conformance.wire.tensor import Tensor, find_first_difference
 
 Array = np.ndarray[Any, Any]
 
-MAX_SHOWN_ELEMENTS = 4  # elements that a message shows at once
-MAX_ELEMENT_BYTES = 16  # bytes of a BYTES element that it shows
-MAX_CONTEXT_CHARS = 140  # characters for elements around a wrong one
+MAX_SHOWN_ELEMENTS = 4  # elements that a message shows at most
+MAX_ELEMENT_BYTES = 16  # bytes of a BYTES element that a message shows
+MAX_CONTEXT_CHARS = 140  # characters for the context of a wrong element
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How an output differs: what was expected, what came, and the byte of the body where that begins, if any."""
+    """How an output differs: expected and actual content, and the offset of the difference in the body, if any."""
 
     expected: str
     actual: str
@@ -42,9 +42,9 @@ def find_difference(
 
     Args:
         expected: the right tensor.
-        output: the output of that name, None where the answer has none.
-        body: of the answer.
-        through_json: whether the values travelled as JSON on the way in or out; None: by the output's own form.
+        output: the output of that name, or None.
+        body: the body of the answer.
+        through_json: whether the values were JSON in the request or the answer; None: depends on the output's own form.
     """
     whole = f"{expected.name} {expected.datatype} {list(expected.shape)}"
     if output is None:
@@ -63,7 +63,7 @@ def find_difference(
 
 
 def _hint(expected: Tensor, output: Output, body: bytes) -> str:
-    """Return what the wrong tensor is, where it is the right one in another guise or at another place; else nothing."""
+    """Return a hint if the wrong tensor is the expected one, transformed or misplaced; else an empty text."""
     if output.array is not None and (words := describe_transform(expected.array, output.array, expected.datatype)):
         return f"; it is the expected tensor {words}"
     place = describe_misplacement(bytes(expected.to_bytes()), body, output.span[0]) if output.span else ""
@@ -71,7 +71,7 @@ def _hint(expected: Tensor, output: Output, body: bytes) -> str:
 
 
 def _of_kind(expected: Tensor, output: Output) -> Difference:
-    """Return how an output of another datatype or shape differs; what is right of the two is left out."""
+    """Describe a wrong datatype or shape; a correct one of the two is left out."""
     wanted, found = [], []
     if output.datatype != expected.datatype:
         wanted.append(f"datatype {expected.datatype}")
@@ -85,7 +85,7 @@ def _of_kind(expected: Tensor, output: Output) -> Difference:
 
 
 def _of_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
-    """Return what was expected and what came: all elements of a small tensor, or those around the first wrong one."""
+    """Return the expected and the actual elements: all of a small tensor, or those around the first wrong one."""
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
     byte = _first_byte(right[0], wrong[0])
@@ -102,7 +102,7 @@ def _of_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[
 
 
 def _first_byte(right: Any, wrong: Any) -> str:
-    """Return from where on two BYTES elements differ, unless what is shown of them shows it."""
+    """Return the first different byte of two BYTES elements, unless the displayed part reveals it."""
     if not isinstance(right, bytes) or right[:MAX_ELEMENT_BYTES] != wrong[:MAX_ELEMENT_BYTES]:
         return ""
     pairs = enumerate(zip(right, wrong, strict=False))
@@ -117,12 +117,12 @@ def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
 
 
 def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None:
-    """Return the first element that is off by more than `tolerance` and more than one unit in the last place."""
-    with np.errstate(invalid="ignore", over="ignore"):  # to widen a signalling NaN is an invalid operation
-        unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # of a tensor of rank 0, too, an array
-        unit[~np.isfinite(unit)] = 0  # beyond the largest number there is none
+    """Return the first element that differs by more than `tolerance` and more than one unit in the last place."""
+    with np.errstate(invalid="ignore", over="ignore"):  # widening a signalling NaN is an invalid operation
+        unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # an array even for rank 0
+        unit[~np.isfinite(unit)] = 0  # undefined for the largest number
         a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
-        relative = np.where(np.isfinite(a), tolerance * np.abs(a), 0)  # nothing is near infinity
+        relative = np.where(np.isfinite(a), tolerance * np.abs(a), 0)  # infinity has no tolerance
         near = np.abs(a - b) <= np.maximum(relative, unit.reshape(-1))
     same = near | (a == b) | (np.isnan(a) & np.isnan(b))
     return None if same.all() else int(np.argmin(same))

@@ -1,11 +1,11 @@
-"""Expectations: what checks ask of a reply. Each returns itself, or raises `UnmetError` with what came instead.
+"""Expectations of checks about a reply. Each method returns the object for chaining, or raises `UnmetError`.
 
     expect(reply).tensors(model.expected(tensors))
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
 
-An expectation looks at what it names and at nothing else, so that one fault of a server fails the checks of one
-requirement: the rest of an answer is taken as it can best be understood (`wire.response.take_apart`). Where that does
-not help, because the answer is not what the base protocol says, the base protocol is what is unmet (`attribution`).
+An expectation examines only its subject, so that one fault of a server fails the checks of one requirement. The rest of
+an answer is interpreted as well as possible (`wire.response.parse`). If that fails because the answer violates the
+base protocol, the base protocol is reported as unmet (`attribution`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from conformance.wire.tensor import Tensor
 
 
 def expect(reply: Reply, requirement: str | None = None) -> Expectation:
-    """Return expectations of a reply; what is unmet is about `requirement`, or the check's first."""
+    """Start expectations about a reply; a failure concerns `requirement`, or the check's first."""
     return Expectation(reply, requirement)
 
 
 class Expectation:
-    """What is expected of one reply."""
+    """Expectations about one reply."""
 
     def __init__(self, reply: Reply, requirement: str | None = None) -> None:
         self.reply = reply
@@ -36,17 +36,17 @@ class Expectation:
     def unmet(
         self, expected: str, actual: str, offset: int | None = None, *, requirement: str | None = None
     ) -> UnmetError:
-        """Return the exception to raise; `requirement` is another one that the answer shows to be unmet."""
+        """Return the exception to raise; `requirement` overrides the requirement that the failure concerns."""
         return UnmetError(expected, actual, self.reply, requirement=requirement or self.requirement, offset=offset)
 
     def answered(self) -> Expectation:
-        """A whole answer with a 2xx status came."""
+        """Expect a complete answer with a 2xx status."""
         if not self.reply.succeeded:
             raise self.unmet(*_unanswered(self.reply))
         return self
 
     def output(self, name: str) -> Output:
-        """The answer has an output of that name; return it."""
+        """Expect an output of that name, and return it."""
         self.answered()
         output = self.reply.answer.output(name)
         if output is None:
@@ -55,7 +55,7 @@ class Expectation:
         return output
 
     def tensors(self, expected: Iterable[Tensor], *, through_json: bool | None = None) -> Expectation:
-        """Each of the tensors is among the outputs, with its datatype, shape and values."""
+        """Expect each tensor among the outputs, with its datatype, shape and values."""
         self.answered()
         for tensor in expected:
             found = find_difference(tensor, self.output(tensor.name), self.reply.body, through_json=through_json)
@@ -67,9 +67,9 @@ class Expectation:
         return self
 
     def forms(self, forms: Mapping[str, str], asked: str = "") -> Expectation:
-        """Each named output came in its form, `binary` or `json`. One with data and size, or with neither, has none.
+        """Expect each named output in its form, `binary` or `json`; ignore one with both data and size, or neither.
 
-        `asked` says what the request says of the forms.
+        `asked` describes how the request selects the forms.
         """
         for name, form in forms.items():
             output = self.output(name)
@@ -80,14 +80,14 @@ class Expectation:
         return self
 
     def free_of(self, *kinds: str) -> Expectation:
-        """Taking the answer apart found nothing of these kinds."""
+        """Expect that parsing the answer gave no findings of these kinds."""
         self.answered()
         for finding in self.reply.answer.find_by_kind(*kinds):
             raise self.unmet(f"{finding.field}: {finding.expected}", finding.actual, finding.offset)
         return self
 
     def refused(self, fault: str = "") -> Expectation:
-        """The request was refused for its fault: an answer came, whole, and its status says that it is an error."""
+        """Expect that the request was refused for its fault: a complete answer with an error status."""
         status = self.reply.status
         if status is None or self.reply.exchange.failure:
             ended = attribution.attribute_call_end(self.reply)
@@ -99,18 +99,18 @@ class Expectation:
         return self
 
 
-# Statuses that are about the path or the method.
+# Statuses that may concern the path or the method.
 PATH_OR_METHOD_STATUSES = (301, 302, 303, 307, 308, 404, 405, 501)
 
 
-_FORMLESS = ("data-missing", "data-and-size")  # found and judged with the sizes
+_FORMLESS = ("data-missing", "data-and-size")  # judged together with the sizes
 
 
 _FORMS = {"binary": "binary data", "json": "JSON"}
 
 
 def _unanswered(reply: Reply) -> tuple[str, str]:
-    """Return what was expected of an answer that did not come, and what came."""
+    """Return the expected and the actual outcome for a missing or failed answer."""
     if reply.is_over_grpc:
         return "an answer with the status OK", escape_text(reply.outcome())
     exchange, status = reply.exchange, reply.status
@@ -121,7 +121,7 @@ def _unanswered(reply: Reply) -> tuple[str, str]:
 
 
 def _gist(reply: Reply) -> str:
-    """Return what a wrongly accepted request was answered."""
+    """Summarise the answer to a request that was wrongly accepted."""
     outputs = [f"{escape_text(output.name, 60)} {escape_text(output.datatype, 20)}" for output in reply.answer.outputs]
     text = escape_text(reply.body[:120].decode("utf-8", "replace"))
     if reply.is_over_grpc:
@@ -130,7 +130,7 @@ def _gist(reply: Reply) -> str:
 
 
 def _outputs(reply: Reply) -> str:
-    """Return which outputs an answer has, or why it has none."""
+    """Return the names of an answer's outputs, or why it has none."""
     answer = reply.answer
     if answer.outputs:
         return f"outputs {', '.join(escape_text(name, 60) or '(without a name)' for name in answer.names())}"

@@ -1,7 +1,7 @@
-"""How a server reads and writes raw contents over gRPC, where the protocol leaves it open: byte order, BYTES framing.
+"""Detects how a server encodes raw contents over gRPC, which the protocol leaves open: byte order, BYTES framing.
 
-The protocol names neither. What binary tensor data are over HTTP is advised; a server that keeps to another order in
-both directions breaks no sentence, and its values cannot be compared.
+The protocol defines neither. The encoding of HTTP's binary tensor data is advised. A server with another byte order in
+both directions violates no sentence, but its values cannot be compared.
 
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
@@ -25,11 +25,11 @@ PROBE_STRINGS = (b"one", b"", b"three")
 
 
 def is_big_endian(target: GrpcTarget, model: Model) -> bool:
-    """Whether raw contents have the most significant byte first, in requests and in answers.
+    """Whether raw contents are big-endian, in requests and answers.
 
     Args:
         target: the server.
-        model: turns one INT32 tensor into FP32. One that changes nothing would hide the order.
+        model: converts an INT32 tensor to FP32. An identity model would hide the byte order.
     """
     sent = np.array(PROBE_VALUES, "<i4")
     return _is_turned(_returned(target, model, "json"), sent) and _is_turned(
@@ -38,13 +38,13 @@ def is_big_endian(target: GrpcTarget, model: Model) -> bool:
 
 
 def _returned(target: GrpcTarget, model: Model, send: Form) -> Output | None:
-    """Return the output for the values that go out in a form."""
+    """Send the probe values in this form, and return the output."""
     reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send=send))
     return reply.answer.output(model.role.outputs[0].name)
 
 
 def _is_turned(output: Output | None, read: NDArray[np.int32]) -> bool:
-    """Whether an output is what becomes of the integers that the server read; in raw contents we read it turned."""
+    """Whether an output is the conversion of these integers; raw output is compared with reversed bytes."""
     right = read.astype("<f4")
     if output is None or output.array is None or output.array.dtype != right.dtype:
         return False
@@ -52,7 +52,7 @@ def _is_turned(output: Output | None, read: NDArray[np.int32]) -> bool:
 
 
 def is_framed(target: GrpcTarget, model: Model, texts: Sequence[bytes] = PROBE_STRINGS) -> bool:
-    """Whether raw BYTES elements go by a length of four bytes in front; the model returns them as they come."""
+    """Whether raw BYTES elements have a length prefix of four bytes; the model must be an identity."""
     tensors = [model.tensor(texts)]
     reply = target.infer(model.request(tensors, send="binary"))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors), through_json=False))

@@ -1,4 +1,4 @@
-"""Refusal means refusal: the request is declined, and the server goes on answering. Over HTTP and gRPC alike."""
+"""Expectations about refusals: the request is rejected, and the server keeps answering. For HTTP and gRPC alike."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from conformance.wire.tensor import Tensor
 
 
 def expect_refusal(target: Peer, model: Model, message: Message, fault: str = "") -> Reply:
-    """Expect that a message is refused for its fault and that the server answers a good request right afterwards.
+    """Expect that a message is refused for its fault, and that the server then answers a valid request.
 
-    Both go out on connections of their own. What the refusal looks like is judged by the areas `errors` and `grpc`, on
-    the same messages.
+    Both use separate connections. The areas `errors` and `grpc` judge the form of the refusal, with the same messages.
     """
     reply = target.send(message, fresh=True)
     expect(reply).refused(fault)
@@ -31,16 +30,16 @@ def expect_refusal(target: Peer, model: Model, message: Message, fault: str = ""
 def expect_refusal_or_right(
     target: Peer, model: Model, message: Message, tensors: Sequence[Tensor], fault: str, *, must: str, should: str
 ) -> None:
-    """Expect that a message is refused for its fault, or else that the tensors which it carries were understood.
+    """Expect that a message is refused for its fault, or else that its tensors were understood.
 
     Args:
-        target: where it goes.
-        model: to which.
-        message: on a connection of its own.
-        tensors: what it carries.
-        fault: what is wrong with it.
-        must: the requirement that is broken by wrong tensors, or by no answer at all.
-        should: the one that advises to refuse it.
+        target: the server.
+        model: the requested model.
+        message: the message, sent on a separate connection.
+        tensors: the tensors in the message.
+        fault: the fault of the message.
+        must: the requirement that wrong tensors, or no answer, violate.
+        should: the requirement that advises the refusal.
     """
     reply = target.send(message, fresh=True)
     if reply.succeeded:
@@ -50,12 +49,12 @@ def expect_refusal_or_right(
 
 
 def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> None:
-    """Expect that the model answers a good request, on a fresh connection, as it did before.
+    """Expect that the model still answers a valid request, on a new connection.
 
     Args:
-        target: that is asked.
-        model: the same.
-        requirement: that is broken where it does not: about what came before, a refusal, or what clients may send.
+        target: the server.
+        model: the requested model.
+        requirement: violated if it does not; depends on the preceding messages, refused or legal.
     """
     try:
         for request in target.good_requests(model):
@@ -69,10 +68,10 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
 
 
 def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
-    """Say whether a request that a server need not serve was refused; the server has to go on answering.
+    """Return whether an optional request was refused; in that case the server must keep answering.
 
     Raises:
-        Unmet: it does not, or the call has neither an answer nor a status.
+        Unmet: the server does not, or the call ended with neither an answer nor a status.
     """
     if attribution.attribute_call_end(reply):
         expect(reply).refused()

@@ -1,6 +1,6 @@
-"""What a wrong tensor is, where it is the right one in another guise: in other bytes, in another order, rounded, cut.
+"""Detects whether a wrong tensor is a transformation of the right one: byte-swapped, reordered, rounded, truncated.
 
-It is a hint for whoever mends a server, and decides nothing.
+The result is only a hint for developers of servers, and decides nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# A narrower type through which elements may have gone, in plain words.
+# Narrower types through which a server may have converted elements, with a description.
 NARROWER_TYPES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "FP64": (("<f4", "rounded to 32 bits"), ("<f2", "rounded to 16 bits")),
     "FP32": (("<f2", "rounded to 16 bits"),),
@@ -21,17 +21,17 @@ NARROWER_TYPES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "INT32": (("<f4", "rounded through a float"), ("<i2", "cut to 16 bits")),
     "UINT32": (("<f4", "rounded through a float"), ("<u2", "cut to 16 bits"), ("<i4", "read as signed")),
 }
-MAX_SHIFT_ELEMENTS = 16  # elements by which a tensor may be shifted
-MIN_SEARCHED_BYTES = 4  # bytes that are looked for elsewhere in an answer: fewer are there by chance
+MAX_SHIFT_ELEMENTS = 16  # maximum shift of a tensor, in elements
+MIN_SEARCHED_BYTES = 4  # minimum length of a search in an answer: shorter sequences occur by chance
 
 
 def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
-    """Return in a few words what was done to the expected tensor, so that it became the actual one; empty: unknown.
+    """Describe briefly how the expected tensor was transformed into the actual one; empty if unknown.
 
     Args:
         expected: the right elements.
-        actual: those that came, of the same type and shape.
-        datatype: of both, as the protocol names it.
+        actual: the received elements, of the same type and shape.
+        datatype: their datatype in the protocol.
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return ""
@@ -43,7 +43,7 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
 
 
 def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
-    """Return where in an answer the bytes of a tensor stand, if not at their place; empty where nowhere."""
+    """Describe where a misplaced tensor's bytes are in an answer; empty if they are at their place or absent."""
     if len(expected) < MIN_SEARCHED_BYTES:
         return ""
     place = body.find(expected)
@@ -51,7 +51,7 @@ def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
 
 
 def _guises(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
-    """Yield what may have been done to a tensor, and what it would be then."""
+    """Yield possible transformations of a tensor: a description and the result."""
     flat, shape = expected.reshape(-1), expected.shape
     if datatype == "BYTES":
         yield from ((words, _each(flat, change).reshape(shape)) for words, change in _OF_TEXTS)
@@ -80,7 +80,7 @@ def _each(flat: Array, change: Callable[[bytes], bytes]) -> Array:
     return made
 
 
-# What happens to strings.
+# Transformations of strings.
 _OF_TEXTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("with each string cut at its first NUL", lambda text: text.partition(b"\0")[0]),
     ("with UTF-8 taken for Latin-1 and encoded again", lambda text: text.decode("latin-1").encode()),
@@ -90,7 +90,7 @@ _OF_TEXTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
 
 
 def _tail(expected: Array, actual: Array) -> str:
-    """Return how many elements are right, where all others are zero or empty."""
+    """Describe the number of correct elements, if all later ones are zero."""
     right, came = expected.reshape(-1), actual.reshape(-1)
     if right.size < 2 or right.dtype.kind == "O":
         return ""

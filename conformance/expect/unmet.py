@@ -1,16 +1,16 @@
-"""How the body of a check says what it came to, and how it keeps from blaming one requirement for the fault of another.
+"""The results that a check's body can report, and tools that attribute a failure to the right requirement.
 
-A body that returns has been satisfied. `UnmetError` says that one requirement is not met; how bad that is, is for the
-ledger to say. `BlockedError` says that the check came to no verdict, because of something that other checks judge;
-`NotApplicableError`, that it does not concern this target.
+A body that returns has passed. `UnmetError` means that one requirement is not met; the ledger defines the severity.
+`BlockedError` means that the check has no verdict, because of a fault that other checks judge; `NotApplicableError`,
+that it does not concern this target.
 
-Blame has three forms. Each asks something simpler only when it matters, since a probe is a request:
+There are three ways to attribute a failure. Each sends a simpler request only if necessary:
 
-    is_met(lambda: expect(...))        whether an expectation is met, where the answer decides what comes next
-    with attribute_to("BIN-SAME-AS-JSON-O"):     whatever is unmet inside is about this requirement
-    with block_if(wrong, why):         what is unmet inside says nothing where `wrong()`
+    is_met(lambda: expect(...))                 return whether an expectation is met, to decide what to send next
+    with attribute_to("BIN-SAME-AS-JSON-O"):    attribute every failure inside to this requirement
+    with block_if(wrong, why):                  block the check if an expectation inside fails and `wrong()` is true
 
-Where none of them fits, `raise BlockedError(why, unmet) from None` in an `except UnmetError` keeps the cause.
+If none of them fits, `raise BlockedError(why, unmet) from None` in an `except UnmetError` keeps the cause.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class UnmetError(Exception):
     """One requirement is not met.
 
     Attributes:
-        expected: what the requirement asks for, in a few words.
-        actual: what the server did.
-        reply: the exchange that shows it, where there is one.
-        requirement: its ledger id; None stands for the first that the check answers for.
-        offset: where in the answer's body the first wrong byte is, or None.
-        since: the number of the exchange with which the way to this one begins, where the check knows it.
-        tensor: the right one, where values are wrong.
+        expected: the required behaviour, briefly.
+        actual: the server's behaviour.
+        reply: the exchange that proves it, if any.
+        requirement: its ledger id; None means the first that the check covers.
+        offset: the offset of the first wrong byte in the answer's body, or None.
+        since: the number of the first exchange that leads to this one, if known.
+        tensor: the expected tensor, if values are wrong.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class UnmetError(Exception):
 
 
 class BlockedError(Exception):
-    """What a check rests on does not hold, so that it can say nothing; the message is one line that says what.
+    """A precondition of a check fails, so that it has no verdict; the message is one line that names it.
 
     Attributes:
-        cause: what was unmet and is not to be blamed on the check's requirement, where there is such a thing.
+        cause: the failure that must not be attributed to the check's requirement, if any.
     """
 
     def __init__(self, reason: str, cause: UnmetError | None = None) -> None:
@@ -69,11 +69,11 @@ class BlockedError(Exception):
 
 
 class NotApplicableError(Exception):
-    """The check has nothing to say of this target; the message is one line that says why."""
+    """The check does not concern this target; the message is one line with the reason."""
 
 
 def is_met(expectation: Callable[[], object]) -> bool:
-    """Say whether an expectation is met."""
+    """Return whether an expectation is met."""
     try:
         expectation()
     except UnmetError:
@@ -83,10 +83,10 @@ def is_met(expectation: Callable[[], object]) -> bool:
 
 @contextmanager
 def attribute_to(requirement: str | None) -> Iterator[None]:
-    """Judge what is inside by one requirement, whatever an expectation would blame; None blames the first.
+    """Attribute failures in the context to one requirement; None means the check's first.
 
     Raises:
-        Unmet: what stands inside is unmet.
+        Unmet: an expectation in the context is unmet.
     """
     try:
         yield
@@ -97,10 +97,10 @@ def attribute_to(requirement: str | None) -> Iterator[None]:
 
 @contextmanager
 def block_if(also_wrong: Callable[[], bool], reason: str) -> Iterator[None]:
-    """Judge what stands inside, unless something simpler is wrong too, which is asked only when it matters.
+    """Block the check if an expectation in the context fails and something simpler is wrong as well.
 
     Raises:
-        Blocked: what stands inside is unmet, and so is the simpler thing; nothing is known then of what is judged.
+        Blocked: both are unmet, so that nothing is known about the requirement. `also_wrong` runs only after a failure.
     """
     try:
         yield

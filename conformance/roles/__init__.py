@@ -1,1 +1,1 @@
-"""Model roles: what a target has to serve, what its models compute, and the values that are sent to them."""
+"""Model roles: the models that a target should serve, their computations, and sample inputs."""

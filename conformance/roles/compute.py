@@ -1,6 +1,6 @@
-"""What the models of the roles compute, so that the suite knows the right answer. `roles.toml` describes each.
+"""The computations of the roles' models, from which the suite derives right answers. `roles.toml` describes them.
 
-Each function takes the arrays of the inputs by name and returns those of the outputs in declared order.
+Each function takes the input arrays by name, and returns the output arrays in declared order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Compute = Callable[["Role", Mapping[str, Array]], Sequence[Array]]
 
 
 def to_object_array(elements: Sequence[bytes], shape: Sequence[int] | None = None) -> Array:
-    """Return BYTES elements as an array of objects, of the given shape or of one dimension."""
+    """Convert BYTES elements to an object array, of the given shape or one-dimensional."""
     array = np.empty(len(elements), dtype=object)
     array[:] = elements
     return array if shape is None else array.reshape(tuple(shape))
@@ -77,7 +77,7 @@ def _documented_mixed(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
 
 
 def _pairs(first: Array, second: Array) -> Array:
-    """Return [3, 2]: row k is [element k of first, element k of second], elements counted row by row."""
+    """Return [3, 2]: row k is [element k of first, element k of second], elements in row-major order."""
     return np.stack([first.reshape(-1)[:3].astype("<f8"), second.reshape(-1)[:3].astype("<f8")], axis=1)
 
 

@@ -1,8 +1,8 @@
-"""Corner values of every datatype, as literals: where servers that read or write ordinary values go wrong.
+"""Corner values of every datatype, as literals, which servers often read or write incorrectly.
 
-A table is made of groups, each a cause of its own: limits, integers that a double cannot hold, subnormals, signed
-zeros, infinities, NaN. Integers stand as numbers. Floating-point values stand as bit patterns, because -0, subnormals
-and NaN have to be these bits and no others. BYTES stand as elements.
+A table consists of groups, each a possible cause of errors: limits, integers that a double cannot represent,
+subnormals, signed zeros, infinities, NaN. Integers are numbers. Floating-point values are bit patterns, because -0,
+subnormals and NaN must have exactly these bits. BYTES are elements.
 
 Sources: Open Inference Protocol, REST, "Tensor Data Types"; IEEE 754 for the patterns; Triton, Binary Tensor Data
 Extension, "Binary Tensor Request", for BYTES (any bytes, behind a length of four bytes).
@@ -45,7 +45,7 @@ INTEGER_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     },
 }
 
-# Bit patterns. These groups have a JSON form; "largest" leaves room for a writer that rounds up the last digit.
+# Bit patterns of groups with a JSON form; "largest" leaves room for a writer that rounds up the last digit.
 FLOAT_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     "FP16": {
         "largest": (0x7BFF, 0xFBFF, 0x7BFE),
@@ -74,7 +74,7 @@ FLOAT_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     },
 }
 
-# Bit patterns without a JSON form, or with one that does not keep them: seen in binary data alone.
+# Bit patterns without a JSON form, or with one that does not preserve them: only for binary data.
 BINARY_ONLY_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     "FP16": {"zeros": (0x0000, 0x8000), "infinities": (0x7C00, 0xFC00), "nan": (0x7E00, 0xFE00, 0x7C01, 0x7FFF)},
     "BF16": {"zeros": (0x0000, 0x8000), "infinities": (0x7F80, 0xFF80), "nan": (0x7FC0, 0xFFC0, 0x7F81, 0x7FFF)},
@@ -92,8 +92,8 @@ BINARY_ONLY_CORNERS: Mapping[str, Mapping[str, Sequence[int]]] = {
     },
 }
 
-# Bit patterns that are the same in either byte order, and that a detour through a smaller type would change: with them
-# the two forms of a tensor can be compared without judging the byte order once more.
+# Bit patterns that are equal in both byte orders, and that a conversion through a smaller type would change. They allow
+# comparing the two forms of a tensor independently of the byte order.
 PALINDROMES: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(("UINT8", "INT8"), (0x01, 0x81, 0x12)),
     **dict.fromkeys(("UINT16", "INT16"), (0x0101, 0x8181, 0x1212)),
@@ -103,7 +103,7 @@ PALINDROMES: Mapping[str, Sequence[int]] = {
     "FP64": (0x4040404040404040, 0xC0C0C0C0C0C0C0C0, 0x3F4041424241403F),
 }
 
-# BYTES elements that are UTF-8: JSON can carry them.
+# BYTES elements that are UTF-8, so that JSON can represent them.
 TEXTS: Mapping[str, Sequence[bytes]] = {
     "ascii": (b"a", b"bc", b"def"),
     "empty": (b"", b"", b"x", b""),
@@ -117,7 +117,7 @@ TEXTS: Mapping[str, Sequence[bytes]] = {
     "65535-65536-long": (b"d" * 65_535, b"e" * 65_536, b"f"),
 }
 
-# BYTES elements that are not UTF-8: only binary data can carry them.
+# BYTES elements that are not UTF-8: only for binary data.
 BYTE_STRINGS: Mapping[str, Sequence[bytes]] = {
     "every-byte": (bytes(range(256)), bytes(range(255, -1, -1))),
     "high-bytes": (b"\xff", b"\xfe\xff", b"\x80\x81\x82"),
@@ -125,7 +125,7 @@ BYTE_STRINGS: Mapping[str, Sequence[bytes]] = {
     "like-a-big-prefix": (b"\xff\xff\xff\xff", b"\x00\x00\x00\x80"),
 }
 
-# UINT8 tensors that look like something else to whoever does not leave binary data alone.
+# UINT8 tensors that look like other content to a server that interprets binary data.
 LOOKALIKES: Mapping[str, bytes] = {
     "json-object": b'{"outputs":[]}',
     "closing-braces": b"]}]}}",
@@ -161,13 +161,13 @@ def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
 
 
 def get_bit_groups(datatype: str) -> Mapping[str, Sequence[int]]:
-    """Return all groups of a floating-point datatype, those without a JSON form included."""
+    """Return all groups of a floating-point datatype, including those without a JSON form."""
     zeros = {"zeros": (0, 1 << (8 * DATATYPES[datatype].dtype.itemsize - 1))}
     return {**FLOAT_CORNERS.get(datatype, {}), **BINARY_ONLY_CORNERS.get(datatype, zeros)}
 
 
 def get_all_corners(datatype: str, *, json: bool = False) -> Any:
-    """Return every corner value of a datatype as an array of its dtype; with `json` only those that JSON carries."""
+    """Return all corner values of a datatype as an array; with `json` only those with a JSON form."""
     if datatype == "BOOL":
         return np.array([False, True])
     if datatype in INTEGER_CORNERS:

@@ -1,4 +1,4 @@
-"""What each role's model computes, as a formula over its tensors: for those who write such models."""
+"""Formulas of the roles' models over their tensors, for authors of such models."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from conformance.roles.roles import Role
 
 
 def format_formula(role: Role) -> str:
-    """Return the formula, with the names of the role's tensors; `k` counts elements row by row, from 0."""
+    """Return the formula with the role's tensor names; `k` counts elements in row-major order, from 0."""
     return FORMULAS[role.compute](role)
 
 
 def _each(role: Role) -> str:
-    """Return a formula for roles whose outputs are their inputs, converted where the datatypes differ."""
+    """Return the formula of a role whose outputs equal its inputs, converted to their datatypes."""
     pairs = zip(role.outputs, role.inputs, strict=True)
     return ", ".join(
         f"{out.name} = {own.name}" + (f" as {out.datatype}" if out.datatype != own.datatype else "")
@@ -22,12 +22,12 @@ def _each(role: Role) -> str:
 
 
 def _documented(role: Role) -> str:
-    """Return what the purpose says behind the place in the documents."""
+    """Return the part of the purpose after its source reference."""
     return role.purpose.partition(": ")[2]
 
 
 def _of(template: str) -> Callable[[Role], str]:
-    """Return what fills in the names of the first input and of the outputs, and the table."""
+    """Return a function that inserts the names of the first input and of the outputs, and the table."""
 
     def filled(role: Role) -> str:
         outputs = {f"out{place}": spec.name for place, spec in enumerate(role.outputs)}

@@ -1,7 +1,7 @@
-"""The golden gRPC calls as the suite reads them: every case of `fixtures/grpc`, frozen.
+"""Reads the golden gRPC calls: every case of `fixtures/grpc`, immutable.
 
-A case is one serialized ModelInferRequest and what must be true of the answer. Nothing is encoded here; no protobuf is
-needed to read a case. `fixtures/README.md` describes the files, `schemas/grpc_fixture.schema.json` is their schema.
+A case is a serialized ModelInferRequest and its expected answer. Nothing is encoded here, and reading a case does not
+need protobuf. `fixtures/README.md` describes the files, `schemas/grpc_fixture.schema.json` is their schema.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from conformance.spec.data_files import find_folder
 
 @dataclass(frozen=True)
 class GrpcCase:
-    """One call and what must be true of its answer.
+    """One call and its expected answer.
 
     Attributes:
-        title: what it shows, in a few words.
-        requirements: ledger ids; the first is the one that the case is about above all.
-        level: whether the answer has to be so, or should.
-        source: the passage of a document that the call is taken from, or None.
-        role: the role whose model is called; the message has it as the model's name.
+        title: a short description.
+        requirements: ledger ids; the first is the main one.
+        level: the level of the expectation.
+        source: the document section of the call, or None.
+        role: the role of the requested model; in the message it is also the model's name.
         body: the serialized message.
-        refused: whether the call is to be refused.
-        outputs: exactly the outputs of the answer; for a call that is to be refused those that an answer must hold
-            all the same, empty where nothing is said. They may come in either form.
+        refused: whether the server must refuse the call.
+        outputs: the exact outputs of the answer. For a call to be refused: the outputs of an answer that is given
+            anyway, empty if unspecified. They may have either form.
     """
 
     name: str

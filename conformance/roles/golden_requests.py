@@ -1,8 +1,8 @@
-"""The golden byte fixtures as the suite reads them: every case of `fixtures/valid` and `fixtures/invalid`, frozen.
+"""Reads the golden byte fixtures: every case of `fixtures/valid` and `fixtures/invalid`, immutable.
 
-A case is one request, byte for byte, and what must be true of the answer. Reading copies bytes and turns JSON spellings
-into Python values ("NaN" into a float, {"hex": ...} into bytes); nothing is encoded here and no tensor is decoded.
-`fixtures/README.md` describes the files, `schemas/fixture.schema.json` is their schema.
+A case is one request, byte for byte, and its expected answer. Reading only converts JSON notations to Python values
+("NaN" to a float, {"hex": ...} to bytes). Nothing is encoded, and no tensor is decoded. `fixtures/README.md` describes
+the files, `schemas/fixture.schema.json` is their schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Framing = Literal["required", "absent_or_body_length", "either"]
 
 @dataclass(frozen=True)
 class Source:
-    """The passage of a document that a case is taken from."""
+    """The document section that a case is taken from."""
 
     document: str
     section: str
@@ -34,12 +34,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """The bytes of one binary tensor in a request's body, in the order in which they lie there.
+    """The bytes of one binary tensor in a request's body, in body order.
 
     Attributes:
-        offset: first byte, counted from the start of the body.
-        size: bytes that the body really holds; an invalid case may declare another number.
-        values: elements in row-major order, or None where the bytes are no such tensor.
+        offset: the first byte, from the start of the body.
+        size: the actual number of bytes; an invalid case may declare another one.
+        values: elements in row-major order, or None if the bytes are not such a tensor.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ExpectedClass:
-    """One element of a classification output; `label` is None where the model has no label for the index."""
+    """One element of a classification output; `label` is None if the model has no label for the index."""
 
     value: int | float
     index: int
@@ -61,14 +61,13 @@ class ExpectedClass:
 
 @dataclass(frozen=True)
 class ExpectedOutput:
-    """What one output of the answer must be.
+    """One expected output of the answer.
 
     Attributes:
-        form: how it comes; "either" where the documents leave it open.
+        form: its form; "either" if the documents leave it open.
         values: elements in row-major order, or None for a classification.
-        binary: the tensor as binary data, whatever the form, or None for a classification.
-            Any NaN is right where this has one.
-        classes: elements in row-major order of a classification, or None.
+        binary: the tensor as binary data, whatever the form, or None for a classification. Any NaN matches a NaN.
+        classes: elements of a classification in row-major order, or None.
     """
 
     name: str
@@ -82,21 +81,21 @@ class ExpectedOutput:
 
 @dataclass(frozen=True)
 class Case:
-    """One request and what must be true of its answer.
+    """One request and its expected answer.
 
     Attributes:
-        name: the folder's name, unique over all cases; an invalid case is named after its fault.
-        requirements: ledger ids; the first is the one that decides the level.
-        role: the role asked for. `path` holds the model name, which is the role's unless the case asks for a model
-            that does not exist.
-        headers: every header that matters, Content-Length among them.
+        name: the folder's name, unique among all cases; an invalid case is named after its fault.
+        requirements: ledger ids; the first determines the level.
+        role: the requested role. `path` holds the model name, which is the role's unless the case requests a model that
+            does not exist.
+        headers: all relevant headers, including Content-Length.
         body: the whole HTTP body; the first `json_length` bytes are the JSON part.
-        fault: None for a valid case, otherwise the one thing that is wrong.
-        may_refuse: a valid case that a server may also refuse, but not answer otherwise.
-        outputs: exactly the outputs of the answer. In an invalid case: what the answer must hold if the server, against
-            the advice of a SHOULD, answers; empty where nothing is said.
-        inference_header: what must hold of the answer's Inference-Header-Content-Length; None for an invalid case.
-        id: the id that the answer must carry, or None where the request has none.
+        fault: None for a valid case, otherwise its only fault.
+        may_refuse: whether a server may also refuse this valid case, but not answer differently.
+        outputs: the exact outputs of the answer. In an invalid case: the outputs required if the server answers against
+            the advice of a SHOULD; empty if unspecified.
+        inference_header: the condition for the answer's Inference-Header-Content-Length; None for an invalid case.
+        id: the required id of the answer, or None if the request has none.
     """
 
     name: str
@@ -114,20 +113,20 @@ class Case:
     may_refuse: bool
     outputs: tuple[ExpectedOutput, ...]
     inference_header: Framing | None
-    id: str | None  # the protocol's own name for it
+    id: str | None  # the name that the protocol uses
 
     @property
     def valid(self) -> bool:
-        """Whether a server has to answer it."""
+        """Whether a server must answer it."""
         return self.fault is None
 
     def path_for(self, model: str) -> str:
-        """Return the request's path where the target calls the role's model `model`."""
+        """Return the request's path for a target whose model for the role is called `model`."""
         return self.path.replace(f"/models/{self.role}/", f"/models/{model}/")
 
 
 def load_all() -> tuple[Case, ...]:
-    """Return every case, the valid ones first, each kind by name.
+    """Return all cases, the valid ones first, each group sorted by name.
 
     Raises:
         FileNotFoundError: the installation is incomplete.
@@ -137,10 +136,10 @@ def load_all() -> tuple[Case, ...]:
 
 @cache
 def load(place: Path) -> Case:
-    """Return the case that lies in the folder `place`.
+    """Load the case in the folder `place`.
 
     Raises:
-        FileNotFoundError: `case.json` or a file that it names is not there.
+        FileNotFoundError: `case.json` or a file named in it is missing.
     """
     case = json.loads((place / "case.json").read_text(encoding="utf-8"))
     request, answer = case["request"], case["answer"]
@@ -174,7 +173,7 @@ def _part(entry: dict[str, Any]) -> Part:
 
 
 def read_output(place: Path, entry: dict[str, Any]) -> ExpectedOutput:
-    """Return what `case.json`, in the folder `place`, says of one output."""
+    """Parse an output entry of the `case.json` in the folder `place`."""
     return ExpectedOutput(
         name=entry["name"],
         datatype=entry["datatype"],

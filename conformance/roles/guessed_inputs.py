@@ -1,9 +1,9 @@
-"""Inputs for a model of which nothing is known but what its metadata say. Sans-I/O.
+"""Guesses inputs for a model from its metadata alone. Sans-I/O.
 
-Metadata do not tell which batch sizes, lengths and elements a model takes, and servers differ in whether they show the
-batch dimension. So there is a fixed list of guesses, the most telling first: which one a model takes is for the target
-to say. Elements stay small, because an index beyond a table has ended models: integers are 0 and 1 at first. Floating
-point elements are fractions that every datatype and JSON hold exactly.
+Metadata do not define which batch sizes, lengths and elements a model accepts, and servers differ in whether they
+include the batch dimension. So there is a fixed list of guesses, the most informative first, which are tried on the
+target. Elements stay small, because an index beyond a table has crashed models: integers are 0 and 1 at first.
+Floating-point elements are fractions that every datatype and JSON represent exactly.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Shape = tuple[int, ...]
 
 
 class UserTensor(NamedTuple):
-    """An input that a user gives: the elements are flat; the datatype is empty where the metadata say it.
+    """An input from the user: flat elements; an empty datatype means that of the metadata.
 
-    `data` are those of one tensor, or of several, each a list: other inputs that the model takes.
+    `data` holds the elements of one tensor, or a list for each of several alternative tensors.
     """
 
     shape: Sequence[int]
@@ -38,22 +38,22 @@ class UserTensor(NamedTuple):
         return self.data if self.data and isinstance(self.data[0], list) else [self.data]
 
 
-UserInputs = Mapping[str, UserTensor]  # tensor -> what is sent
+UserInputs = Mapping[str, UserTensor]  # tensor name -> tensor to send
 
-MAX_GUESSED_ELEMENTS = 4_000_000  # of all guessed tensors of a request together
-PERIOD = 1001  # elements after which a long tensor begins again; no shape is made of multiples of it
+MAX_GUESSED_ELEMENTS = 4_000_000  # the total of all guessed tensors of a request
+PERIOD = 1001  # elements after which a long tensor repeats; no shape consists of multiples of it
 
 
 class UserInputError(ValueError):
-    """What a user gives is no tensor of the model; the message is one line that begins with the input's place."""
+    """The user's input is not a tensor of the model; the message is one line that begins with the input's location."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """How a shape is filled in: a leading variable dimension, all others, and what is put in front.
+    """How to fill a shape: the size of a leading variable dimension, of all others, and dimensions to prepend.
 
-    The only dimension of a tensor counts with the others. `shift` leaves the leading dimension out where it is
-    variable: a batch that requests do not have.
+    The only dimension of a tensor counts as one of the others. `shift` removes a variable leading dimension: a batch
+    dimension that requests do not have.
     """
 
     leading: int
@@ -69,7 +69,7 @@ class _Sizes:
         return (*self.front, *[sizes[k] if size < 0 else size for k, size in enumerate(shape)])
 
 
-# Batches of two show more than batches of one; images and the like need room.
+# Batches of two reveal more than batches of one; images and similar inputs need larger sizes.
 _SIZES = (
     _Sizes(2, 3),
     _Sizes(1, 3),
@@ -102,7 +102,7 @@ def _count(k: int, n: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The elements of a guess, by element k of input n: integers and booleans, floating point, strings."""
+    """The elements of a guess, for element k of input n: integers and booleans, floats, strings."""
 
     integer: Callable[[int, int], int]
     fraction: Callable[[int, int], float]
@@ -129,15 +129,15 @@ _VALUES = (
 
 
 def guess_inputs(specs: Sequence[TensorSpec], given: UserInputs) -> Iterator[tuple[Tensor, ...]]:
-    """Yield inputs for a model, all of them each time, until one is taken: every size, then other elements.
+    """Yield complete sets of inputs for a model, until one is accepted: all sizes, then other elements.
 
     Args:
-        specs: the inputs as the metadata have them; -1 is a variable dimension.
-        given: inputs that a user knows better; they are part of every guess. The first guess is these alone, for a
-            model of which the other inputs are optional.
+        specs: the inputs from the metadata; -1 is a variable dimension.
+        given: inputs from the user, part of every guess. The first guess consists only of them, for a model whose other
+            inputs are optional.
 
     Raises:
-        GivenInputError: what is given is no tensor of the model.
+        GivenInputError: a given input is not a tensor of the model.
     """
     fixed = build_user_tensors(specs, given)
     if fixed:
@@ -163,10 +163,10 @@ def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
 
 
 def build_user_tensors(specs: Sequence[TensorSpec], given: UserInputs, place: int = 0) -> dict[str, Tensor]:
-    """Return the tensors that a user gives, those at a place among several samples; names -> tensors.
+    """Return the user's tensors by name; of several samples the one at index `place`.
 
     Raises:
-        GivenInputError: what is given is no tensor of the model.
+        GivenInputError: a given input is not a tensor of the model.
     """
     datatypes = {spec.name: spec.datatype for spec in specs}
     return {name: _given_tensor(name, datatypes, entry, place) for name, entry in given.items()}
@@ -186,15 +186,15 @@ def _given_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, pl
         raise UserInputError(f"inputs.{name}: data is no {datatypes[name]} ({error})") from error
 
 
-# --- other inputs like those that are taken -------------------------------------------------------------------------
+# --- variations of accepted inputs -----------------------------------------------------------------------------------
 
-_WIDTH = 16  # floating-point elements of other inputs are eighths, up to twice as many
+_WIDTH = 16  # floating-point elements of variations are eighths, up to twice this number
 
 
 def vary(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
-    """Return other inputs of the same shapes, for each salt; the same ones for 0.
+    """Return other inputs of the same shapes for each salt; the unchanged ones for 0.
 
-    Integers stay between the least and the greatest that were taken, or are 0 and 1; strings get a number of their own.
+    Integers stay between the minimum and maximum of the accepted ones, or are 0 and 1; strings get a number appended.
     """
     return tuple(_varied(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
 
@@ -217,17 +217,17 @@ def _varied(tensor: Tensor, n: int, salt: int) -> Tensor:
 
 
 def _is_guessed(elements: np.ndarray[Any, Any]) -> bool:
-    """Whether floating-point elements are of the kind that guesses have; a user's own are only moved."""
+    """Whether floating-point elements look like those of guesses; a user's own elements are only rotated."""
     eighths = elements.astype("<f8") * 8
     return bool(np.all((eighths == np.floor(eighths)) & (np.abs(eighths) <= 8 * _WIDTH)))
 
 
 def _varied_text(element: bytes, number: int) -> bytes:
-    """Return another string; a number stays one."""
+    """Return a different string; a number stays a number."""
     return b"%d" % (int(element) + number) if element.isdigit() else element + b"%d" % number
 
 
 def _mixed(k: int, n: int, salt: int) -> int:
-    """Return a number that looks like none of its neighbours'."""
+    """Return a pseudo-random number, unrelated to its neighbours."""
     mixed = (k * 0x9E3779B1 + n * 0x85EBCA77 + salt * 0xC2B2AE3D) & 0xFFFFFFFF
     return (mixed ^ mixed >> 15) * 0x2C1B3C6D >> 12 & 0xFFFF

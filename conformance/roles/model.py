@@ -1,4 +1,4 @@
-"""A role as one target serves it: builds requests that fit the model, and knows the right answers."""
+"""A role on one target: builds requests for its model, and computes the right answers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from conformance.wire.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A role as one target serves it.
+    """A role on one target.
 
     Attributes:
-        name: of the model on the target.
-        salt: makes the sample values of one check differ from another's; 0 .. 255.
-        version: of the model, to be asked for by its path; empty for the one that the target chooses.
-        names: what the target calls the tensors, where that is not what the role calls them.
+        name: the model's name on the target.
+        salt: makes the sample values of checks differ; 0 .. 255.
+        version: the model version for the path; empty to let the target choose.
+        names: the target's tensor names, where they differ from the role's.
     """
 
     role: Role
@@ -56,7 +56,7 @@ class Model:
         return self.path + "/infer"
 
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return sample tensors for all inputs in declared order; `batch` counts for a batching model alone."""
+        """Return sample tensors for all inputs in declared order; `batch` only affects batching models."""
         if self.role.compute == "emit":
             return (Tensor.of("COUNTS", "INT32", [3, 2]),)
         if self.role.compute == "table":
@@ -73,41 +73,41 @@ class Model:
 
     @property
     def label(self) -> str:
-        """What it is, in a few words."""
+        """A short description."""
         return f"role {self.role.name}"
 
     @property
     def is_json_capable(self) -> bool:
-        """Whether a plain request travels as JSON both ways."""
+        """Whether a plain request can use JSON in both directions."""
         return self.role.is_json_capable
 
     @property
     def is_own_oracle(self) -> bool:
-        """Whether its own plain answers alone tell what is right."""
+        """Whether the right answers are known only from its own answers to plain requests."""
         return False
 
     @property
     def sends(self) -> tuple[str, ...]:
-        """The inputs that a plain request has to send as binary data: none, since rows know the datatypes of a role."""
+        """The inputs that a plain request must send as binary data: none, because rows know the datatypes of a role."""
         return ()
 
     @property
     def kept_binary(self) -> tuple[str, ...]:
-        """The outputs that a plain request has to ask for as binary data; see `sends`."""
+        """The outputs that a plain request must request as binary data; see `sends`."""
         return ()
 
     def listed(self) -> list[RequestedOutput] | None:
-        """Return the outputs as a request lists them that says nothing of their form."""
+        """Return the `outputs` member of a request that does not select their form."""
         return None
 
     def steady(self) -> tuple[str, ...]:
-        """Return the outputs whose values can be compared: all of a role."""
+        """Return the outputs whose values can be compared: for a role, all."""
         return tuple(spec.name for spec in self.role.outputs)
 
     def fill(self, values: Any) -> list[Tensor]:
-        """Return inputs with these values, of the first or by the names of inputs, and sample values in the others.
+        """Return inputs with these values, for the first input or by input name, and sample values for the others.
 
-        A deployed model gets those that it takes, whatever the values are.
+        A deployed model receives accepted inputs instead, whatever the values are.
         """
         given = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
         return [
@@ -117,46 +117,46 @@ class Model:
 
     @property
     def plain_send(self) -> Form:
-        """How inputs travel in a plain request: as JSON where that carries them."""
+        """The form of inputs in a plain request: JSON if all inputs have a JSON form."""
         return "json" if all(spec.has_json_form for spec in self.role.inputs) else "binary"
 
     @property
     def plain_want(self) -> Form | None:
-        """How a plain request wants its outputs: it does not say so where JSON carries them."""
+        """The requested form of outputs in a plain request: None if all outputs have a JSON form."""
         return None if all(spec.has_json_form for spec in self.role.outputs) else "binary"
 
     @property
     def by_place(self) -> bool:
-        """Whether it takes its inputs in the order of the request, whatever their names, in plain requests."""
+        """Whether plain requests pass inputs by position, whatever their names."""
         return False
 
     @property
     def declared_outputs(self) -> tuple[str, ...]:
-        """The names of the outputs that its metadata list."""
+        """The output names in its metadata."""
         return tuple(spec.name for spec in self.role.outputs)
 
     def limit_length(self, length: int) -> int:
-        """Return how many elements to send where so many are wanted, and fewer will do."""
+        """Return how many elements to send if `length` are wanted, but fewer are sufficient."""
         return length
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
-        """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
+        """Return inputs of this number of elements, or items for a batching model; different for each salt."""
         return [
             _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
         ]
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield inputs that the model takes, for a row that looks for telling ones: samples first."""
+        """Yield accepted inputs, for a row that searches for informative ones: samples first."""
         yield self.sample()
 
     # --- classes ---
 
     def labels_of(self, output: str) -> Sequence[str] | None:
-        """Return the labels of an output by index; None where nobody knows them."""
+        """Return the labels of an output by index; None if unknown."""
         return self.role.labels.get(output, ())
 
     def find_rankable(self) -> Sequence[str]:
-        """Return the outputs that can be classified, the most telling first.
+        """Return the outputs that can be classified, the most informative first.
 
         Raises:
             NotApplicable: there are none.
@@ -164,12 +164,12 @@ class Model:
         return [spec.name for spec in self.role.outputs]
 
     def may_batch(self, output: Tensor) -> bool:
-        """Whether the first dimension of an output may be that of a batch."""
+        """Whether the first dimension of an output may be the batch dimension."""
         del output
         return self.role.batching
 
     def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
-        """Return inputs with so many items, where they may be a batch of any; those of a role stay as they are."""
+        """Return inputs with this number of items, if they may be a batch of any size; a role's stay unchanged."""
         del items
         return tensors
 
@@ -178,17 +178,17 @@ class Model:
         return self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return how many classes of an output to ask for: as many as are wanted, or all that an item has."""
+        """Return the number of classes to request: the wanted number, or all of an item."""
         if wanted is not None:
             return wanted
         return output.elements // output.shape[0] if self.role.batching else output.elements
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
-        """Return the shape of an input as samples have it, or as a raw request does, which is a batch of one."""
+        """Return an input's shape in samples, or in a raw request, which has a batch of one."""
         return make_sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
 
     def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
-        """Return the shape of an input with a variable dimension of that size; which of several, the size decides."""
+        """Return an input's shape with one variable dimension of size `count`, which also selects the dimension."""
         shape = self.role.inputs[place].shape
         variable = [index for index, size in enumerate(shape) if size < 0]
         others = 2 if count < 1000 else 1
@@ -198,12 +198,12 @@ class Model:
         return tuple(filled)
 
     def count_classes(self, tensors: Sequence[Tensor]) -> int:
-        """Return how many classes the first output has for some inputs; of one item, where the model batches."""
+        """Return the number of classes of the first output; of one item for a batching model."""
         shape = tensors[0].shape
         return prod(shape[1:] if self.role.batching else shape)
 
     def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
-        """Return elements for one input, of which near ones differ; others for each salt."""
+        """Return elements for one input, in which close ones differ; different for each salt."""
         return make_ramp(self.role.inputs[place].datatype, count, salt)
 
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
@@ -212,7 +212,7 @@ class Model:
         return Tensor.of(spec.name, spec.datatype, values, None if shape is None else tuple(shape))
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs, in declared order, for inputs given in any order."""
+        """Return the right outputs, in declared order, for inputs in any order."""
         arrays = {tensor.name: tensor.array for tensor in tensors}
         ordered = {spec.name: arrays[spec.name] for spec in self.role.inputs}
         results = COMPUTE[self.role.compute](self.role, ordered)
@@ -222,20 +222,20 @@ class Model:
         )
 
     def items(self) -> list[Tensor]:
-        """Return the only input as a raw request may hold it: a batch of one for a batching model."""
+        """Return the only input for a raw request: a batch of one for a batching model."""
         return list(self.sample(batch=1)[:1])
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs, also where they show nothing of the inputs."""
+        """Return the right outputs, even if they do not depend on the inputs."""
         return self.expected(tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-        """Say whether its answers show which of two inputs it was given; those of a role do."""
+        """Return whether its answers distinguish two inputs; for a role they do."""
         del tensors, others
         return True
 
     def plain_output(self, name: str) -> RequestedOutput:
-        """Return an output as a request lists it that asks for no form."""
+        """Return an output entry of a request that does not select a form."""
         return RequestedOutput(name)
 
     def request(
@@ -253,12 +253,12 @@ class Model:
 
         Args:
             tensors: the inputs in the order of the request; sample values by default.
-            send: how the inputs travel: all binary, all JSON, or the names of those that travel as binary data.
-            want: lists every output (or those of `outputs`) with `binary_data` true or false; None says nothing.
-            outputs: the requested outputs, in order; None leaves the member out unless `want` is given.
+            send: the form of inputs: all binary, all JSON, or the names of those that are binary.
+            want: lists every output (or those of `outputs`) with `binary_data` true or false; None omits the parameter.
+            outputs: the requested outputs, in order; None omits the member unless `want` is set.
             binary_data_output: the parameter of the request.
             request_id: the id.
-            nested: JSON data as nested arrays.
+            nested: whether JSON data are nested arrays.
         """
         tensors = self.sample() if tensors is None else tensors
         if isinstance(send, str):
@@ -277,7 +277,7 @@ class Model:
         )
 
     def _beyond_json(self) -> Sequence[str]:
-        """Return the inputs that are binary data also where the others are JSON: none, which is for rows of a role."""
+        """Return the inputs that stay binary data if the others are JSON: none for a role."""
         return ()
 
     def raw(self, body: bytes) -> Message:
@@ -286,7 +286,7 @@ class Model:
 
 
 def _salted(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
-    if spec.datatype == "BYTES":  # the samples grow with every element, which a long tensor cannot afford
+    if spec.datatype == "BYTES":  # sample strings grow with each element, too much for a long tensor
         return Tensor.of(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
     return make_sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
@@ -297,6 +297,6 @@ def _output(output: RequestedOutput | str, want: str | None) -> RequestedOutput:
     return RequestedOutput(output, ABSENT if want is None else want == "binary")
 
 
-# What rows hold: functions that make a message, or a request, for the model that fills the row's role.
+# Values in rows: functions that build a message, or a request, for the model of the row's role.
 MessageBuilder = Callable[[Model], Message]
 RequestBuilder = Callable[[Model], InferRequest]

@@ -1,4 +1,4 @@
-"""Where a target has a role: under which model, in which version, with which names of tensors."""
+"""The placement of a role on a target: model name, version, and tensor names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.wire.request import Names
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a target has a role: the model, its version ("" for the target's choice), and its tensors' names there."""
+    """The placement of a role on a target: its model, version ("" for the target's choice), and tensor names."""
 
     model: str
     version: str = ""
@@ -24,6 +24,6 @@ class Placement:
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Placement:
-        """Return what `to_dict` made plain data of, or what a file has of it."""
+        """Build a placement from the plain data of `to_dict`, or from an entry of a file."""
         names = Names(entry.get("inputs", {}), entry.get("outputs", {}))
         return cls(entry["model"], entry.get("version", ""), names)

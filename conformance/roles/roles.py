@@ -1,4 +1,4 @@
-"""Model roles: the signatures that checks ask for, as `roles.toml` describes them."""
+"""Model roles: the model signatures that checks use, from `roles.toml`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from conformance.wire.datatypes import DATATYPES, lookup
 MAX_BATCH = 8
 
 
-# Datatypes that JSON has no representation for: a server may refuse them there.
+# Datatypes without a JSON form: a server may refuse them in JSON.
 BINARY_ONLY = frozenset(datatype.name for datatype in DATATYPES.values() if not datatype.has_json_form)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A declared input or output: `shape` is without the batch dimension, -1 is a variable dimension."""
+    """A declared input or output: `shape` excludes the batch dimension, -1 is a variable dimension."""
 
     name: str
     datatype: str
@@ -27,13 +27,13 @@ class TensorSpec:
 
     @property
     def has_json_form(self) -> bool:
-        """Whether JSON carries its datatype."""
+        """Whether its datatype has a JSON form."""
         return lookup(self.datatype).has_json_form
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A model's signature and what it computes; the fields are those of `roles.toml`."""
+    """A model's signature and computation; the fields are those of `roles.toml`."""
 
     name: str
     purpose: str
@@ -51,9 +51,9 @@ class Role:
 
     @property
     def is_optional(self) -> bool:
-        """Whether a server that lacks it is still judged whole, but for a MUST that no other role shows.
+        """Whether a server without it can still be judged completely, unless only this role covers a MUST.
 
-        No document of the protocol names BF16, and a model without dimensions cannot be deployed on every server.
+        No document of the protocol names BF16, and not every server can deploy a model without dimensions.
         """
         specs = (*self.inputs, *self.outputs)
         return any(not lookup(spec.datatype).is_standard or (not spec.shape and not self.batching) for spec in specs)

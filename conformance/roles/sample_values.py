@@ -1,6 +1,6 @@
 """Sample values: asymmetric under byte swap, transposition and truncation, and different for each salt.
 
-Two checks that send to one model use different salts, so that an answer left over from another request shows.
+Two checks of one model use different salts, so that a stale answer to another request is detected.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from conformance.roles.compute import to_object_array
 from conformance.wire.datatypes import DATATYPES, lookup
 from conformance.wire.tensor import Tensor
 
-# Variable dimensions become 3 where there is one, and 2, 3, 4, 2 from the left where there are several.
+# A single variable dimension becomes 3; several become 2, 3, 4, 2 from the left.
 _SEVERAL = (2, 3, 4, 2)
-# Elements until the values of a long tensor begin anew, so that a recording of it can be packed. A prime, so that no
-# block of a power of two is like another; FP16 holds so many exactly.
+# Elements after which a long tensor repeats, so that its recording can be compressed. A prime, so that blocks of a
+# power of two differ; FP16 can represent this many values exactly.
 PERIOD = 997
 
 
 def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
-    """Return `shape` with its variable dimensions filled in, behind a batch dimension where there is one."""
+    """Fill the variable dimensions of `shape`, and prepend a batch dimension if there is one."""
     sizes = iter(_SEVERAL if sum(size < 0 for size in shape) > 1 else (3,))
     filled = tuple(next(sizes) if size < 0 else size for size in shape)
     return filled if batch is None else (batch, *filled)
 
 
 def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
-    """Return a tensor of `shape`, without variable dimensions, with sample values. `salt` is 0 .. 255."""
+    """Return a tensor with sample values; `shape` has no variable dimensions, `salt` is 0 .. 255."""
     value, count = _find_value(datatype), prod(shape)
     period = Tensor.of(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
     array = np.resize(period, count) if count > PERIOD else period
@@ -38,7 +38,7 @@ def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int
 
 
 def _integer(bits: int, signed: bool) -> Callable[[int, int], int]:
-    """Integers whose bytes all differ and fit; those past 2**53 for 64 bits; every second negative where it can be."""
+    """Return a function for integers with distinct bytes; beyond 2**53 for 64 bits; alternately negative if signed."""
     start, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
     room: int = 2 ** (bits - 1)
 
@@ -50,17 +50,17 @@ def _integer(bits: int, signed: bool) -> Callable[[int, int], int]:
 
 
 def _exact(k: int, salt: int) -> float:
-    """A number that FP16 and BF16 hold exactly for the first elements, so that a cast loses nothing."""
+    """Return a number that FP16 and BF16 represent exactly for the first elements, so that a cast is lossless."""
     return 1.5 + k * 0.25 + (salt % 16) / 8
 
 
 def _inexact(k: int, salt: int) -> float:
-    """A number with all the digits that a double has."""
+    """Return a number that needs all the digits of a double."""
     return 0.1 + k + salt
 
 
 def _find_value(datatype: str) -> Callable[[int, int], Any]:
-    """Return what makes element k under a salt."""
+    """Return a function that computes element k for a salt."""
     info = lookup(datatype)
     if info.kind == "bool":
         return lambda k, salt: (k * k + salt) % 3 == 0
@@ -72,7 +72,7 @@ def _find_value(datatype: str) -> Callable[[int, int], Any]:
 
 
 def make_ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
-    """Return elements of which near ones differ, in every byte where they are integers; `salt` is 0 .. 255."""
+    """Return elements in which close ones differ, integers in every byte; `salt` is 0 .. 255."""
     k = np.arange(count, dtype=np.int64) % PERIOD
     if datatype == "BOOL":
         return np.asarray((k * k + salt) % 3 == 0)

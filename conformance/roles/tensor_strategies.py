@@ -1,8 +1,8 @@
 """Hypothesis strategies: tensors of every datatype and any shape.
 
-Elements are drawn as bit patterns, not as values, so that every pattern of a datatype can come: small tensors byte by
-byte, which shrinks well, larger ones from one seed, which is fast at any size. Corner values are laid over the result,
-because neither finds them by itself. What is drawn is decided by Hypothesis alone: same seed, same tensors.
+Elements are drawn as bit patterns, not as values, so that every pattern can occur: small tensors byte by byte, which
+shrinks well, larger ones from one seed, which is fast at any size. Corner values are inserted, because neither method
+finds them. All randomness comes from Hypothesis: the same seed gives the same tensors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_ELEMENTS = 4096
 MAX_STRINGS = 48  # elements of a BYTES tensor
 _MAX_BYTEWISE_BYTES = 64
 _MAX_CORNERS = 4
-# Lengths around which a variable dimension is drawn beside small ones: where buffers and lengths change their size.
+# Lengths for a variable dimension in addition to small ones: boundaries of buffers and length fields.
 _EDGES = (0, 1, 2, 3, 7, 8, 9, 255, 256, 257, 1023, 1024, 1025)
 
 
@@ -35,8 +35,8 @@ def shapes(pattern: Shape | None = None, max_elements: int = MAX_ELEMENTS) -> Se
     """Return shapes of at most `max_elements` elements.
 
     Args:
-        pattern: a model's shape, in which each -1 is drawn; None draws the rank too, 0 to 4.
-        max_elements: the most elements; `pattern` without its variable dimensions must not have more.
+        pattern: a model's shape, in which each -1 is drawn; None also draws the rank, 0 to 4.
+        max_elements: the maximum number of elements; the fixed dimensions of `pattern` must not exceed it.
     """
     if pattern is None:
         return st.integers(0, MAX_RANK).flatmap(lambda rank: shapes((-1,) * rank, max_elements))
@@ -61,11 +61,11 @@ def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = Non
     """Return tensors of a datatype.
 
     Args:
-        draw: given by Hypothesis.
+        draw: the draw function of Hypothesis.
         name: of the tensor.
         datatype: a key of `DATATYPES`.
         shape: as in `shapes`.
-        json: only values that JSON can carry: finite numbers, UTF-8 texts.
+        json: whether to draw only values with a JSON form: finite numbers, UTF-8 texts.
     """
     dimensions = draw(shapes(shape, MAX_STRINGS if datatype == "BYTES" else MAX_ELEMENTS))
     count = math.prod(dimensions)
@@ -77,7 +77,7 @@ def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = Non
 
 
 def byte_strings(*, json: bool = False) -> SearchStrategy[bytes]:
-    """Return BYTES elements: any bytes, texts in UTF-8, corner elements; with `json` nothing that is not UTF-8."""
+    """Return BYTES elements: any bytes, UTF-8 texts, corner elements; with `json` only UTF-8."""
     letters = st.characters(exclude_categories=["Cs"])
     texts = st.text(letters, max_size=20).map(str.encode)
     corners = st.sampled_from([element for group in TEXTS.values() for element in group if len(element) <= 257])
@@ -98,7 +98,7 @@ def _octets(size: int) -> SearchStrategy[bytes]:
 
 
 def _from_octets(datatype: str, octets: bytes, *, json: bool) -> Array:
-    """Return the elements that the octets are, writable; with `json` each non-finite one becomes the number 1."""
+    """Convert bytes to writable elements; with `json` each non-finite one becomes the number 1."""
     if datatype == "BOOL":
         return (np.frombuffer(octets, dtype=np.uint8) & 1).astype(bool)
     array = np.frombuffer(octets, dtype=DATATYPES[datatype].dtype).copy()
@@ -109,7 +109,7 @@ def _from_octets(datatype: str, octets: bytes, *, json: bool) -> Array:
 
 
 def _with_corners(datatype: str, array: Array, *, json: bool) -> SearchStrategy[Array]:
-    """Lay up to four corner values over the array."""
+    """Replace up to four elements by corner values."""
     if not array.size:
         return st.just(array)
     corners = get_all_corners(datatype, json=json)

@@ -1,1 +1,1 @@
-"""The words that everything else uses: requirements, checks, outcomes, results, verdict."""
+"""The core concepts of all other packages: requirements, checks, outcomes, results, verdict."""

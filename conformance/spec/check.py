@@ -1,16 +1,16 @@
-"""What a check is: an id that never changes, the requirements it answers for, rows, and one short body.
+"""Defines checks: each has a permanent id, the requirements that it covers, rows, and one short body.
 
     @check("sizes.answer-states-its-size", answers="BIN-SIZE-O", role="multi")
     @rows(("one", 1), ("many", 1000))
     def answer_states_its_size(target, model, count):
         \"\"\"An output returned as binary data states its exact size in bytes.\"\"\"
 
-The body is called as `body(target, model, *row values)`, without `model` where neither check nor row names a role.
-It returns when the requirement is met, with a text when there is something to observe, and raises `expect.unmet.Unmet`
-otherwise. The first line of its docstring is the claim, in the present tense.
+The body is called as `body(target, model, *row values)`; `model` is omitted if neither check nor row has a role. It
+returns if the requirement is met, optionally with a text to report as an observation, and otherwise raises
+`expect.unmet.Unmet`. The first line of its docstring is the claim, in the present tense.
 
-A check says over which transports it judges: `over=(HTTP,)`, which may be left out, or `(GRPC,)`, or both, where it
-compares them. What is the same over both has one body and two ids, each with rows of its own:
+`over` lists the transports that a check judges: `(HTTP,)` (the default), `(GRPC,)`, or both if it compares them. A
+claim that holds over each of them has one body and two ids, each with separate rows:
 
     @check("classification.datatype-is-bytes", answers="CLS-TYPE")
     @rows(...)
@@ -19,8 +19,8 @@ compares them. What is the same over both has one body and two ids, each with ro
     def classes_are_bytes(target, model, values, send="json"):
         \"\"\"A classified output has datatype BYTES.\"\"\"
 
-A body over gRPC is given a `transport.grpc_target.GrpcTarget`, which takes the same requests. What it finds unmet it
-may name by the requirements of HTTP: `expect.attribution.over_grpc` gives these their names over gRPC.
+A body over gRPC receives a `transport.grpc_target.GrpcTarget`, which accepts the same requests. It may raise `Unmet`
+with requirements of HTTP: `expect.attribution.to_grpc_requirement` translates them to gRPC.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Row:
     """One case of a check.
 
     Attributes:
-        id: unique within the check; part of what baselines and reports name.
-        values: what the body gets behind target and model.
-        role: the model role of this row, where rows differ in it.
-        answers: the requirements of this row, where rows differ in them.
-        thorough: left out by the `quick` profile, because it is slow or one of many alike.
-        needs: extensions that the row rests on beside that of its requirements: binary data to send, for instance.
-        fit: the deployed models that it can be judged on, where rows differ in it.
-        model: the name of the deployed model that it is about, whatever that computes.
-        dangerous: what it sends has ended servers; run last, and only where that is asked for.
+        id: unique within the check; baselines and reports refer to it.
+        values: arguments of the body after target and model.
+        role: the model role of this row, if rows differ.
+        answers: the requirements of this row, if rows differ.
+        thorough: skipped by the `quick` profile, because it is slow or one of many similar rows.
+        needs: extensions that the row requires besides that of its requirements, for example binary data to send.
+        fit: the deployed models that can be used for it, if rows differ.
+        model: the name of the deployed model to judge, whatever it computes.
+        dangerous: its requests have crashed servers; it runs last, and only on request.
     """
 
     id: str
@@ -69,14 +69,14 @@ class Check:
 
     Attributes:
         id: `area.claim-in-few-words`; never changes.
-        answers: ledger ids; an `Unmet` that names none is about the first.
-        role: the model role that it needs, or None.
-        fit: the deployed models that rows can be judged on which say nothing of it; None: on none.
-        over: the transports that it judges; all of them have to be given.
-        explores: draws from Hypothesis; runs under the `explore` profile alone.
-        infers: rests on a model that answers a plain request; else the row is blocked.
-        of_survey: judges the survey of the target, and so whatever is offered.
-        also: checks that share the body, each over another transport.
+        answers: ledger ids; an `Unmet` without a requirement refers to the first.
+        role: the model role that it requires, or None.
+        fit: the deployed models that can be used for rows without a fit; None: none.
+        over: the transports that it judges; the target must have all of them.
+        explores: draws from Hypothesis; runs only under the `explore` profile.
+        infers: requires a model that answers a plain request; otherwise the row is blocked.
+        of_survey: judges the discovery of the target, so that it runs for every extension.
+        also: checks with the same body over other transports.
     """
 
     id: str
@@ -98,7 +98,7 @@ class Check:
 
     @property
     def name(self) -> str:
-        """The body's name, by which `pytest -k` selects."""
+        """The body's name, for `pytest -k`."""
         return self.body.__name__
 
     @property
@@ -108,11 +108,11 @@ class Check:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it judges a server over gRPC, alone or beside HTTP."""
+        """Whether it judges gRPC, alone or together with HTTP."""
         return GRPC in self.over
 
     def requirements(self, row: Row) -> tuple[str, ...]:
-        """The ledger ids that this row answers for, the first being the one meant by default."""
+        """The ledger ids that this row covers; the first is the default of an `Unmet`."""
         return row.answers or self.answers
 
     def find_role(self, row: Row) -> str | None:
@@ -120,13 +120,13 @@ class Check:
         return None if row.model else row.role or self.role
 
     def find_fit(self, row: Row) -> Fit | None:
-        """Return which deployed models this row can be judged on; None: on none."""
+        """Return which deployed models can be used for this row; None: none."""
         return row.fit or self.fit
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Rows on their way to the check that stands above them."""
+    """Rows from the `rows` decorator, on their way to the `check` decorator."""
 
     rows: tuple[Row, ...]
     of: Body | Check
@@ -143,12 +143,12 @@ def check(
     of_survey: bool = False,
     fit: Fit | None = None,
 ) -> Callable[[Body | Cases | Check], Check]:
-    """Make a check of a body; or a further one of the body of another check.
+    """Make a check from a body, or another check from the body of an existing one.
 
     Args:
         identity: the check's id.
-        answers: one ledger id or several, the first being the one meant by default.
-        role: the model role of every row that names none.
+        answers: one or several ledger ids; the first is the default of an `Unmet`.
+        role: the model role of rows without one.
         over: see `Check.over`.
         explores: see `Check.explores`.
         infers: see `Check.infers`.
@@ -166,19 +166,19 @@ def check(
 
 
 def _unfolded(made: Body | Check) -> tuple[Body, tuple[Check, ...]]:
-    """Return a body, and the checks that were made of it already."""
+    """Return a body, and the checks already made from it."""
     if isinstance(made, Check):
         return made.body, (replace(made, also=()), *made.also)
     return made, ()
 
 
 def rows(*cases: Row | tuple[Any, ...] | str) -> Callable[[Body | Check], Cases]:
-    """Give the check above its rows: `Row`s, tuples (id, value, ...), or texts that are both id and value."""
+    """Set the rows of a check: `Row`s, tuples (id, value, ...), or texts that are both id and value."""
     return lambda made: Cases(tuple(map(_row, cases)), made)
 
 
 def rows_for_role(role: str, *cases: Row | tuple[Any, ...] | str) -> list[Row]:
-    """Return rows of one role, for a check of which other rows are for deployed models alone."""
+    """Return rows with one role, for a check whose other rows are only for deployed models."""
     return [replace(_row(case), role=role) for case in cases]
 
 
@@ -195,14 +195,14 @@ def list_rows(checks: Iterable[Check]) -> list[tuple[Check, Row]]:
     return [(item, row) for item in checks for row in item.rows]
 
 
-# --- how a row is called ---------------------------------------------------------------------------------------------
+# --- names of rows ----------------------------------------------------------------------------------------------------
 
 
 def format_label(check_id: str, row_id: str) -> str:
-    """Return a row as reports and baselines name it: `id [row]`."""
+    """Format a row for reports and baselines: `id [row]`."""
     return f"{check_id} [{row_id}]" if row_id else check_id
 
 
 def format_key(check_id: str, row_id: str) -> str:
-    """Return a row as recordings, pytest and `never` name it: `id[row]`, with brackets in any case."""
+    """Format a row for recordings, pytest and `never`: `id[row]`, always with brackets."""
     return f"{check_id}[{row_id}]"

@@ -1,7 +1,7 @@
-"""How much of what applies to a target was judged: the rows that were not, why, and the models that would change it.
+"""Coverage of the applicable rows: which were not judged, why, and which models would change that.
 
-What does not apply is no gap: an extension that is not offered, a limit of the server's own, a check that finds nothing
-to say about this target.
+Rows that do not apply are not gaps: an extension that is not offered, a limit of the server, a check that does not
+concern this target.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ MAX_NAMED_MODELS = 3  # models in one line
 
 
 class GapReason(StrEnum):
-    """Why a row that applies was not judged."""
+    """Why an applicable row was not judged."""
 
     NO_MODEL = "no_model"  # no model fills its role
     LEFT_OUT = "left_out"  # by the profile
-    NOT_RUN = "not_run"  # kept back, narrowed away, or the run ended before
-    CANNOT = "cannot"  # the client cannot do it, as its adapter says
-    NOT_SENT = "not_sent"  # no watched client sent anything that would show it
+    NOT_RUN = "not_run"  # held back, deselected, or the run ended before
+    CANNOT = "cannot"  # the client cannot do it, according to its adapter
+    NOT_SENT = "not_sent"  # no watched client sent a relevant request
 
 
-# The same for people.
+# The reasons in words, for people.
 GAP_REASONS: Mapping[GapReason, str] = {
     GapReason.NO_MODEL: "no model fills the role that a row needs",
     GapReason.LEFT_OUT: "the profile leaves its rows out",
@@ -38,11 +38,11 @@ GAP_REASONS: Mapping[GapReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedRow:
-    """A row that applies and was not judged.
+    """An applicable row that was not judged.
 
     Attributes:
-        requirements: the ledger ids that it answers for, and that apply.
-        role: that a model would have to fill; empty where none is missing.
+        requirements: its ledger ids, as far as they apply.
+        role: the role without a model; empty if none is missing.
     """
 
     requirements: tuple[str, ...]
@@ -52,11 +52,11 @@ class UnjudgedRow:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What of one requirement was not judged.
+    """The unjudged part of one requirement.
 
     Attributes:
-        rows: how many rows; 0 where no row but a request of the client's own would show it.
-        needs: the roles whose models would judge them, that of the most rows first.
+        rows: the number of rows; 0 if only the client's own requests could show it.
+        needs: the roles whose models would allow judging them, the one with most rows first.
     """
 
     rows: int
@@ -64,17 +64,17 @@ class Gap:
     needs: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as the report has it."""
+        """Return plain data for the report."""
         return {"rows": self.rows, "why": [str(why) for why in self.why], "needs": list(self.needs)}
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What a model for one role would add.
+    """The gain of deploying a model for one role.
 
     Attributes:
-        musts: the MUSTs that are not judged, and would be beside those of the deployments before it.
-        rows: how many rows about MUSTs wait for it.
+        musts: the unjudged MUSTs that it adds to those of earlier deployments.
+        rows: the number of rows about MUSTs that need it.
     """
 
     role: str
@@ -82,21 +82,21 @@ class Deployment:
     rows: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as the report has it."""
+        """Return plain data for the report."""
         return {"role": self.role, "musts": list(self.musts), "rows": self.rows}
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a run was not judged; empty where nothing is missing.
+    """The unjudged part of a run; empty if it is complete.
 
     Attributes:
-        gaps: by requirement, whatever its level.
-        unjudged: the MUSTs of which no row was judged.
-        deployments: few models that judge them, that which adds most first; then those that more rows wait for.
-        waiting: how many rows about MUSTs have no model to run on.
-        left_out: how many rows about MUSTs the profile leaves out.
-        profile: which.
+        gaps: by requirement, for all levels.
+        unjudged: the MUSTs without a judged row.
+        deployments: a small set of models that cover them, the largest gain first; then those with most waiting rows.
+        waiting: the number of rows about MUSTs without a model.
+        left_out: the number of rows about MUSTs that the profile skips.
+        profile: the name of the profile.
     """
 
     gaps: Mapping[str, Gap] = field(default_factory=dict)
@@ -108,14 +108,14 @@ class Coverage:
 
     @property
     def has_gap(self) -> bool:
-        """Whether something about a MUST was not judged, though all was run that should be."""
+        """Whether a MUST has an unjudged part for another reason than `NOT_RUN`."""
         return any(
             ledger.get_requirement(name).level == "MUST" and set(gap.why) != {GapReason.NOT_RUN}
             for name, gap in self.gaps.items()
         )
 
     def limited(self, keep: Callable[[ledger.Requirement], bool]) -> Coverage:
-        """Return the gaps of some requirements alone."""
+        """Return the coverage with only the gaps of selected requirements."""
         return replace(self, gaps={name: gap for name, gap in self.gaps.items() if keep(ledger.get_requirement(name))})
 
     @property
@@ -125,7 +125,7 @@ class Coverage:
 
     @property
     def brief(self) -> str:
-        """The same behind a count of MUSTs."""
+        """The reasons, for a text that already counts MUSTs."""
         return ", ".join(self._lines(""))
 
     def _lines(self, noun: str) -> list[str]:
@@ -139,7 +139,7 @@ class Coverage:
         return lines
 
     def _hint(self) -> str:
-        """Return which models to deploy first, in brackets; empty where none would help."""
+        """Return which models to deploy first, in brackets; empty if none would help."""
         of_musts = [one for one in self.deployments if one.musts][:MAX_NAMED_MODELS]
         if of_musts:
             return f" (deploy {_listed(of_musts)}: {sum(len(one.musts) for one in of_musts)} more)"
@@ -147,7 +147,7 @@ class Coverage:
         return f" (deploy {_listed(of_rows)}: {_rows(sum(one.rows for one in of_rows))} more)" if of_rows else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as the report has it; what of which requirement stands there with the requirement."""
+        """Return plain data for the report; the gaps are stored with their requirements."""
         return {
             "unjudged": list(self.unjudged),
             "waiting": self.waiting,

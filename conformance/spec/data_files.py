@@ -1,4 +1,4 @@
-"""Where the data files are: the one place that knows.
+"""The locations of the data files, for all other modules.
 
 In an installed wheel `schemas/` and `fixtures/` lie inside this package; in a checkout they stand at the top level.
 """

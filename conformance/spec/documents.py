@@ -1,9 +1,9 @@
-"""The documents, and in each of them every sentence that asks for something: read from `sentences/*.toml`.
+"""The source documents and their normative sentences, read from `sentences/*.toml`.
 
-Strategy: no sentence is copied. An entry has the first and the last words of its sentence, which a browser finds by a
-text fragment and `sources check` finds in a copy, and a digest, which shows when the words between have changed.
-Sections of standards have anchors of their own instead. `schemas/sentences.schema.json` explains the fields; the tests
-validate the files against it, not this module.
+Sentences are not copied. An entry has the first and last words of its sentence, which a browser finds by a text
+fragment and `sources check` finds in a copy, and a digest, which reveals changes between them. Sections of standards
+have anchors instead. `schemas/sentences.schema.json` documents the fields; tests validate the files against it, this
+module does not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import quote
 from conformance.spec import data_files
 
 SENTENCES_FOLDER = "spec/sentences"
-# In the order of pages.
+# In the order of the generated pages.
 FILES = (
     "triton_binary",
     "triton_classification",
@@ -37,7 +37,7 @@ class Document:
     """A document at the revision that the ledger cites.
 
     Attributes:
-        revision: the commit; empty, as is `date`, where the page has none.
+        revision: the commit; empty, like `date`, if the page has none.
         copy: the file name of a copy that `sources check` can search; empty for standards.
     """
 
@@ -55,13 +55,13 @@ class Sentence:
 
     Attributes:
         key: `document.sentence`, by which the ledger cites it.
-        first: the first words; empty where there is an anchor.
-        last: the last words; empty where the first are the whole.
-        sha256: of all words from the first to the last.
-        gist: what it asks for; empty where there is an anchor.
-        anchor: of the section; empty where there are words.
-        unjudged: why no requirement cites it; empty where one does.
-        gap: what should be judged by it and is not.
+        first: the first words; empty if there is an anchor.
+        last: the last words; empty if `first` is the whole sentence.
+        sha256: the digest of all words from the first to the last.
+        gist: a summary of the requirement; empty if there is an anchor.
+        anchor: the anchor of the section; empty if there are words.
+        unjudged: why no requirement cites it; empty if one does.
+        gap: what the suite should judge by it, but does not.
     """
 
     key: str
@@ -77,7 +77,7 @@ class Sentence:
 
     @property
     def url(self) -> str:
-        """Where a browser shows it: the page, with an anchor or a text fragment.
+        """The URL of the sentence: the page with an anchor or a text fragment.
 
         Source: WICG, Scroll to Text Fragment, "Syntax".
         """
@@ -92,7 +92,7 @@ class Sentence:
 
 
 def _encoded(words: str) -> str:
-    """Return words as a text fragment has them: `-`, `,` and `&` divide it, so they are encoded, too."""
+    """Encode words for a text fragment, including its delimiters `-`, `,` and `&`."""
     return quote(words, safe="").replace("-", "%2D")
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 HTTP, GRPC = "http", "grpc"
 TRANSPORTS = (HTTP, GRPC)
-# The areas of what clients owe, over each transport.
+# The areas of the requirements for clients, over each transport.
 CLIENT, CLIENT_GRPC = "client", "client-grpc"
 
 OVER_HTTP = ("binary_tensor_data", "raw", "classification")
 OVER_GRPC = ("classification_grpc",)
 EXTENSIONS = (*OVER_HTTP, *OVER_GRPC)
-# What lies beneath them. It is judged with any of them, and where it is asked for by name.
+# The base protocol. It is judged with any extension, and if selected by name.
 PROTOCOL = "protocol"
 CHOICES = (*EXTENSIONS, PROTOCOL)
-# What a server withstands: no extension, and no part of any verdict. Judged only where it is asked for.
+# Robustness: not an extension, and not part of any verdict. Judged only on request.
 ROBUSTNESS = "robustness"
 
-# What a row needs beside the extension of its requirement (`Row.needs`), where that is one.
+# Values of `Row.needs`: an extension that a row needs besides that of its requirement.
 BINARY = ("binary_tensor_data",)
 RAW = ("raw",)
 CLASSES = ("classification",)
@@ -24,5 +24,5 @@ CLASSES_OVER_GRPC = ("classification_grpc",)
 
 
 def find_transport(area: str) -> str:
-    """Return the transport that the requirements of an area are about."""
+    """Return the transport of the requirements of an area."""
     return GRPC if area in (GRPC, CLIENT_GRPC) else HTTP

@@ -1,6 +1,6 @@
-"""The extras of the package: what a plain installation leaves out, because not everybody needs it.
+"""The optional extras of the package, which a plain installation leaves out.
 
-Whatever rests on one asks here first, so that a user reads which to install, and never an ImportError.
+Code that needs an extra checks for it here first, so that users see an install command, not an ImportError.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib import import_module
 
 from conformance.spec.user_error import UserError
 
-# Extra -> modules that come with it. They are imported, not looked up: packages may be there and not fit each other.
+# Extra -> its modules. They are imported, not just located: installed packages may be incompatible.
 MODULES: Mapping[str, tuple[str, ...]] = {
     "fleet": ("distributed",),
     "grpc": ("grpc", "h2", "tritonclient.grpc"),
@@ -19,37 +19,37 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 
 
 class MissingExtraError(UserError):
-    """What a user asked for needs an extra that is not installed; the message names it."""
+    """The user's request needs an extra that is not installed; the message names it."""
 
     status = 4
 
 
 def is_installed(extra: str) -> bool:
-    """Whether what an extra brings can be imported."""
+    """Return whether the modules of an extra can be imported."""
     try:
         for name in MODULES[extra]:
             import_module(name)
-    except Exception:  # packages that do not fit each other raise all kinds
+    except Exception:  # incompatible packages raise all kinds of exceptions
         return False
     return True
 
 
 def expect_installed(extra: str, what: str) -> None:
-    """See that an extra is there.
+    """Require that an extra is installed.
 
     Args:
         extra: a key of `MODULES`.
-        what: what needs it, as the user wrote it, for the message.
+        what: the feature that needs it, as the user wrote it, for the message.
 
     Raises:
-        MissingExtraError: it is not.
+        MissingExtraError: it is not installed.
     """
     if not is_installed(extra):
         raise MissingExtraError(describe_missing(extra, what))
 
 
 def describe_missing(extra: str, what: str) -> str:
-    """Return the sentence that says what needs an extra, and how to install it."""
+    """Return a sentence that names the feature, the extra that it needs, and the install command."""
     return f"{what} needs the extra {extra}: {format_install_command(extra)}"
 
 

@@ -1,7 +1,7 @@
-"""Files that people hand to us, and strangers to them: read whole, or refused with a sentence that says why.
+"""Reads files from untrusted sources completely, or rejects them with an error message.
 
-A name may lead to a pipe that never ends, to a device that yields zeros for ever, or to a text that nests until the
-stack is full. So only regular files are read, up to a size, and whatever a reader trips over is one kind of error.
+A path may be an endless pipe, a device that yields zeros, or a text nested until the stack overflows. So only regular
+files up to a maximum size are read, and all errors of parsers become one exception.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from conformance.spec.text import escape_text
 
 T = TypeVar("T")
 
-# Bytes. What people write is small; what a run writes is not.
+# Bytes. Handwritten files are small; files written by a run are not.
 MAX_HANDWRITTEN_BYTES: Final = 4 * 1024 * 1024
 MAX_RUN_FILE_BYTES: Final = 1024 * 1024 * 1024
 
 
 class UnreadableError(ValueError):
-    """A file cannot be read, or is not what it should be; the message is one safe line without the file's name."""
+    """A file cannot be read, or has the wrong content; the message is one safe line without the file's name."""
 
 
 class NotOpenedError(UnreadableError):
-    """There is no such file, or it may not be read."""
+    """The file does not exist, or access is denied."""
 
 
 def read_bytes(path: Path, most: int = MAX_HANDWRITTEN_BYTES) -> bytes:
-    """Return what a regular file holds.
+    """Return the content of a regular file.
 
     Args:
         path: of the file; a link is followed.
-        most: bytes that it may have.
+        most: maximum size in bytes.
 
     Raises:
-        NotOpenedError: it is not there, or may not be read.
-        UnreadableError: it is no regular file, or larger.
+        NotOpenedError: it does not exist, or access is denied.
+        UnreadableError: it is not a regular file, or too large.
     """
     try:
-        # Without waiting: to open a pipe would take until somebody writes to it.
+        # Non-blocking: opening a pipe would otherwise wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
@@ -59,7 +59,7 @@ def read_bytes(path: Path, most: int = MAX_HANDWRITTEN_BYTES) -> bytes:
 
 
 def read_text(path: Path, most: int = MAX_HANDWRITTEN_BYTES) -> str:
-    """Return the text of a file in UTF-8.
+    """Return the text of a UTF-8 file.
 
     Raises:
         UnreadableError: see `read_bytes`; or it is not UTF-8.
@@ -69,28 +69,28 @@ def read_text(path: Path, most: int = MAX_HANDWRITTEN_BYTES) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a text in TOML says.
+    """Parse a TOML text.
 
     Raises:
-        UnreadableError: it is not TOML, or says more than anybody reads.
+        UnreadableError: it is not TOML, or exceeds the limits of the parser.
     """
     return convert_errors(lambda: tomllib.loads(text), "not TOML: ")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a text in JSON says.
+    """Parse a JSON text.
 
     Raises:
-        UnreadableError: it is not JSON, or says more than anybody reads.
+        UnreadableError: it is not JSON, or exceeds the limits of the parser.
     """
     return convert_errors(lambda: json.loads(text), "not JSON: ")
 
 
 def convert_errors(read: Callable[[], T], prefix: str = "") -> T:
-    """Return what a reader returns that trips over odd data in one of the ways of Python.
+    """Call a reader, and convert the exceptions that malformed data cause.
 
     Raises:
-        UnreadableError: it tripped.
+        UnreadableError: the reader raised such an exception.
     """
     try:
         return read()
@@ -103,5 +103,5 @@ def convert_errors(read: Callable[[], T], prefix: str = "") -> T:
 
 
 def _said(error: Exception) -> str:
-    """Return what an error says; of those whose text is a bare value, the kind, too."""
+    """Return the message of an error, with its type unless it is a ValueError."""
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"

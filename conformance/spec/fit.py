@@ -1,11 +1,11 @@
-"""Which deployed models a row can be judged on, whatever they compute: what their signature has to have.
+"""Defines which deployed models a row can use, by their signature, whatever they compute.
 
-A row that needs a known computation names a role and no fit. One that rests on a signature alone says which:
+A row that needs a known computation has a role and no fit. One that depends only on a signature has a fit:
 
     @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O", role="identity_uint8", fit=ANY)
 
-It is then judged on its role, where a model fills that, and on each deployed model that fits, which is its own oracle:
-the answer to a plain request with the same inputs is the right one (`discovery` keeps it).
+It then runs on its role's model, if there is one, and on each deployed model that fits. Such a model is its own oracle:
+the answer to a plain request with the same inputs is the correct one (`discovery` stores it).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-# Datatypes whose outputs can be ranked, and that JSON carries.
+# Datatypes whose outputs can be ranked, and that have a JSON form.
 SCORE_DATATYPES = frozenset({"FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"})
 
 
 class DeclaredTensor(Protocol):
-    """An input or output as metadata declare it; -1 is a variable dimension."""
+    """An input or output declared in model metadata; -1 is a variable dimension."""
 
     @property
     def datatype(self) -> str:
@@ -31,22 +31,23 @@ class DeclaredTensor(Protocol):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether JSON carries its datatype."""
+        """Whether its datatype has a JSON form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What the signature of a deployed model has to have.
+    """Constraints on the signature of a deployed model.
 
     Attributes:
-        min_inputs: how many inputs at the least; `max_inputs`: at the most, None for any number.
-        min_outputs: how many outputs at the least.
-        inputs: datatypes of which the first input has one; empty for any. `outputs`: of which some output has one.
-        some_input: datatypes of which some input has one; empty for any.
-        is_json: every tensor has a JSON form.
-        min_rank: how many dimensions the first input has at the least.
-        is_variable: the first input has a variable dimension.
-        is_described: its metadata list its inputs, so that a request can contradict them.
+        min_inputs: the minimum number of inputs; `max_inputs`: the maximum, None for no limit.
+        min_outputs: the minimum number of outputs.
+        inputs: allowed datatypes of the first input; empty for any. `outputs`: datatypes of which at least one output
+            has one.
+        some_input: datatypes of which at least one input has one; empty for any.
+        is_json: whether every tensor must have a JSON form.
+        min_rank: the minimum number of dimensions of the first input.
+        is_variable: whether the first input must have a variable dimension.
+        is_described: whether its metadata must list its inputs, so that a request can contradict them.
     """
 
     min_inputs: int = 1
@@ -63,7 +64,7 @@ class Fit:
     def lack(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
-        """Return what a signature lacks, in a few words; empty where it fits. Metadata list it or do not."""
+        """Return what a signature lacks, briefly; empty if it fits. `is_described`: whether metadata list it."""
         first = inputs[0] if inputs else None
         has_json_form = all(tensor.has_json_form for tensor in (*inputs, *outputs))
         tests = (

@@ -1,6 +1,6 @@
-"""The ledger: every requirement that is judged.
+"""The ledger: every requirement that the suite judges.
 
-Those of servers are in `ledger.toml`, what they withstand in `ledger_robustness.toml`, those of clients in
+Requirements for servers are in `ledger.toml`, for robustness in `ledger_robustness.toml`, for clients in
 `ledger_clients.toml`.
 
 Strategy: the files are data and this module only names their fields. The tests validate them against
@@ -25,7 +25,7 @@ from conformance.spec.extensions import CLIENT, CLIENT_GRPC, GRPC, ROBUSTNESS, f
 from conformance.spec.links import format_explain_command, make_requirement_url
 from conformance.spec.user_error import UserError
 
-# What the id of a requirement ends in that stands there for HTTP, too.
+# The suffix of a requirement's id for gRPC, if the requirement exists for HTTP as well.
 GRPC_SUFFIX = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {"classification": "classification_grpc"}
 AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
@@ -33,7 +33,7 @@ FILES = ("spec/ledger.toml", "spec/ledger_clients.toml", "spec/ledger_robustness
 
 
 class Level(StrEnum):
-    """How a requirement weighs: MUST fails, SHOULD advises, MAY is judged where offered, OBSERVE is only recorded."""
+    """The level of a requirement: MUST fails, SHOULD advises, MAY is judged if offered, OBSERVE is only recorded."""
 
     MUST = "MUST"
     SHOULD = "SHOULD"
@@ -42,14 +42,14 @@ class Level(StrEnum):
 
 
 class Basis(StrEnum):
-    """Whether a source says it in its own words or it follows from them."""
+    """Whether a source states the requirement literally, or it follows from the source."""
 
     LITERAL = "literal"
     DERIVED = "derived"
 
 
 class Concern(StrEnum):
-    """What a requirement is about, which bounds the warrant of a MUST."""
+    """The subject of a requirement, which limits the justification of a MUST."""
 
     EXCHANGE = "exchange"
     REFUSAL = "refusal"
@@ -65,7 +65,7 @@ CONCERNS: Mapping[Concern, str] = {
 
 
 class Party(StrEnum):
-    """Whom a requirement binds."""
+    """The party that a requirement binds."""
 
     SERVER = "server"
     CLIENT = "client"
@@ -86,14 +86,14 @@ class UnknownRequirementError(UserError, KeyError):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement over one transport; the fields are explained at the head of `ledger.toml`.
+    """One requirement over one transport; `ledger.toml` explains the fields at its beginning.
 
     Attributes:
-        cited: the keys of the sentences that it rests on.
-        concern: what it is about; None for robustness, which is in no verdict.
-        page: the area on whose page it stands, which is the same over both transports.
-        note: empty where there is none.
-        party: whom it binds.
+        cited: the keys of its source sentences.
+        concern: its subject; None for robustness, which is part of no verdict.
+        page: the area whose page documents it, the same for both transports.
+        note: empty if there is none.
+        party: the party that it binds.
     """
 
     id: str
@@ -110,26 +110,26 @@ class Requirement:
 
     @property
     def name(self) -> str:
-        """What is meant, whatever the transport: the id without `/grpc`."""
+        """The id without `/grpc`, the same for both transports."""
         return self.id.removesuffix(GRPC_SUFFIX)
 
     @property
     def is_of_robustness(self) -> bool:
-        """Whether it is about what a server withstands, which no verdict rests on."""
+        """Whether it concerns robustness, which affects no verdict."""
         return self.extension == ROBUSTNESS
 
     @property
     def sources(self) -> tuple[Sentence, ...]:
-        """The sentences that it rests on; read when somebody asks, since a run in which all is met never does.
+        """The source sentences; loaded lazily, because a run without failures does not need them.
 
         Raises:
-            KeyError: no document has one of them.
+            KeyError: a sentence does not exist.
         """
         return tuple(map(get_sentence, self.cited))
 
     @property
     def transport(self) -> str:
-        """Over which transport it is judged, `http` or `grpc`."""
+        """The transport over which it is judged, `http` or `grpc`."""
         return find_transport(self.area)
 
     @property
@@ -139,7 +139,7 @@ class Requirement:
 
     @property
     def url(self) -> str:
-        """Of its page: see `links.requirement_url`."""
+        """The URL of its page: see `links.requirement_url`."""
         return make_requirement_url(self.page, self.id)
 
     @property
@@ -155,15 +155,15 @@ def load() -> Mapping[str, Requirement]:
 
 
 def load_for_party(party: Party) -> list[Requirement]:
-    """Return the requirements that bind servers, or those that bind clients, as far as a verdict rests on them."""
+    """Return the requirements for one party that affect a verdict."""
     return [entry for entry in load().values() if entry.party is party and not entry.is_of_robustness]
 
 
 @cache
 def compute_version() -> str:
-    """Return the version of what servers are judged by: of each requirement id, level, concern, extension, statement.
+    """Return a digest of the server requirements: of each its id, level, concern, extension, statement.
 
-    Suites of one version have the same requirements, whatever else changed between them.
+    Suites with the same digest have the same requirements, whatever else differs.
     """
     rows = [
         (entry.id, entry.level, str(entry.concern), entry.extension, entry.statement)
@@ -185,12 +185,12 @@ def get_requirement(requirement_id: str) -> Requirement:
 
 
 def normalise_id(name: str) -> str:
-    """Return an id, given in whatever letters, as the ledger spells it."""
+    """Normalise the case of an id to that of the ledger."""
     return name.upper().replace(GRPC_SUFFIX.upper(), GRPC_SUFFIX)
 
 
 def find_grpc_id(requirement_id: str) -> str | None:
-    """Return the id of the same requirement over gRPC, or None where it has none there."""
+    """Return the id of the same requirement over gRPC, or None if it has none."""
     twin = requirement_id + GRPC_SUFFIX
     return twin if twin in load() else None
 
@@ -206,7 +206,7 @@ def _requirements() -> Iterator[Requirement]:
 
 
 def find_page_area(area: str) -> str:
-    """Return the area on whose page the requirements of an area stand: what clients owe is on one page."""
+    """Return the area whose page documents an area: both client areas share one page."""
     return CLIENT if area == CLIENT_GRPC else area
 
 

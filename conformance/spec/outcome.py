@@ -1,4 +1,4 @@
-"""What a check can come to on one row, in the words of the report, and why it came to no verdict."""
+"""The outcomes of a check on one row, and the reasons for having no verdict."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ VERDICTS = (CONFORMANT, PARTIAL, NONCONFORMANT, INCOMPLETE, NARROWED) = (
     *("conformant", "partial", "nonconformant", "incomplete", "narrowed"),
 )
 INTEROPERABLE = "interoperable"
-# What `--conformance-gate` takes: which of the two decides the exit status; without it, whether something fails.
+# The values of `--conformance-gate`: which of the two decides the exit status. Without it, any failure does.
 GATES = (CONFORMANT, INTEROPERABLE)
 
-# What an unmet requirement of each level comes to.
+# The outcome of an unmet requirement, by level.
 UNMET_OUTCOMES = {
     "MUST": Outcome.FAIL,
     "SHOULD": Outcome.ADVISORY,
@@ -40,11 +40,11 @@ UNMET_OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How an outcome is reported to people.
+    """The wording of an outcome for people.
 
     Attributes:
-        short: in a column or a cell.
-        long: of a row, as in "3 failed".
+        short: for a column or a cell.
+        long: for a count of rows, as in "3 failed".
         meaning: for a legend.
     """
 
@@ -53,7 +53,7 @@ class Wording:
     meaning: str
 
 
-# In the order in which pages show them: what has to be looked at comes first.
+# In the order of pages: the outcomes that need attention come first.
 OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
     Outcome.FAIL: Wording("fail", "failed", "a MUST is not met (under --conformance-strict: or a SHOULD)"),
     Outcome.KNOWN_FAILURE: Wording("known", "known failure", "not met, as the baseline says"),
@@ -72,27 +72,27 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
 
 
 class ReasonKind(StrEnum):
-    """Why a row came to no verdict; `Reason.subject` is what stands in brackets."""
+    """Why a row has no verdict; the comments put the content of `Reason.subject` in brackets."""
 
     NOT_OFFERED = "not_offered"  # an extension (which)
     TRANSPORT_NOT_GIVEN = "transport_not_given"  # the address of a transport (which)
-    NOTHING_OVER_HTTP = "nothing_over_http"  # none of the extensions is offered there; gRPC is judged alone
+    NOTHING_OVER_HTTP = "nothing_over_http"  # none of the extensions is offered there; only gRPC is judged
     NO_MODEL = "no_model"  # a role that no model fills (which)
     NOT_FOR_THIS_MODEL = "not_for_this_model"  # a deployed model whose signature does not fit (which)
     NO_JSON_FORM = "no_json_form"  # a role without a JSON form, and no binary data offered (which)
-    NOT_FOR_THIS_TARGET = "not_for_this_target"  # the check found that it has nothing to say
-    TOO_LARGE = "too_large"  # for the target, which declined the body
+    NOT_FOR_THIS_TARGET = "not_for_this_target"  # the check does not concern this target
+    TOO_LARGE = "too_large"  # for the target, which rejected the body
     MODEL_IS_SILENT = "model_is_silent"  # a model answers no plain request (which)
-    SIMPLER_IS_WRONG = "simpler_is_wrong"  # what the check rests on is wrong by itself
+    SIMPLER_IS_WRONG = "simpler_is_wrong"  # a simpler precondition of the check already fails
     TARGET_LOST = "target_lost"  # no connection can be made any more (the last try)
-    NOT_RECORDED = "not_recorded"  # a recording has no such request
-    NOT_KEPT = "not_kept"  # a recording has the answer in part, for it was too long
-    ADAPTER_BROKE = "adapter_broke"  # what asks a client: it died, hung, or said what it must not
-    SUITE_FAILED = "suite_failed"  # a fault of the suite's own
+    NOT_RECORDED = "not_recorded"  # the recording does not have the request
+    NOT_KEPT = "not_kept"  # the recording has only part of the answer, which was too long
+    ADAPTER_BROKE = "adapter_broke"  # the adapter of a client crashed, hung, or violated its protocol
+    SUITE_FAILED = "suite_failed"  # an error in the suite itself
 
 
 class AnswerKind(StrEnum):
-    """How a request was answered that had to be answered."""
+    """How the server answered a request that it has to answer."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -103,7 +103,7 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a row is not applicable, blocked or in error: for programs. The message beside it is for people."""
+    """Why a row is not applicable, blocked or in error, for programs; the message is for people."""
 
     kind: ReasonKind
     subject: str = ""

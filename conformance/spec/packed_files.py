@@ -1,7 +1,7 @@
-"""Long files of lines, packed with xz or plain, from whoever: read line by line, or refused with a sentence.
+"""Reads long text files from untrusted sources line by line, plain or xz-compressed, or rejects them.
 
-A few bytes unpack to as many as one likes, so that what is unpacked is bounded, and each line of it, and what a parser
-would make of a line.
+A few bytes can decompress to any size. So the decompressed size, the length of each line, and the number of objects in
+it are limited.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final
 from conformance.spec.files import MAX_RUN_FILE_BYTES, UnreadableError, read_bytes
 
 XZ_MAGIC: Final = b"\xfd7zXZ\0"
-MAX_MEMORY_BYTES: Final = 64 * 1024 * 1024  # bytes that a file may ask for to be unpacked
+MAX_MEMORY_BYTES: Final = 64 * 1024 * 1024  # bytes of memory that decompression may use
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
-# Of arrays and objects in a line: an empty one takes two bytes of a file, and sixty of memory.
+# Arrays and objects in a line: an empty one takes two bytes of a file, and sixty of memory.
 MAX_BRACKETS: Final = 1_000_000
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, with their ends.
+    """Yield the lines of a file, including line endings.
 
     Raises:
-        UnreadableError: see `files.read_bytes`; or it cannot be unpacked, or has more in it than anybody reads.
+        UnreadableError: see `files.read_bytes`; or it cannot be decompressed, or exceeds the limits.
     """
     octets = read_bytes(path, MAX_RUN_FILE_BYTES)
     if octets.startswith(XZ_MAGIC):
@@ -41,11 +41,11 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_whole(path: Path, most: int) -> bytes:
-    """Return what a file holds, or what it unpacks to.
+    """Return the content of a file, decompressed if necessary.
 
     Args:
         path: of the file.
-        most: bytes that it may have, packed or not.
+        most: maximum size in bytes, both compressed and decompressed.
 
     Raises:
         UnreadableError: see `read_lines`.
@@ -55,7 +55,7 @@ def read_whole(path: Path, most: int) -> bytes:
 
 
 class _UnpackingStream(io.RawIOBase):
-    """What packed octets unpack to, as a stream; `most` is how many bytes that may be."""
+    """A stream that decompresses bytes; `most` is the maximum of decompressed bytes."""
 
     def __init__(self, octets: bytes, most: int) -> None:
         self._rest = octets
@@ -65,7 +65,7 @@ class _UnpackingStream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # that of typeshed is wider
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed declares a wider type
         found = b""
         while not found and not self._unpack.eof:
             found = self._next(len(buffer))

@@ -1,4 +1,4 @@
-"""The result of one check on one row, as plain data: it travels from workers and into reports."""
+"""The result of one check on one row, as plain data for workers and reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from conformance.spec.outcome import Outcome, Reason, ReasonKind
 
 
 class MessageEvidence(TypedDict):
-    """A request or an answer, as plain data, safe to show but for the body.
+    """A request or an answer as plain data; all but the body is safe to display.
 
     Attributes:
-        head: request line or status, headers, and what went wrong on the way; a line each.
-        length: of the body in bytes; `sha256` is its digest.
-        body_base64: the body; absent where it is long.
-        fields: its parts: start, end, label, and the size of each element where they are all of one size.
+        head: request line or status, headers, and any transport failure; one line each.
+        length: the length of the body in bytes; `sha256` is its digest.
+        body_base64: the body; absent if it is long.
+        fields: its parts: start, end, label, and the size of each element if all have the same size.
     """
 
     head: list[str]
@@ -28,7 +28,7 @@ class MessageEvidence(TypedDict):
 
 
 class Evidence(TypedDict):
-    """The exchange that shows a failure."""
+    """The exchange that proves a failure."""
 
     request: MessageEvidence
     answer: MessageEvidence
@@ -36,16 +36,16 @@ class Evidence(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a person needs to understand one unmet requirement, as lines of safe text.
+    """The explanation of one unmet requirement, as lines of safe text.
 
     Attributes:
-        requirement: ledger id; `level`, `statement` and `source` are the ledger's.
-        source_urls: where the sentences stand that `source` names, in the same order.
-        bytes: annotated rows of hexadecimal, the first of them holding the first wrong byte; may be empty.
-        request: the JSON that was sent, shortened; `answer`: that of what came back, and what followed it.
-        repeat: a shell command that sends the request again; empty where no request was sent.
-        asked: what a client was asked to do; empty of servers.
-        evidence: the exchange itself, or None; a report keeps that of the first row of a check and a requirement.
+        requirement: ledger id; `level`, `statement` and `source` come from the ledger.
+        source_urls: the URLs of the sentences in `source`, in the same order.
+        bytes: annotated rows of a hex dump, the first with the first wrong byte; may be empty.
+        request: the JSON that was sent, shortened; `answer`: the JSON of the answer, and the data after it.
+        repeat: a shell command that repeats the request; empty if none was sent.
+        asked: the task given to a client; empty for servers.
+        evidence: the exchange, or None; a report keeps it for the first row of each check and requirement.
     """
 
     requirement: str
@@ -65,11 +65,11 @@ class Failure:
 
 
 class SentRequests(TypedDict):
-    """The inference requests of a row that had to be answered, and how they were.
+    """The inference requests of a row that a server has to answer, and their outcome.
 
     Attributes:
-        features: what can be said of them, the plainest first: a text, and the requirement that a server breaks which
-            takes no such request.
+        features: their properties, the simplest first: a text, and the requirement that a server breaks if it rejects
+            such requests.
         answer: an `AnswerKind`.
         over: the transport.
     """
@@ -84,12 +84,13 @@ class CheckResult:
     """The result of one check on one row.
 
     Attributes:
-        requirements: the ledger ids that the row answers for.
-        message: one line that says why, for every outcome but pass and observed. For people: programs read `reason`.
-        reason: why there is no verdict, where there is none.
-        observation: what was observed, or empty.
-        exchanges: how many exchanges it took.
-        sent: the inference request that failed, or all that were answered where the row passed; None without any.
+        requirements: the ledger ids that the row covers.
+        message: one line with the explanation, for every outcome but pass and observed. For people: programs read
+            `reason`.
+        reason: why there is no verdict, or None.
+        observation: the observed behaviour, or empty.
+        exchanges: the number of exchanges.
+        sent: the inference request that failed, or all answered ones if the row passed; None if there are none.
     """
 
     id: str
@@ -109,16 +110,16 @@ class CheckResult:
 
     @property
     def label(self) -> str:
-        """The id with the row, as reports and baselines name it."""
+        """The id with the row, for reports and baselines."""
         return format_label(self.id, self.row)
 
     def is_for(self, kind: ReasonKind) -> bool:
-        """Whether there is no verdict for a reason of this kind."""
+        """Whether the row has no verdict for this kind of reason."""
         return self.reason is not None and self.reason.kind is kind
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: dicts, lists, texts and numbers."""
-        # Field by field, since `dataclasses.asdict` copies every text of thousands of results.
+        # Field by field, because `dataclasses.asdict` copies every text of thousands of results.
         plain = {name: getattr(self, name) for name in _FIELDS}
         failure = {name: getattr(self.failure, name) for name in _FAILURE_FIELDS} if self.failure else None
         reason = {"kind": str(self.reason.kind), "subject": self.reason.subject} if self.reason else None
@@ -127,7 +128,7 @@ class CheckResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CheckResult:
-        """Return the result that `to_dict` made plain."""
+        """Rebuild a result from the plain data of `to_dict`."""
         values = {name: data["check" if name == "id" else name] for name in _FIELDS}
         values["outcome"] = Outcome(values["outcome"])
         if values["failure"]:

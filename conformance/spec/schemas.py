@@ -1,4 +1,4 @@
-"""The JSON schemas of our own files, and what is wrong with the form of a document."""
+"""The JSON schemas of the project's files, and validation against them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any
 from conformance.spec import data_files
 from conformance.spec.text import escape_text
 
-if TYPE_CHECKING:  # slow to import, and needed for files alone
+if TYPE_CHECKING:  # slow to import, and only needed for files
     from jsonschema import ValidationError
 
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """Return `schemas/NAME.schema.json`, which nobody changes."""
+    """Load `schemas/NAME.schema.json`; callers must not change it."""
     path = data_files.find_folder("schemas") / f"{name}.schema.json"
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return schema
 
 
 def find_fault(document: Any, schema: Mapping[str, Any], *, checks_formats: bool = False) -> ValidationError | None:
-    """Return what is wrong with the form of a document before all else; None where nothing is.
+    """Return the most relevant validation error of a document, or None.
 
     Args:
-        document: as JSON or TOML has it.
-        schema: which it should have; with those inside that it refers to.
-        checks_formats: days, URLs and the like are looked at, too.
+        document: parsed from JSON or TOML.
+        schema: to validate against, including the schemas that it refers to.
+        checks_formats: whether to validate formats such as dates and URLs.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
@@ -41,5 +41,5 @@ def find_fault(document: Any, schema: Mapping[str, Any], *, checks_formats: bool
 
 
 def describe_fault(fault: ValidationError) -> str:
-    """Return where and how a document does not fit, as one line."""
+    """Return the location and description of a validation error, as one line."""
     return f"{escape_text(fault.json_path)}: {escape_text(fault.message)}"

@@ -1,4 +1,4 @@
-"""How many requirements of a level apply to a target, and what became of them: one way of counting for every page."""
+"""Counts the applicable requirements of a level by outcome, in the same way for every page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Entry = Mapping[str, Any]
 
 IN_DOUBT, NOT_JUDGED, NOT_APPLICABLE = "in doubt", "not judged", "not applicable"
 ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not used"}
-# What the words say of a requirement.
+# The explanations of these words.
 MEANINGS: Mapping[str, str] = {
     IN_DOUBT: "a row of the requirement was blocked or in error, so that nothing can be said of it",
     NOT_JUDGED: "the requirement applies, and no row of it was judged: for want of a model, by the profile, because it "
@@ -32,16 +32,16 @@ NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of the requirements of a level.
+    """The outcomes of the requirements of a level.
 
     Attributes:
-        level: of them all.
+        level: the level of the requirements.
         met: judged and met; `failed`: judged and not met.
         stuck: blocked or in error.
-        unseen: they apply, and were not judged: for want of a model, by the profile, or because they were not run.
-        not_offered: the extension is not offered, or not used by a client, so that they do not apply.
-        absent: how that is said.
-        beside: the extension is offered, and they do not apply all the same: no row has anything to say of this target.
+        unseen: applicable, but not judged: no model, skipped by the profile, or not run.
+        not_offered: not applicable, because the extension is not offered, or not used by a client.
+        absent: the wording for `not_offered`.
+        beside: not applicable although the extension is offered: no row concerns this target.
     """
 
     level: str
@@ -55,23 +55,23 @@ class Tally:
 
     @property
     def applying(self) -> int:
-        """How many apply."""
+        """The number of applicable requirements."""
         return self.met + self.failed + self.stuck + self.unseen
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """How many of them all came to what, by the kinds that colour the parts of a bar."""
+        """The number of requirements by the kinds that colour the parts of a bar."""
         absent = self.unseen + self.not_offered + self.beside
         return [("pass", self.met), ("fail", self.failed), ("blocked", self.stuck), ("absent", absent)]
 
     @property
     def sentence(self) -> str:
-        """What became of them, without a full stop."""
+        """The outcomes as a sentence, without a full stop."""
         return f"{self.met} of {self.applying} {self.level}s that apply are met{self._rest}"
 
     @property
     def brief(self) -> str:
-        """What became of them, where the level is said elsewhere."""
+        """The outcomes as a sentence that omits the level."""
         return f"{self.met} of {self.applying} met{self._rest}"
 
     @property
@@ -81,13 +81,13 @@ class Tally:
 
     @property
     def words(self) -> list[str]:
-        """Those of `MEANINGS` that its sentence uses."""
+        """The keys of `MEANINGS` that the sentence uses."""
         counts = ((self.stuck, IN_DOUBT), (self.unseen, NOT_JUDGED), (self.not_offered, self.absent))
         return [word for count, word in (*counts, (self.beside, NOT_APPLICABLE)) if count]
 
     @property
     def rest(self) -> str:
-        """What became of those that do not apply, behind a semicolon; empty where all apply."""
+        """The text about requirements that do not apply, after a semicolon; empty if all apply."""
         others = ((self.not_offered, self.absent), (self.beside, NOT_APPLICABLE))
         return "".join(f"; {count} {what}" for count, what in others if count)
 
@@ -103,10 +103,10 @@ def count_requirements(
 
     Args:
         level: `MUST`, `SHOULD`, `MAY` or `OBSERVE`.
-        requirements: all of them, as the report has them.
+        requirements: all of them, from the report.
         offered: the extensions that the target offers.
-        asked: the extensions that the user asked for; empty where none were named.
-        party: who is judged.
+        asked: the extensions that the user selected; empty if none.
+        party: the judged party.
     """
     entries = [entry for entry in filter_counted(requirements, asked) if entry["level"] == level]
     found = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
@@ -125,7 +125,7 @@ def count_by_concern(
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
 ) -> dict[str, Tally]:
-    """Count the MUSTs of an extension for each concern; the arguments are those of `count_requirements`."""
+    """Count the MUSTs of an extension for each concern; arguments as in `count_requirements`."""
     entries = list(filter_counted(requirements, asked))
     own = [entry for entry in entries if entry["extension"] == extension]
     return {
@@ -137,13 +137,13 @@ def count_by_concern(
 
 
 def tally_report(report: Entry, level: str = "MUST") -> Tally:
-    """Count the requirements of a level in a report that has the form of `schemas/report.schema.json`."""
+    """Count the requirements of a level in a report (`schemas/report.schema.json`)."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
     return count_requirements(level, report["requirements"], offered, report["options"]["extensions"], _party(report))
 
 
 def describe_absence(report: Entry, extension: str) -> str:
-    """Return what is said of an extension that a report does not judge: nobody asked for it, or it is not offered."""
+    """Return why a report does not judge an extension: it was not selected, or is not offered."""
     party, asked = _party(report), report["options"]["extensions"]
     if party is Party.CLIENT:
         return ABSENT[party]
@@ -156,7 +156,7 @@ def _party(report: Entry) -> Party:
 
 
 def filter_counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -> list[Entry]:
-    """Return the requirements that count in a run: those of what was asked for, on a transport that was judged."""
+    """Return the requirements that count in a run: of selected extensions, on a judged transport."""
     entries = list(requirements)
     judged = {find_transport(entry["area"]) for entry in entries if is_judged(entry)}
     wanted = {PROTOCOL, *asked} if asked else set[str]()
@@ -168,5 +168,5 @@ def filter_counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -
 
 
 def is_judged(entry: Entry) -> bool:
-    """Say whether something was found out about a requirement, and be it that it cannot be judged."""
+    """Return whether a requirement has any result, including that it cannot be judged."""
     return bool(entry["verdict"] != Outcome.NOT_APPLICABLE)

@@ -1,4 +1,4 @@
-"""Text that is safe to show, whatever a server sent: no control characters, no bidi tricks, no endless strings."""
+"""Makes text from servers safe to display: no control characters, no bidi marks, limited length."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 # Control, format (bidi marks among them), surrogate, private use, unassigned, line and paragraph separators.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# How a line of output, anywhere in it, gives an order to the CI system that reads it: ##[command], ##vso[command].
+# The pattern of commands in output that a CI system would execute: ##[command], ##vso[command].
 _CI_COMMAND = re.compile(r"##(?=\w*\[)")
 
 
 def escape_text(text: str, limit: int = 300) -> str:
-    """Return `text` on one line with unsafe characters written as escapes, cut to `limit` characters."""
+    """Return `text` on one line with unsafe characters escaped, truncated to `limit` characters."""
     cut = text[:limit]
     shown = cut if cut.isprintable() else "".join(map(_escaped, cut))
     shown = _CI_COMMAND.sub(r"#\\x23", shown)
@@ -25,13 +25,13 @@ def escape_text(text: str, limit: int = 300) -> str:
 
 
 def join_some(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Return the first names, and how many there are beside."""
+    """Join the first names, and add the number of omitted ones."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return separator.join(names[:most]) + more
 
 
 def format_count(number: int, noun: str) -> str:
-    """Return a number of things, such as `1 row` or `2 rows`."""
+    """Format a count, such as `1 row` or `2 rows`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -42,23 +42,23 @@ def _escaped(character: str) -> str:
 
 
 def format_shape(shape: Sequence[int] | None) -> str:
-    """Return a shape as a message shows it; None is one that is none."""
+    """Format a shape for a message; None is an invalid one."""
     return "no valid shape" if shape is None else f"shape {list(shape)}"
 
 
 def format_element(value: Any, limit: int = 40) -> str:
-    """Return one tensor element as text, of a longer BYTES element the first `limit` bytes."""
+    """Format one tensor element; of a long BYTES element only the first `limit` bytes."""
     if isinstance(value, bytes):
         shown = _octets(value[:limit], cut=len(value) > limit)
         return shown if len(value) <= limit else f"{shown}... ({len(value)} bytes)"
     if isinstance(value, np.bool_ | bool):
         return "true" if value else "false"
     short = getattr(value, "itemsize", 8) == 2 and not isinstance(value, np.integer)
-    return str(float(value) if short else value)  # FP16 and BF16 show fewer digits than they have
+    return str(float(value) if short else value)  # the text of FP16 and BF16 has fewer digits than the value
 
 
 def _octets(octets: bytes, *, cut: bool) -> str:
-    """Return bytes as JSON writes a string, or as hexadecimal digits where they are no text; `cut`: more follow."""
+    """Format bytes as a JSON string, or in hexadecimal if they are not text; `cut`: more bytes follow."""
     try:
         text = octets.decode()
     except UnicodeDecodeError as error:
@@ -69,7 +69,7 @@ def _octets(octets: bytes, *, cut: bool) -> str:
 
 
 def format_elements(array: np.ndarray[Any, Any], around: int = 0, count: int = 4) -> str:
-    """Return elements of a tensor, row by row, as text: `count` of them, element `around` among them."""
+    """Format `count` elements of a tensor in row-major order, including element `around`."""
     flat = array.reshape(-1)
     first = 0 if around < count else around - count // 2
     window = flat[first : first + count]
@@ -80,5 +80,5 @@ def format_elements(array: np.ndarray[Any, Any], around: int = 0, count: int = 4
 
 
 def _flag(byte: int) -> str:
-    """Return a BOOL element by its byte, which may be one that stands for nothing."""
+    """Format a BOOL element from its byte, which may be invalid."""
     return ("false", "true")[byte] if byte < 2 else f"byte {byte:02x}"

@@ -1,13 +1,13 @@
-"""What a user asked for cannot be done: every such error is shown as one line, never as a traceback."""
+"""Errors of the user, which commands show as one line, without a traceback."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """The message is one line that says what is wrong, and what to do where that is known.
+    """The message is one line with the problem and, if known, the remedy.
 
     Attributes:
-        status: with which a command ends that raised it; 2, as argparse has it for a usage error.
+        status: the exit status of the command; 2, like usage errors of argparse.
     """
 
     status = 2

@@ -1,12 +1,12 @@
-"""The verdict of a run: computed from the results, by rules that anybody can apply again.
+"""Computes the verdict of a run from its results, by reproducible rules.
 
-conformant      every MUST that applies was judged and met
-partial         nothing failed, and something that applies was not judged: for want of a model, or by the profile
-nonconformant   a MUST is not met (or a SHOULD, when strict), though the target was lost then, or not all was run
-incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or the run was cut short
-narrowed        the user asked for some rows alone, and none of them failed
+conformant      every applicable MUST was judged and met
+partial         nothing failed, but something applicable was not judged: there was no model, or the profile skipped it
+nonconformant   a MUST is not met (or a SHOULD, when strict), even if the target was lost, or not all rows ran
+incomplete      unknown: target lost, nothing offered, something blocked or in error, or the run was cut short
+narrowed        the user selected some rows, and none of them failed
 
-Interoperable is who meets every MUST of exchange and transport: the same rules, applied to the rows of these alone.
+A target is interoperable if it meets every MUST of exchange and transport: the same rules, applied only to their rows.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from conformance.spec.result import CheckResult
 
 Missing = Mapping[str, Collection[str]]
 
-# A narrowed run has the status that pytest chooses.
+# For a narrowed run pytest chooses the status.
 EXIT_STATUS = {CONFORMANT: 0, PARTIAL: 0, NONCONFORMANT: 1, INCOMPLETE: 6}
-# The concerns of the requirements that an interoperable server meets.
+# The concerns that interoperability covers.
 INTEROPERABILITY_CONCERNS = (ledger.Concern.EXCHANGE, ledger.Concern.TRANSPORT)
 
-# From best to worst: a requirement is as good as the worst of its checks.
+# From best to worst: a requirement gets the worst outcome of its checks.
 _WORST = (
     Outcome.NOT_APPLICABLE,
     Outcome.PASS,
@@ -55,12 +55,12 @@ _WORST = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run says about its target.
+    """The conclusion of a run about its target.
 
     Attributes:
         verdict: `conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`.
         why: one line for each reason; empty when conformant.
-        interoperable: whether every MUST of exchange and transport is met; None where that cannot be said.
+        interoperable: whether every MUST of exchange and transport is met; None if unknown.
     """
 
     verdict: str
@@ -69,11 +69,11 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The verdict as a sentence has it: see `describe_verdict`."""
+        """The verdict in words: see `describe_verdict`."""
         return describe_verdict(self.verdict, self.interoperable)
 
     def exit_status(self, gate: str | None = None) -> int:
-        """Return the exit status of the contract, as a gate takes it; without one it is enough that nothing fails."""
+        """Return the exit status for a gate; without a gate only failures and incomplete runs count."""
         if gate is None:
             return EXIT_STATUS.get(self.verdict, 0)
         if gate == CONFORMANT:
@@ -82,12 +82,12 @@ class Verdict:
 
 
 def describe_verdict(verdict: str, interoperable: bool | None) -> str:
-    """Return a verdict as a sentence has it: who is not conformant may be interoperable."""
+    """Return a verdict in words: a target that is not conformant may be interoperable."""
     return f"{verdict} but interoperable" if interoperable and verdict != CONFORMANT else verdict
 
 
 def format_sentence(name: str, verdict: str, interoperable: bool | None) -> str:
-    """Return who is what, without a full stop."""
+    """Return a sentence about a target's verdict, without a full stop."""
     return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {describe_verdict(verdict, interoperable)}"
 
 
@@ -107,11 +107,11 @@ def conclude(
 
     Args:
         results: of every row that was run.
-        missing: labels of the rows that should have been run and were not.
-        lost: why the target can no longer be reached, or None.
-        stopped: why the run was ended, where it was.
-        coverage: what of the run was not judged.
-        is_narrowed: the missing rows are those that the user did not ask for.
+        missing: labels of the rows that should have run, but did not.
+        lost: why the target has become unreachable, or None.
+        stopped: why the run ended early; empty if it did not.
+        coverage: the unjudged part of the run.
+        is_narrowed: whether the user deselected the missing rows.
     """
 
     def concluded(own: Sequence[CheckResult], own_coverage: Coverage) -> Verdict:
@@ -125,7 +125,7 @@ def conclude(
 
 
 def bears_on_interoperability(result: CheckResult) -> bool:
-    """Say whether a row counts for interoperability: by what it does not meet, else by all that it answers for."""
+    """Return whether a row counts for interoperability: by its failed requirement, or else by any that it covers."""
     named = [result.failure.requirement] if result.failure else result.requirements
     return any(ledger.get_requirement(name).concern in INTEROPERABILITY_CONCERNS for name in named)
 
@@ -144,7 +144,7 @@ def _concluded(
     cut_short = [_gone(results, lost)] if lost else [_not_run(missing, stopped)] if missing else []
     failures = _failures(counts)
     stuck = [f"{_rows(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
-    if failures:  # what was not run cannot mend it
+    if failures:  # rows that were not run cannot change this
         return Verdict(NONCONFORMANT, [*failures, *cut_short])
     if cut_short and is_narrowed and not (lost or stuck):
         return Verdict(NARROWED, [f"{len(results)} of {_rows(len(results) + len(missing))}, none failed"])
@@ -186,13 +186,13 @@ def conclude_extensions(
     *,
     is_narrowed: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Return for each extension, and for the protocol beneath them, whether it is offered, its verdict and its rows.
+    """Return for each extension and the base protocol whether it is offered, its verdict and its counts.
 
     Args:
         results: of every row that was run.
-        offered: the extensions that are judged.
-        missing: labels of the rows that should have been run and were not, by extension.
-        coverage: what of the run was not judged.
+        offered: the judged extensions.
+        missing: labels of the rows that should have run, but did not, by extension.
+        coverage: the unjudged part of the run.
         is_narrowed: see `conclude`.
     """
     extensions: dict[str, dict[str, Any]] = {}
@@ -220,7 +220,7 @@ def _is_of(extension: str, entry: ledger.Requirement) -> bool:
 def _of_extension(
     own: Sequence[CheckResult], missing: Collection[str], coverage: Coverage, *, is_narrowed: bool
 ) -> Verdict:
-    """Return the verdict of an extension: partial where it has no model at all, for others may have some."""
+    """Return the verdict of an extension: partial if it has no model at all, because others may have some."""
     is_judged = any(result.outcome is not Outcome.NOT_APPLICABLE for result in own)
     if not (is_judged or missing) and coverage.has_gap:
         return Verdict(PARTIAL)
@@ -228,14 +228,14 @@ def _of_extension(
 
 
 def filter_by_extension(results: Sequence[CheckResult], name: str) -> list[CheckResult]:
-    """Return the results that count for an extension, or for the protocol beneath them."""
+    """Return the results of an extension, or of the base protocol."""
     return [result for result in results if name in find_extensions(result)]
 
 
 def find_extensions(result: CheckResult) -> set[str]:
-    """Return what a result counts for: of a server that of the first requirement, of a client those of all of them.
+    """Return the extensions of a result: of its first requirement for a server, of all for a client.
 
-    What a client fails counts for the requirement that it fails, alone.
+    A client's failure counts only for the failed requirement.
     """
     if ledger.get_requirement(result.requirements[0]).party is ledger.Party.SERVER:
         return {result.extension}
@@ -248,22 +248,22 @@ def conclude_requirements(
     party: ledger.Party = ledger.Party.SERVER,
     gaps: Mapping[str, Gap] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Return every requirement of a party with its verdict: that of the worst row which says something about it.
+    """Return every requirement of a party with its verdict, the worst of its rows.
 
     Args:
         results: of every row that was run.
-        party: whose requirements.
-        gaps: what of them was not judged.
+        party: the party of the requirements.
+        gaps: their unjudged parts.
     """
     rows = group_by_requirement(results)
     return [_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id)) for entry in ledger.load_for_party(party)]
 
 
 def group_by_requirement(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
-    """Return the rows that answer for a requirement, or do not meet it, by its id."""
+    """Group the rows by the requirements that they cover or fail."""
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
-        named = [result.failure.requirement] if result.failure else []  # a walk may come upon any
+        named = [result.failure.requirement] if result.failure else []  # a walk may fail any requirement
         for requirement in dict.fromkeys([*result.requirements, *named]):
             rows.setdefault(requirement, []).append(result)
     return rows
@@ -288,7 +288,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap:
 
 
 def find_outcome(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
-    """Return what a result says about one of its requirements; nothing, when it stopped at another one."""
+    """Return the outcome of a result for one of its requirements; None if another one failed first."""
     if result.failure is None:
         if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
             return Outcome.PASS

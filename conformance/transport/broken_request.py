@@ -1,7 +1,7 @@
-"""What breaks beside rows: while the target is surveyed, or asked whether a model answers at all.
+"""Requests outside of rows that break: during discovery, or when the suite tests whether a model answers.
 
-A request there is answered or refused; a server may refuse all that it does not know. Where it does neither, nobody
-would say so: no row judges these exchanges.
+A server may answer such a request or refuse it, even if it refuses everything unknown. If it does neither, this module
+reports it, because no row judges these exchanges.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from conformance.transport.exchange import Exchange, FailureKind, Reply, Transpo
 from conformance.wire.request import Message
 
 NOT_IMPLEMENTED, UNAVAILABLE = 501, 503
-MAX_KEPT_BYTES = 64 * 1024  # bytes of a body that travels to workers and into evidence
-# With which status a request is answered, and with which it is refused, over gRPC or not.
+MAX_KEPT_BYTES = 64 * 1024  # bytes of a body that are passed to workers and kept in evidence
+# The statuses of an answer and of a refusal, by whether the transport is gRPC.
 _RIGHT_STATUSES = {False: ("a 2xx status", "a 4xx status"), True: ("the status OK", "one such as INVALID_ARGUMENT")}
 
 
@@ -25,9 +25,9 @@ class BrokenRequest:
     """A request that was neither answered nor refused.
 
     Attributes:
-        scope: what it was sent for.
-        again: what came when it was sent again; the first reply itself, where it was not.
-        lost: why the target was gone after it; empty where it was not.
+        scope: the purpose of the request.
+        again: the reply to the repeated request; equal to `reply` if it was not repeated.
+        lost: why the target became unreachable after it; empty if it did not.
     """
 
     scope: str
@@ -37,13 +37,13 @@ class BrokenRequest:
 
     @property
     def is_deliberate(self) -> bool:
-        """Whether it is how the server refuses this request: with an error of its own, and the same each time."""
+        """Whether the server refuses this request on purpose: with the same 5xx status each time."""
         status = self.reply.status
         return not self.lost and status is not None and status >= 500 and self.again.status == status
 
     @property
     def expected(self) -> str:
-        """What would have been right, for a person."""
+        """The correct outcome, for a person."""
         answered, refused = _RIGHT_STATUSES[self.reply.is_over_grpc]
         return (
             f"a refusal with {refused}"
@@ -53,23 +53,23 @@ class BrokenRequest:
 
     @property
     def outcome(self) -> str:
-        """What came, for a person."""
+        """The actual outcome, for a person."""
         return f"{self.reply.outcome()}; {self.lost}" if self.lost else self.reply.outcome()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as workers and evidence take it."""
+        """Return JSON-compatible data for workers and evidence."""
         return {"scope": self.scope, "lost": self.lost, "reply": _plain(self.reply), "again": _plain(self.again)}
 
 
 def from_dict(data: Mapping[str, Any]) -> BrokenRequest:
-    """Return what `to_dict` made plain."""
+    """Rebuild a broken request from the result of `to_dict`."""
     return BrokenRequest(data["scope"], _reply(data["reply"]), _reply(data["again"]), data["lost"])
 
 
 def is_broken(reply: Reply) -> bool:
-    """Say whether a request was neither answered nor refused: no answer came, part of one, or the server's own error.
+    """Return whether a request was neither answered nor refused: no reply, a partial one, or a server error.
 
-    A server that does not implement something says so with 501, and one that is busy, or has a model to load, with 503.
+    The statuses 501 (not implemented) and 503 (busy, or loading a model) count as refusals.
     """
     if reply.exchange.failure is not None or reply.status is None:
         return True
@@ -77,7 +77,7 @@ def is_broken(reply: Reply) -> bool:
 
 
 def is_retryable(reply: Reply) -> bool:
-    """Say whether a request may well be answered when it is sent once more."""
+    """Return whether sending the request again may succeed."""
     return is_broken(reply) or reply.status == UNAVAILABLE
 
 

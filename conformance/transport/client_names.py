@@ -1,6 +1,6 @@
-"""The names of usual clients: most rows of a run go out under one of them, so that no server can serve the judge alone.
+"""User-Agent values of common clients. Most rows use one, so that no server can treat the suite specially.
 
-Which row has which name is decided by the run's seed, which the report holds. Source: RFC 9110, 10.1.5 "User-Agent".
+The run's seed, which the report holds, assigns names to rows. Source: RFC 9110, 10.1.5 "User-Agent".
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
 
 HEADER: Final = "User-Agent"
-# Of the runs for which nobody chooses another: they send the same requests each time.
+# The default seed: runs without an explicit seed send the same requests each time.
 DEFAULT_SEED: Final = 0
 MAX_SEED: Final = 2**32 - 1
-# One row in so many goes out under the suite's own name.
+# One row in this many uses the suite's own name.
 _ONE_IN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ClientName:
-    """What a client calls itself in `User-Agent`, over HTTP and over gRPC."""
+    """The `User-Agent` value of a client, over HTTP and over gRPC."""
 
     http: str
     grpc: str
 
     def sign(self, message: Message) -> Message:
-        """Return a message under this name, unless it has one."""
+        """Return the message with this `User-Agent`, unless it already has one."""
         if message.header(HEADER) is not None:
             return message
         return message.with_header(HEADER, self.grpc if message.method == GRPC_METHOD else self.http)
 
 
 OWN_CLIENT: Final[ClientName] = ClientName(USER_AGENT, USER_AGENT)
-# As these libraries call themselves by default; a browser is none of them, to which gateways show pages.
+# The defaults of these libraries. Browsers are left out, because gateways send HTML pages to them.
 COMMON_NAMES: Final[Mapping[str, ClientName]] = {
     "tritonclient": ClientName("python/gevent-http-client-2.3.9", "grpc-python/1.71.2 grpc-c/46.0.0 (linux; chttp2)"),
     "requests": ClientName("python-requests/2.32.5", "grpc-python-asyncio/1.71.2 grpc-c/46.0.0 (linux; chttp2)"),
@@ -51,9 +51,9 @@ COMMON_NAMES: Final[Mapping[str, ClientName]] = {
 
 
 def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
-    """Return the name under which a row goes out, and the one under which it goes out again where it is not met.
+    """Return the client name of a row, and the one for its retry after a failure.
 
-    One of the two is the suite's own. Without a seed the first is.
+    One of the two is the suite's own name. Without a seed it is the first.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
     usual = tuple(COMMON_NAMES.values())[number // _ONE_IN % len(COMMON_NAMES)]
@@ -61,7 +61,7 @@ def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
 
 
 def choose_seed(profile: str, settings: Settings, chosen: int | None = None) -> int | None:
-    """Return the seed of a run; None where every row has the suite's name, or one that the user gives by a header."""
+    """Return the seed of a run; None if all rows use the suite's name, or a User-Agent header that the user sets."""
     if profile != "certify" or HEADER.lower() in (name.lower() for name, _ in settings.headers):
         return None
     return DEFAULT_SEED if chosen is None else chosen

@@ -1,7 +1,7 @@
-"""The file behind `--target-config`: everything about one target in TOML, as `schemas/target.schema.json` has it.
+"""The file of `--target-config`: all settings of one target in TOML, defined by `schemas/target.schema.json`.
 
-What the command line, the environment or pytest's ini file say of the same thing comes before the file. Errors are one
-line that names the file, the place in it, and what to do.
+The command line, the environment and pytest's ini file take precedence over the file. An error is one line that names
+the file, the place in it, and the remedy.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from conformance.wire.request import Names
 
 @dataclass(frozen=True, slots=True)
 class TargetConfig:
-    """What a file says of a target; None and empty where it says nothing.
+    """The settings that a file has for a target; None or empty if it does not set them.
 
     Attributes:
-        headers: each as "Name: value", with the value as it is sent; never part of a message.
-        never: patterns of checks that are not run.
-        roles: role -> placement; None: models are found by the roles' own names.
-        models: deployed models that are judged, with inputs for those that take none made from their metadata.
+        headers: each as "Name: value", with the final value to send; never part of an error message.
+        never: patterns of checks that the suite does not run.
+        roles: role -> placement; None: the suite finds models by the names of the roles.
+        models: deployed models to judge, with inputs for models whose inputs cannot be generated from their metadata.
     """
 
     url: str | None = None
@@ -60,7 +60,7 @@ def load(path: Path) -> TargetConfig:
 
 
 def read_entries(path: Path) -> dict[str, Any]:
-    """Return what the file says, as it stands there: nothing is taken from the environment or from other files.
+    """Return the entries of the file unchanged, without expanding environment variables or reading other files.
 
     Raises:
         SettingsError: it cannot be read, is not TOML, or does not fit the schema.
@@ -74,24 +74,24 @@ def read_entries(path: Path) -> dict[str, Any]:
 
 
 def _fits_schema(entries: Mapping[str, Any]) -> None:
-    from jsonschema import Draft202012Validator  # slow to import, and needed for a file alone
+    from jsonschema import Draft202012Validator  # slow to import, and only needed with a file
     from jsonschema.exceptions import best_match
 
     schema = json.loads((data_files.find_folder("schemas") / "target.schema.json").read_text(encoding="utf-8"))
     error = best_match(Draft202012Validator(schema).iter_errors(entries))
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
-        if place.startswith("headers"):  # what jsonschema says quotes the value
+        if place.startswith("headers"):  # the message of jsonschema quotes the value
             raise SettingsError(f"{place}: a header has a name, and a text for its value")
         raise SettingsError(f"{place}: {error.message}" if place else error.message)
 
 
 def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
-    """Return what entries that fit the schema come to.
+    """Build the configuration from entries that fit the schema.
 
     Args:
-        entries: of a file.
-        folder: which names of files are relative to.
+        entries: parsed from a file.
+        folder: base folder of relative file names.
 
     Raises:
         SettingsError: a variable is not set, a file cannot be read, or a role or tensor does not exist.
@@ -116,7 +116,7 @@ def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
 
 
 def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
-    """Return the models of such tables, with the inputs that are given for them."""
+    """Return the models of these tables with the inputs that the user defines for them."""
     return {
         model: {
             name: UserTensor(tuple(tensor["shape"]), tensor["data"], tensor.get("datatype", ""))
@@ -127,7 +127,7 @@ def build_user_inputs(tables: Mapping[str, Any]) -> dict[str, UserInputs]:
 
 
 def to_tables(models: Mapping[str, UserInputs]) -> dict[str, Any]:
-    """Return the tables of models, as `build_user_inputs` reads them."""
+    """Convert models to tables that `build_user_inputs` reads."""
     return {
         model: {"inputs": {name: _table(tensor) for name, tensor in given.items()}} for model, given in models.items()
     }

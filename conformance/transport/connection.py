@@ -1,4 +1,4 @@
-"""A line to the target: one connection that is kept from message to message, and opened anew where it has ended."""
+"""A persistent connection to the target: kept between messages, and reopened after it ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.wire.request import Message
 
 
 class PersistentConnection:
-    """One connection at a time. Its methods may raise `UnreachableError`: no connection could be made."""
+    """One connection at a time. Its methods may raise `UnreachableError` if they cannot connect."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -23,8 +23,8 @@ class PersistentConnection:
     def exchange(self, message: Message, manner: SendOptions = PLAIN) -> Exchange:
         """Send a message, and read its answer.
 
-        A connection that was kept may have been closed by the server meanwhile, which is its right (RFC 9112, 9.3):
-        then the message goes out once more on a fresh one.
+        The server may have closed a kept connection in the meantime (RFC 9112, 9.3). In that case the message is sent
+        once more on a new one.
         """
         was_kept = self._open is not None
         found = self._sent(message, manner)
@@ -44,13 +44,13 @@ class PersistentConnection:
         return found
 
     def close(self) -> None:
-        """End the connection; the next message opens another one."""
+        """Close the connection; the next message opens a new one."""
         self._stack.close()
         self._open = None
 
 
 def send_alone(settings: Settings, message: Message, manner: SendOptions = PLAIN) -> Exchange:
-    """Send a message on a connection of its own, and read its answer."""
+    """Send a message on a separate connection, and read its answer."""
     line = PersistentConnection(settings)
     try:
         return line.exchange(message, manner)
@@ -59,7 +59,7 @@ def send_alone(settings: Settings, message: Message, manner: SendOptions = PLAIN
 
 
 def cut_segments(settings: Settings, message: Message, manner: SendOptions) -> list[bytes]:
-    """Return what goes out, cut as TCP is to cut it; the head is never cut."""
+    """Return the bytes to send, one item for each TCP segment; the head is never split."""
     chunked = manner.chunked is not None
     more = (("Connection", "close"),) if manner.closing else ()
     head = sockets.render_head(settings, message, chunked=chunked, version=manner.version, more=more)

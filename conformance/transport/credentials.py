@@ -1,8 +1,8 @@
-"""Credentials that a user gave, taken out of what a server sends back: some servers repeat a request in their errors.
+"""Finds the user's credentials, which are removed from answers: some servers repeat a request in their errors.
 
-Which values these are is said here; `masking` finds them. What is
-hidden must never change a verdict: a value that is a word of the protocol, too short, or like a number could stand in
-an honest answer, so it is left alone, and `find_unmaskable_headers` says so.
+This module selects the values; `masking` finds them in text. Hiding must never change a verdict. A value that is a
+protocol word, too short, or like a number may occur in a correct answer, so it is not hidden, and
+`find_unmaskable_headers` reports it.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from conformance.transport.masking import MIN_SECRET_DIGITS, is_word, make_mask
 
 _CREDENTIAL = re.compile(r"auth|cookie|token|secret|key|pass|credential|session|signature|jwt", re.IGNORECASE)
 _SCHEME = re.compile(r"\A[A-Za-z][\w-]* +(?=\S)")  # of an Authorization header (RFC 9110, 11.4)
-PUBLIC_HEADERS = frozenset({"host"})  # headers that say where a request goes
+PUBLIC_HEADERS = frozenset({"host"})  # headers that only address the request
 MIN_SECRET_CHARS = 6
 MIN_DISTINCT_CHARS = 4  # different characters
 
 
 def find_secrets(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the secrets in headers that carry credentials, by their names, the longest first."""
+    """Return the secrets in headers whose names suggest credentials, the longest first."""
     return _worth(part for name, value in headers if is_credential(name) for part in _parts(name, value))
 
 
 @lru_cache(maxsize=64)
 def find_user_secrets(headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return the secrets in the headers that a user gave, which have any name; the longest first."""
+    """Return the secrets in the user's headers, whatever their names; the longest first."""
     return _worth(part for name, value in headers if _is_hidden(name) for part in _parts(name, value))
 
 
 def find_unmaskable_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return which headers of a user's have a value that cannot be hidden where a server repeats it, each with why."""
+    """Return the user's headers whose values cannot be hidden if a server repeats them, each with the reason."""
     return [(name, why) for name, value in headers if _is_hidden(name) and (why := _unfit(_bare(name, value)))]
 
 
 def is_credential(name: str) -> bool:
-    """Say whether a header, or a parameter of a URL, carries a credential, by its name."""
+    """Return whether the name of a header or URL parameter suggests a credential."""
     return _CREDENTIAL.search(name) is not None
 
 
@@ -48,7 +48,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _parts(name: str, value: str) -> Iterator[str]:
-    """Yield what is secret in a value: all of it, without its scheme; passwords; what stands behind equal signs."""
+    """Yield the secret parts of a value: all of it without its scheme, passwords, and the values behind equal signs."""
     bare = _bare(name, value)
     yield bare
     if not is_credential(name):
@@ -60,7 +60,7 @@ def _parts(name: str, value: str) -> Iterator[str]:
 
 
 def _bare(name: str, value: str) -> str:
-    """Return a value, that of an Authorization header without the scheme in front of it."""
+    """Return a header's value; for an Authorization header without the scheme."""
     return _SCHEME.sub("", value, count=1) if "authorization" in name.lower() else value
 
 
@@ -69,7 +69,7 @@ def _worth(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unfit(secret: str) -> str:
-    """Say why a text cannot be hidden without harm to what honest servers say; empty where it can."""
+    """Return why hiding this text could damage correct answers; empty if it can be hidden."""
     if len(secret) < MIN_SECRET_CHARS:
         return f"it has fewer than {MIN_SECRET_CHARS} characters"
     if len(set(secret)) < MIN_DISTINCT_CHARS:
@@ -80,7 +80,7 @@ def _unfit(secret: str) -> str:
 
 
 def _decoded(encoded: str) -> str:
-    """Return what a basic credential is: user, colon and password; empty where it is none."""
+    """Decode a basic credential to `user:password`; empty if it is malformed."""
     try:
         return b64decode(encoded, validate=True).decode("utf-8", "replace")
     except binascii.Error:
@@ -88,10 +88,10 @@ def _decoded(encoded: str) -> str:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """Return text without secrets, and without pieces of one: messages quote the beginning of what is long."""
+    """Return the text without secrets or parts of them: messages truncate long values."""
     return make_mask(tuple(secrets)).hide_text(text)
 
 
 def hide_bytes(data: bytes, secrets: Iterable[str], sent: bytes = b"") -> bytes:
-    """Return as many bytes without secrets; `sent` is what a server may rightly repeat."""
+    """Return the bytes with secrets masked, the length unchanged; `sent` is what a server may legitimately repeat."""
     return make_mask(tuple(secrets)).hide(data, sent)

@@ -1,4 +1,4 @@
-"""One request and what came back, kept as bytes: the evidence of a verdict."""
+"""One request and its answer, kept as bytes: the evidence of a verdict."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from conformance.wire.response import Answer, parse
 
 
 class FailureKind(StrEnum):
-    """What can go wrong on the way of a request or its answer."""
+    """What can go wrong while a request or its answer is transferred."""
 
-    TIMEOUT = "timeout"  # no connection, no answer, or no next byte of it, in time
-    CLOSED = "closed"  # the connection ended without a byte of an answer
+    TIMEOUT = "timeout"  # no connection, no answer, or no further byte of it before the timeout
+    CLOSED = "closed"  # the connection ended before the first byte of an answer
     BROKEN = "broken"  # the connection was reset, or ended inside an answer
-    MALFORMED = "malformed"  # what came is not what the transport's own specification says
-    STATUSLESS = "statusless"  # a gRPC call ended, on a connection that went on, and the server gave it no status
-    ENDLESS = "endless"  # the answer is longer, or takes longer, than anybody reads
+    MALFORMED = "malformed"  # the received bytes violate the specification of the transport
+    STATUSLESS = "statusless"  # a gRPC call ended without a status from the server, while its connection stayed open
+    ENDLESS = "endless"  # the answer exceeds the limit of size or time
 
 
 class GoAhead(StrEnum):
-    """What came of a head with `Expect: 100-continue`, while its body was held back."""
+    """The server's reaction to a head with `Expect: 100-continue`, while its body was held back."""
 
     GIVEN = "given"  # 100 Continue came
     NOT_NEEDED = "not needed"  # a final answer came, or the connection ended: the body was never sent
-    WITHHELD = "withheld"  # nothing came for as long as was waited; then the body was sent nevertheless
+    WITHHELD = "withheld"  # nothing came during the wait; the body was sent anyway
 
 
 @dataclass(frozen=True, slots=True)
 class TransportFailure:
-    """What went wrong on the way: the kind for programs, a few words for people."""
+    """A transport failure: the kind for programs, a short text for people."""
 
     kind: FailureKind
     text: str
 
     def __str__(self) -> str:
-        """Return the words."""
+        """Return the text."""
         return self.text
 
 
@@ -50,23 +50,23 @@ class Exchange:
     """A request and its answer.
 
     Attributes:
-        number: the place of this exchange in its check, from 0.
+        number: the index of this exchange in its check, from 0.
         url: where the request went, without credentials.
-        status: None where no answer came; over gRPC the HTTP status that stands for the code.
-        headers: of the answer, in wire order and with its own spelling.
+        status: None if no answer came; over gRPC the HTTP status that the code maps to.
+        headers: of the answer, in wire order, with the case of the server.
         body: of the answer, after HTTP's framing and without any decoding.
-        failure: what went wrong on the way, or None. A body cut short has status and failure.
+        failure: what went wrong during the transfer, or None. A truncated body has a status and a failure.
         elapsed: seconds.
-        note: how it was sent, where that was not in one piece.
-        code: of the status that a gRPC call ended with, by name; empty over HTTP. `details` is its message.
-        version: of HTTP, as the answer states it.
-        go_ahead: where the body was held back behind `Expect: 100-continue`, what came of that; else None.
-        manner: how it was sent, where that could be chosen; a recording has none.
+        note: how the message was sent, if not in one piece.
+        code: the name of the gRPC status code; empty over HTTP. `details` is the message of the status.
+        version: the HTTP version of the answer.
+        go_ahead: the reaction to `Expect: 100-continue`, if the body was held back; else None.
+        manner: the send options, where they could be chosen; a recording has none.
         is_chunked: whether the request went out in chunks.
-        connection: the number of its connection, where other exchanges may share that; else 0.
-        as_octets: what went out is no message, but what the note says.
-        call: the place of its call in its check, from 0: exchanges of one call were in flight at once, or one after
-            the other on one connection.
+        connection: the number of its connection, if other exchanges may share it; else 0.
+        as_octets: raw bytes were sent instead of the message; the note describes them.
+        call: the index of its call in its check, from 0. Exchanges of one call were concurrent, or sequential on one
+            connection.
     """
 
     number: int
@@ -93,19 +93,19 @@ _connections = count(1)
 
 
 def take_connection_number() -> int:
-    """Return the number of a connection that is opened now."""
+    """Return a number for a new connection."""
     return next(_connections)
 
 
 class Reply:
-    """An exchange as checks look at it; the answer is taken apart when first asked for."""
+    """An exchange as checks use it; the answer is parsed on first access."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
 
     @property
     def status(self) -> int | None:
-        """The HTTP status, None where no answer came."""
+        """The HTTP status; None if no answer came."""
         return self.exchange.status
 
     @property
@@ -115,45 +115,45 @@ class Reply:
 
     @property
     def succeeded(self) -> bool:
-        """Whether a whole answer with a 2xx status came."""
+        """Whether a complete answer with a 2xx status came."""
         return self.exchange.failure is None and self.status is not None and 200 <= self.status < 300
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header of the answer, in any case; several are joined by commas (RFC 9110 5.3)."""
+        """Return a header of the answer, case-insensitively; several values are joined by commas (RFC 9110 5.3)."""
         values = [value for key, value in self.exchange.headers if key.lower() == name.lower()]
         return ", ".join(values) if values else None
 
     @cached_property
     def answer(self) -> Answer:
-        """The body taken apart; its outputs have the names of the role that the model fills."""
+        """The parsed body; its outputs have the tensor names of the role."""
         if self.is_over_grpc:
             return grpc_answer.parse(self.body).renamed(self.exchange.message.names)
         return parse(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
 
     @property
     def is_http_1_0(self) -> bool:
-        """Whether the answer is one of HTTP/1.0, which knows no chunks and no interim answers."""
+        """Whether the answer is HTTP/1.0, which has neither chunks nor interim answers."""
         return self.exchange.version == "HTTP/1.0"
 
     @property
     def is_refusal(self) -> bool:
-        """Whether a whole answer came, and its status says that the request was refused."""
+        """Whether a complete answer with an error status came."""
         return self.exchange.failure is None and self.status is not None and self.status >= 400
 
     @property
     def unasked_coding(self) -> str:
-        """The content coding of a good answer to a request that asks for none by itself; empty where it has none."""
+        """The content coding of an answer to a request without Accept-Encoding; empty if it has none."""
         coding = (self.header("Content-Encoding") or "").strip()
         is_asked = any(name.lower() == "accept-encoding" for name, _ in self.exchange.message.headers)
         return "" if is_asked or self.is_over_grpc or coding.lower() == "identity" else coding
 
     def has_failed(self, *kinds: FailureKind) -> bool:
-        """Whether something of these kinds went wrong on the way."""
+        """Whether the exchange failed with one of these kinds."""
         return self.exchange.failure is not None and self.exchange.failure.kind in kinds
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it is the end of a gRPC call."""
+        """Whether the exchange is a gRPC call."""
         return self.exchange.message.method == GRPC_METHOD
 
     @property
@@ -162,7 +162,7 @@ class Reply:
         return self.exchange.code or f"HTTP {self.status}"
 
     def outcome(self) -> str:
-        """What came back, on one line, for a person."""
+        """The outcome on one line, for a person."""
         if self.status is None:
             return str(self.exchange.failure or "no answer")
         cut = f", {self.exchange.failure}" if self.exchange.failure else ""
@@ -170,18 +170,18 @@ class Reply:
         return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
 
     def _error_text(self) -> str:
-        """What the server says of an error."""
+        """The server's error text."""
         return self.exchange.details[:200] if self.is_over_grpc else self.body[:200].decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Messages that were sent together, and what came of them.
+    """Messages that were sent together, and their exchanges.
 
     Attributes:
-        scope: what they were sent for, as given to `Target.scope`.
-        index: the place of the call in its scope.
-        exchanges: as many as were answered, failed or broke; fewer than messages where a connection was closed.
+        scope: the purpose of the call, as passed to `Target.scope`.
+        index: the index of the call in its scope.
+        exchanges: one for each message that was answered or failed; fewer than messages if a connection was closed.
         lost: why the target could not be reached, or None.
         has_died: see `TargetLostError`.
     """

@@ -1,7 +1,7 @@
-"""Makes gRPC calls: bytes in, bytes out, a deadline on each, a connection of its own after anything that broke.
+"""Makes gRPC calls on bytes, each with a deadline; a failure closes the connection.
 
-Messages go through as bytes, so that an answer that is no message is evidence like any other. A call that ends without
-a status of the server is no answer: nothing is made up for it (`grpc_connection`, `grpc_ending`).
+Messages stay bytes, so that an answer that cannot be parsed is evidence as well. A call that ends without a status from
+the server has no answer: none is invented (`grpc_connection`, `grpc_ending`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ from conformance.wire.request import Message
 if TYPE_CHECKING:
     from conformance.transport.grpc_connection import GrpcConnection
 
-MAX_ANSWER_BYTES = (
-    64 * 1024 * 1024
-)  # bytes that are read of the answers to calls made together; grpc's own limit is 4 MiB
-MAX_ATTEMPTS = 5  # at a call that the server says it has not begun (RFC 9113, 8.7)
+MAX_ANSWER_BYTES = 64 * 1024 * 1024  # bytes, for all answers to concurrent calls together; grpc's own limit is 4 MiB
+MAX_ATTEMPTS = 5  # for a call that the server reports as unprocessed (RFC 9113, 8.7)
 _UNCOMPRESSED = b"\0"
 _LENGTH = 4
 
@@ -42,22 +40,22 @@ class GrpcClient:
     def send(self, message: Message, *, fresh: bool = False) -> Exchange:
         """Make a call and wait for its end.
 
-        A connection that was kept may have been closed meanwhile: then the call is made once more on a fresh one. So is
-        one that the server says it has not begun.
+        A call is repeated on a new connection if the kept one was closed in the meantime, or if the server reports that
+        it has not begun the call.
 
         Args:
             message: what to send.
-            fresh: on a connection of its own.
+            fresh: use a new connection.
 
         Raises:
-            Unreachable: no connection could be made.
+            Unreachable: the connection failed.
         """
         return self.send_together([message], fresh=fresh)[0]
 
     def send_together(self, messages: Sequence[Message], *, fresh: bool = False) -> list[Exchange]:
-        """Make calls on one connection, all in flight together, and wait for the end of each; see `send`.
+        """Make concurrent calls on one connection, and wait for the end of each; see `send`.
 
-        All attempts at them end at one deadline.
+        All attempts share one deadline.
         """
         if fresh or self._connection is None or not self._connection.is_usable:
             self._renew()
@@ -82,14 +80,14 @@ class GrpcClient:
         self._connection = None
 
     def _renew(self) -> GrpcConnection:
-        from conformance.transport.grpc_connection import GrpcConnection  # what it needs comes with the extra
+        from conformance.transport.grpc_connection import GrpcConnection  # its dependencies come with the extra
 
         self.close()
         self._connection, self._number = GrpcConnection(self.settings), take_connection_number()
         return self._connection
 
     def _made(self, messages: Sequence[Message], until: float) -> list[Stream]:
-        """Make calls on the connection that there is."""
+        """Make calls on the current connection, or on a new one if there is none."""
         streams = [Stream(self._headers(message), _framed(message.body)) for message in messages]
         (self._connection or self._renew()).call(streams, MAX_ANSWER_BYTES, until)
         return streams
@@ -97,7 +95,7 @@ class GrpcClient:
     def _made_again(
         self, messages: Sequence[Message], streams: Sequence[Stream], again: Sequence[int], until: float
     ) -> list[Stream]:
-        """Make some of the calls once more; where nobody listens any more, the try before is the evidence."""
+        """Repeat some of the calls; if the connection fails, the earlier attempt is the evidence."""
         try:
             self._renew()
         except UnreachableError:
@@ -126,14 +124,15 @@ class GrpcClient:
 
 
 def _framed(body: bytes) -> bytes:
-    """Return a message as it stands in a stream: not compressed, its length in front."""
+    """Frame a message for a stream: an uncompressed flag, the length, the body."""
     return _UNCOMPRESSED + len(body).to_bytes(_LENGTH, "big") + body
 
 
 def _not_begun(streams: Sequence[Stream], *, was_kept: bool) -> list[int]:
-    """Return the places of calls of which the server says so; of those that a kept connection failed, too.
+    """Return the indices of calls that the server has not begun, and of those that failed on a kept connection.
 
-    One that was closed while it was idle breaks before anything comes, and what is no HTTP/2 may be of a call before.
+    A connection that was closed while idle breaks before any answer arrives. Bytes that are not HTTP/2 may belong to an
+    earlier call.
     """
     return [place for place, stream in enumerate(streams) if stream.unprocessed or (was_kept and _is_untouched(stream))]
 

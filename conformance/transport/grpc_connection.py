@@ -1,8 +1,8 @@
-"""One HTTP/2 connection on which gRPC calls are made: what comes of each is kept as it came, stream by stream.
+"""One HTTP/2 connection for gRPC calls, which records each stream unchanged.
 
-`grpcio` gives every call a status: where the server sent none, because it reset the stream or closed the connection, it
-makes one up, and no field says so. Here the two cannot be mixed up: a status is what stands in a header of the server's
-(gRPC over HTTP2, "Responses").
+`grpcio` gives every call a status. If the server sent none, because it reset the stream or closed the connection,
+`grpcio` invents one, and no field tells the two apart. Here a status is always a header that the server sent (gRPC over
+HTTP2, "Responses").
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from conformance.transport.unreachable import UnreachableError, is_about_trust
 
 
 def connect(settings: Settings) -> socket.socket:
-    """Return a socket that is connected, through TLS where the target has that.
+    """Return a connected socket, with TLS if the target uses it.
 
     Raises:
-        Unreachable: it cannot be connected, or whoever answers cannot be trusted.
+        Unreachable: the connection fails, or the certificate is not trusted.
     """
     address = settings.grpc_address
     try:
@@ -76,15 +76,15 @@ def _context(settings: Settings) -> ssl.SSLContext:
 
 
 def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
-    """Send all bytes, piece by piece: `sendall` begins to count anew with each record of TLS.
+    """Send all bytes in pieces: `sendall` restarts its timeout with each TLS record.
 
     Args:
         connection: the socket.
         octets: what to send.
-        until: when it has to be done, on the monotonic clock.
+        until: the deadline, on the monotonic clock.
 
     Raises:
-        TimeoutError: the other side does not take them in time.
+        TimeoutError: the peer does not read them in time.
         OSError: the connection broke.
     """
     left = memoryview(octets)
@@ -94,10 +94,10 @@ def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
 
 
 def seconds_until(until: float) -> float:
-    """Return how long it is until then.
+    """Return the seconds that remain until this time.
 
     Raises:
-        TimeoutError: it is over.
+        TimeoutError: the time has passed.
     """
     seconds = until - time.monotonic()
     if seconds <= 0:
@@ -105,23 +105,23 @@ def seconds_until(until: float) -> float:
     return seconds
 
 
-WINDOW_BYTES = 16 * 1024 * 1024  # bytes that a server may send before it has to be told to go on
-# What is something of an answer; where nothing else comes, the server is as good as silent.
+WINDOW_BYTES = 16 * 1024 * 1024  # flow control window: bytes that a server may send before an update
+# The events that count as progress of an answer; without them the server counts as silent.
 ANSWER_EVENTS = (InformationalResponseReceived, ResponseReceived, TrailersReceived, StreamReset, StreamEnded)
 
 
 class GrpcConnection:
-    """A connection, open until something goes wrong with it.
+    """A connection that stays open until an error.
 
     Attributes:
-        is_usable: whether further calls can be made on it.
+        is_usable: whether it accepts further calls.
     """
 
     def __init__(self, settings: Settings) -> None:
         """Connect, and wait for the server's first frame.
 
         Raises:
-            Unreachable: nobody takes the connection.
+            Unreachable: the connection fails.
         """
         self._settings = settings
         self._socket = connect(settings)
@@ -131,7 +131,7 @@ class GrpcConnection:
         self._streams: dict[int, Stream] = {}
         self._waiting: deque[Stream] = deque()
         self._unread = bytearray()
-        self._is_ready = False  # whether the server has said how many streams it takes
+        self._is_ready = False  # whether the server has announced its limit of streams
         self._quiet_until = self._until = 0.0  # see `call`
         self.is_usable = True
         given = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
@@ -150,14 +150,14 @@ class GrpcConnection:
             self._socket.close()
 
     def call(self, streams: Sequence[Stream], limit: int, until: float) -> None:
-        """Make calls, all in flight together as far as the server lets them, and wait for the end of each.
+        """Make calls, as many concurrently as the server allows, and wait for the end of each.
 
-        They end where nothing of them comes or goes for as long as the patience lasts, whatever else the server sends.
+        They fail after `timeout` seconds without progress on a stream; other frames do not count.
 
         Args:
-            streams: with what is to be sent; what came is found in them.
-            limit: bytes of all answers together that are read before they count as endless.
-            until: when they end at the latest, on the monotonic clock.
+            streams: hold what is to be sent, and receive the answers.
+            limit: bytes to read of all answers together, before they count as endless.
+            until: the deadline of all calls, on the monotonic clock.
         """
         started = time.monotonic()
         self._until = until
@@ -172,15 +172,15 @@ class GrpcConnection:
                 for stream in streams:
                     stream.elapsed = stream.elapsed or (time.monotonic() - started if stream.is_done else 0.0)
         except (OSError, FrameError, ProtocolError) as error:
-            self._give_up(streams, self._failure(error))  # a call that had ended before has its answer nevertheless
+            self._give_up(streams, self._failure(error))  # a finished call keeps its answer
         self._streams.clear()
 
     def _hear(self) -> None:
-        """Begin to count silence anew."""
+        """Restart the timeout of silence."""
         self._quiet_until = time.monotonic() + self._settings.timeout
 
     def _failure(self, error: Exception) -> TransportFailure:
-        """Return what an error means for the calls that have no answer yet."""
+        """Return the failure for calls without an answer."""
         if isinstance(error, TimeoutError):
             if time.monotonic() < self._until:
                 return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self._settings.timeout:g} s")
@@ -204,7 +204,7 @@ class GrpcConnection:
     # --- sending ---
 
     def _open_waiting(self) -> None:
-        """Open as many streams as the server takes at once."""
+        """Open as many waiting streams as the server allows."""
         while self._is_ready and self._waiting and self.is_usable and self._has_room():
             stream = self._waiting.popleft()
             stream.number = self._http2.get_next_available_stream_id()
@@ -215,12 +215,12 @@ class GrpcConnection:
         return self._http2.open_outbound_streams < self._http2.remote_settings.max_concurrent_streams
 
     def _send_bodies(self) -> None:
-        """Send of each stream what the server has room for, in turn, a frame of each."""
+        """Send frames of all streams in turn, as far as flow control allows."""
         while [number for number, stream in self._streams.items() if self._send_frame(stream)]:
             pass
 
     def _send_frame(self, stream: Stream) -> bool:
-        """Send a frame of a stream's body; say whether there may be room for another."""
+        """Send one frame of a stream's body; return whether there may be room for another."""
         if stream.is_done or stream.at > len(stream.body):
             return False
         room = min(MAX_FRAME_BYTES, self._http2.local_flow_control_window(stream.number))
@@ -229,7 +229,7 @@ class GrpcConnection:
         piece = stream.body[stream.at : stream.at + room]
         is_last = stream.at + len(piece) == len(stream.body)
         self._http2.send_data(stream.number, piece, end_stream=is_last)
-        stream.at += len(piece) + is_last  # one past the end says that the end is sent, too
+        stream.at += len(piece) + is_last  # one past the end means that the end of the stream is sent
         self._hear()
         return not is_last
 
@@ -240,12 +240,12 @@ class GrpcConnection:
     # --- receiving ---
 
     def _receive(self, limit: int) -> None:
-        """Take what has come, and wait for it where nothing has.
+        """Process received frames; wait for data if there are none.
 
         Raises:
-            TimeoutError: it did not come in time.
+            TimeoutError: nothing came in time.
             OSError: the connection broke, or was closed.
-            FrameError, ProtocolError: it is no HTTP/2.
+            FrameError, ProtocolError: the data are not HTTP/2.
         """
         if all(stream.is_done for stream in self._streams.values()) and self._streams and not self._waiting:
             return
@@ -256,7 +256,7 @@ class GrpcConnection:
         self._unread += octets
         for frame in cut_frames(self._unread):
             if gone := parse_goaway(frame):
-                self._go_away(gone)  # h2 would take no further frames, though calls that were begun go on
+                self._go_away(gone)  # h2 would reject further frames, but calls that were begun continue
                 continue
             for event in self._http2.receive_data(frame):
                 self._take(event, limit)
@@ -299,19 +299,19 @@ class GrpcConnection:
             self._stop(stream, f"answer longer than {limit} bytes")
 
     def _stop(self, stream: Stream, text: str) -> None:
-        """Read no more of a stream, and keep nothing of it."""
+        """Stop reading a stream, and discard its data."""
         stream.failure = TransportFailure(FailureKind.ENDLESS, text)
         stream.data.clear()
         self.is_usable = False
 
     def _stop_sending(self, stream: Stream) -> None:
-        """End a stream of which the server did not want to read everything."""
+        """Reset a stream whose request the server did not read completely."""
         if stream.at <= len(stream.body):
             with suppress(ProtocolError):
                 self._http2.reset_stream(stream.number)
 
     def _go_away(self, said: GoAway) -> None:
-        """Take no further calls; those that the server has not begun will never be answered (RFC 9113, 6.8)."""
+        """Mark the connection as unusable; fail calls that the server has not begun (RFC 9113, 6.8)."""
         self.is_usable = False
         failure = TransportFailure(FailureKind.BROKEN, f"connection broken (GOAWAY, error code {said.code})")
         for stream in (*self._waiting, *self._streams.values()):
@@ -321,7 +321,7 @@ class GrpcConnection:
 
 
 def _decoded(headers: object) -> tuple[Header, ...]:
-    """Return a block of headers as texts."""
+    """Decode a header block to texts."""
     pairs: list[tuple[str | bytes, str | bytes]] = list(headers or ())  # type: ignore[call-overload]
     return tuple((_text(name), _text(value)) for name, value in pairs)
 

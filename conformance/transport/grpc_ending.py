@@ -1,4 +1,4 @@
-"""How a gRPC call ended: with a status of the server, without one, or with something that is no answer at all.
+"""Determines how a gRPC call ended: with a status from the server, without one, or with a malformed answer.
 
 Sources: gRPC over HTTP2, "Responses" and "Errors"; HTTP to gRPC Status Code Mapping.
 """
@@ -12,8 +12,7 @@ from urllib.parse import unquote
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.grpc_stream import PREFIX_BYTES, Stream, is_grpc, read_declared_length
 
-# The codes by number, each with the HTTP status that stands for it, as google.rpc.Code maps them: what is 400 and above
-# is a refusal.
+# The codes by number, each with the HTTP status that google.rpc.Code maps it to. 400 and above is a refusal.
 CODES: tuple[tuple[str, int], ...] = (
     ("OK", 200),
     ("CANCELLED", 499),
@@ -35,7 +34,7 @@ CODES: tuple[tuple[str, int], ...] = (
 )
 OK, UNKNOWN = CODES[0], CODES[2]
 
-# What a client makes of an answer of a gateway that speaks no gRPC.
+# The codes that a client derives from an HTTP answer of a gateway that does not speak gRPC.
 CODES_BY_HTTP_STATUS = {
     400: "INTERNAL",
     401: "UNAUTHENTICATED",
@@ -44,12 +43,12 @@ CODES_BY_HTTP_STATUS = {
     **dict.fromkeys((429, 502, 503, 504), "UNAVAILABLE"),
 }
 RESET_NAMES = {0: "NO_ERROR", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR", 7: "REFUSED_STREAM", 8: "CANCEL"}
-# Resets by which a server without room for a call says so of the call, as it says by a status.
+# Reset codes that report a server without capacity, as a status would.
 CODES_BY_RESET = {7: CODES[14], 11: CODES[8]}
 
 
 def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
-    """Return the exchange of a call whose stream is done."""
+    """Return the exchange of a finished stream."""
     pairs = (*stream.headers, *stream.trailers)
     found = replace(exchange, headers=tuple(pair for pair in pairs if not pair[0].startswith(":")))
     given = _last(stream, "grpc-status")
@@ -78,7 +77,7 @@ def _content_type(stream: Stream) -> str:
 
 
 def _of_http(found: Exchange, stream: Stream, http: str) -> Exchange:
-    """Return what an answer without a status of gRPC is by its status of HTTP: a refusal is one all the same."""
+    """Classify an answer without a gRPC status by its HTTP status: an error status is a refusal as well."""
     if not re.fullmatch("[2-5][0-9][0-9]", http):
         return _failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")
     if http == "200":
@@ -108,7 +107,7 @@ def _with_status(found: Exchange, stream: Stream, given: str) -> Exchange:
 
 
 def _message(data: bytearray) -> tuple[bytes, str]:
-    """Return the one message of an answer, or what there is instead."""
+    """Return the single message of an answer, or a description of what is wrong."""
     if not data:
         return b"", "no message"
     length = read_declared_length(data)

@@ -1,4 +1,4 @@
-"""The packages that gRPC needs: they come with an extra, and may not be there."""
+"""The packages of the optional extra for gRPC, which may be missing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ INSTALL_GRPC = extras.format_install_command(EXTRA)
 
 
 def has_grpc() -> bool:
-    """Whether the packages that gRPC needs are installed, and fit each other."""
+    """Return whether the packages for gRPC are installed, with compatible versions."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     return extras.is_installed(EXTRA)
 
 
 def expect_grpc(what: str) -> None:
-    """See that gRPC can be spoken.
+    """Require that gRPC is available.
 
     Raises:
-        MissingExtraError: it cannot; the message says that `what` needs the extra.
+        MissingExtraError: it is not; the message says that `what` needs the extra.
     """
     if not has_grpc():
         raise extras.MissingExtraError(extras.describe_missing(EXTRA, what))

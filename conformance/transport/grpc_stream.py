@@ -1,6 +1,6 @@
-"""One gRPC call as a stream of HTTP/2, and the frames that it comes in.
+"""One gRPC call as an HTTP/2 stream, and the parsing of frames.
 
-Frames are cut one by one, none longer than was agreed, so that little is kept of a lie.
+Frames are split off one by one. A frame longer than the agreed maximum is rejected before it is buffered.
 
 Source: RFC 9113, 4.1 and 6.8.
 """
@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 
 from conformance.transport.exchange import TransportFailure
 
-FRAME_HEAD_BYTES = 9  # bytes in front of a frame, of which the first three are its length
-MAX_FRAME_BYTES = 16 * 1024  # bytes of data in one frame that every peer takes, and that we take
+FRAME_HEAD_BYTES = 9  # bytes of a frame header; the first three are the length
+MAX_FRAME_BYTES = 16 * 1024  # bytes of data in one frame: the limit that every peer accepts, and ours
 GOAWAY_TYPE = 7  # the type of a frame
 _LENGTH, _GOAWAY_SIZE = 3, 8
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake
 
 
 class FrameError(Exception):
-    """What came is no HTTP/2; the message says what it is, in a few words of ours."""
+    """The received data are not HTTP/2; the message describes them briefly."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoAway:
-    """The other side takes no further streams.
+    """The peer accepts no further streams.
 
     Attributes:
-        last: the last stream that it has begun, or may begin.
-        code: why.
+        last: the last stream that the peer has begun, or may begin.
+        code: the error code.
     """
 
     last: int
@@ -37,10 +37,10 @@ class GoAway:
 
 
 def cut_frames(octets: bytearray) -> Iterator[bytes]:
-    """Take whole frames off the front, one at a time: what is wrong with one says nothing of those before it.
+    """Remove and yield complete frames from the front, one at a time: an error in one does not affect earlier ones.
 
     Raises:
-        FrameError: the next frame is longer than was agreed; that is said before it is read.
+        FrameError: the next frame exceeds the agreed length; raised before the frame is complete.
     """
     while len(octets) >= _LENGTH:
         size = int.from_bytes(octets[:_LENGTH], "big")
@@ -62,10 +62,10 @@ def _describe_octets(first: bytes, size: int) -> str:
 
 
 def parse_goaway(frame: bytes) -> GoAway | None:
-    """Return what a frame says of the end of its connection, None where it is about something else.
+    """Parse a GOAWAY frame; None for other frames.
 
     Raises:
-        FrameError: it is too short to say it.
+        FrameError: the frame is too short.
     """
     if frame[3] != GOAWAY_TYPE:
         return None
@@ -76,27 +76,27 @@ def parse_goaway(frame: bytes) -> GoAway | None:
 
 
 Header = tuple[str, str]
-PREFIX_BYTES = 5  # bytes in front of a message: whether it is compressed, and its length
+PREFIX_BYTES = 5  # bytes of a message prefix: the compression flag and the length
 
 
 def read_declared_length(data: bytes | bytearray) -> int:
-    """Return the length that the first message of a stream says it has."""
+    """Return the declared length of a stream's first message."""
     return int.from_bytes(data[1:PREFIX_BYTES], "big")
 
 
 def is_grpc(content_type: str = "application/grpc") -> bool:
-    """Say whether a content type, where there is one, is that of gRPC (gRPC over HTTP2, "Responses")."""
+    """Return whether a content type belongs to gRPC; a missing one does (gRPC over HTTP2, "Responses")."""
     return content_type.lower().startswith("application/grpc")
 
 
 @dataclass(slots=True)
 class Stream:
-    """One call: what is still to be sent, and what has come.
+    """One call: the data to send, and the received answer.
 
     Attributes:
-        headers: the first block of them that came; `trailers` the second.
-        reset: the code with which the server ended the stream before it was complete, or None.
-        unprocessed: the server says that it has done nothing about the call, so that it may be made again.
+        headers: the first header block of the answer; `trailers` the second.
+        reset: the code with which the server reset the stream before its end, or None.
+        unprocessed: the server reports that it has not processed the call, so that it can be repeated.
     """
 
     sent: list[Header]
@@ -118,10 +118,10 @@ class Stream:
 
     @property
     def has_messages(self) -> bool:
-        """Whether its data are messages of gRPC: a gateway may answer with a page of its own."""
+        """Whether its data are gRPC messages: a gateway may send an HTML page instead."""
         return self.given(":status")[-1:] == ["200"] and is_grpc(*self.given("content-type")[-1:])
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more can come."""
+        """Whether the call has ended."""
         return self.has_ended or self.reset is not None or self.failure is not None

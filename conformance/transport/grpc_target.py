@@ -1,4 +1,4 @@
-"""The target over gRPC, as checks see it: requests that are made for HTTP are sent as gRPC messages."""
+"""The target over gRPC, as checks use it: inference requests are encoded as gRPC messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GrpcTarget:
     """One target over gRPC.
 
     Attributes:
-        over_http: the same target over HTTP, where that is judged as well.
+        over_http: the same target over HTTP, which makes the calls; HTTP itself may not be judged.
     """
 
     outlives_errors = True
@@ -28,17 +28,17 @@ class GrpcTarget:
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
-        """What broke over gRPC while the target was surveyed."""
+        """The requests that broke over gRPC during discovery."""
         return [one for one in self.over_http.survey_broken if one.reply.is_over_grpc]
 
     @property
     def is_lost(self) -> bool:
-        """Whether no connection can be made any more."""
+        """Whether the target has become unreachable."""
         return self.over_http.is_lost
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """What was sent in the scope, in order."""
+        """The exchanges of the scope, in order."""
         return self.over_http.exchanges
 
     def model(self, role: str, salt: int = 0) -> Model | None:
@@ -54,7 +54,7 @@ class GrpcTarget:
         return self.send(make_grpc_call(method, **fields))
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a call; `fresh` asks for a connection of its own."""
+        """Send a call; `fresh` opens a new connection."""
         return self.over_http.send(message, fresh=fresh)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
@@ -62,14 +62,14 @@ class GrpcTarget:
         return self.over_http.send_together(messages)
 
     def hope(self) -> None:
-        """Take a target that fell silent for one that may come back."""
+        """Give a target that fell silent another chance."""
         self.over_http.hope()
 
     def message(self, request: InferRequest, /) -> Message:
-        """Return an inference request as it is sent over this transport."""
+        """Encode an inference request for this transport."""
         return make_infer_message(request)
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return requests of which a server answers one: typed contents, where they can be had, then raw ones."""
+        """Return requests of which a server must answer at least one: typed contents if possible, then raw ones."""
         typed = (model.request(send="json"),) if model.is_json_capable else ()
         return (*typed, model.request(send="binary"))

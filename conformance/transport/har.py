@@ -1,10 +1,10 @@
-"""Exchanges as entries of the HTTP Archive format 1.2, and back; without secrets.
+"""Converts exchanges to entries of the HTTP Archive format 1.2 and back; without secrets.
 
-What HAR has no member for begins with an underscore: where a message belongs in the run (`_scope`, `_call`, `_place`),
-how it was sent (`_note`), what came of a body that was held back (`_go_ahead`), and what went wrong on the way
-(`_failure` in words, `_failure_kind` for programs, `_lost`, `_died`). A gRPC call is an entry as well: its bodies are
-the serialized messages, the status is the one of HTTP that stands for its code, and `_grpc` has the code and the
-message; where gRPC was judged `log` has a `_grpc`, too, with the address. How bodies are written: `har_bodies`.
+Members that HAR does not define begin with an underscore: the position of a message in the run (`_scope`, `_call`,
+`_place`), how it was sent (`_note`), the reaction to a body that was held back (`_go_ahead`), and failures (`_failure`
+in words, `_failure_kind` for programs, `_lost`, `_died`). A gRPC call is an entry as well: its bodies are the
+serialized messages, its status is the HTTP status that its code maps to, and `_grpc` holds code and message. If gRPC
+was judged, `log` has a `_grpc` with the address. `har_bodies` defines how bodies are written.
 
 Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
 """
@@ -24,30 +24,30 @@ from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
 
-# What a run leaves, and what earlier suites left.
+# The file names of this version, and of earlier suites.
 NAME, PLAIN_NAME = "run.har.xz", "run.har"
 NAMES = (NAME, PLAIN_NAME)
-# The members that say how a body is written: HAR has one for answers alone.
+# The members that hold the encoding of a body: HAR defines one for answers only.
 REQUEST_ENCODING, ANSWER_ENCODING = "_encoding", "encoding"
 HIDDEN = "..."
 
 
 class HarError(ValueError):
-    """A file is no recording of a run; the message is one line."""
+    """A file is not a recording of a run; the message is one line."""
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
 class Bodies(Protocol):
-    """What turns bodies into members of an entry: a `BodyWriter`, or what stores them until there is one."""
+    """Converts bodies to members of an entry: a `BodyWriter`, or a store whose bodies are written later."""
 
     def members(self, body: bytes, encoding: str) -> dict[str, Any]:
-        """Return the members; `encoding` is the name of the one that says `base64`."""
+        """Return the members; `encoding` is the name of the member for `base64`."""
 
 
 def make_entries(call: Call, settings: Settings, bodies: Bodies) -> Iterator[dict[str, Any]]:
-    """Yield an entry for each exchange of a call; one for a call that found no server."""
+    """Yield an entry for each exchange of a call; one entry for a call that found no server."""
     url = settings.where(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
         started = datetime.now(UTC) - timedelta(seconds=exchange.elapsed)
@@ -128,14 +128,14 @@ def _headers(headers: Sequence[tuple[str, str]], hidden: Collection[str]) -> lis
 
 
 def find_bodies(entry: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the members of an entry that hold a body, each with the name of the one that says its encoding."""
+    """Yield the objects of an entry that hold a body, each with the name of its encoding member."""
     if "postData" in entry["request"]:
         yield entry["request"]["postData"], REQUEST_ENCODING
     yield entry["response"]["content"], ANSWER_ENCODING
 
 
 def format_document(log: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the text of an archive in pieces: a line for what `log` says, and one for each entry."""
+    """Yield the text of an archive in pieces: a line for `log`, and one for each entry."""
     yield format_head(log)
     separator = ""
     for entry in entries:
@@ -153,10 +153,10 @@ def format_head(log: Mapping[str, Any]) -> str:
 
 
 def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
-    """Return the exchange that an entry is; a body of which little was kept is an `Excerpt`.
+    """Parse an entry into an exchange; a body that was stored in part is an `Excerpt`.
 
     Raises:
-        ValueError, LookupError, TypeError: it is none.
+        ValueError, LookupError, TypeError: the entry is malformed.
     """
     expect_form(entry)
     sent, came = entry["request"], entry["response"]
@@ -181,7 +181,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
 
 
 def _failure(entry: Mapping[str, Any]) -> TransportFailure | None:
-    """Return what went wrong; earlier recordings have no kind."""
+    """Return the failure of an entry; earlier recordings have no kind."""
     text = entry.get("_failure")
     return TransportFailure(FailureKind(entry.get("_failure_kind", FailureKind.BROKEN)), str(text)) if text else None
 
@@ -190,8 +190,8 @@ def _pairs(headers: Sequence[Mapping[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple((header["name"], header["value"]) for header in headers)
 
 
-# --- the form of an entry: a recording may come from anybody ----------------------------------------------------------
-# Every member that is read is in one of the tables. What is not there is of no interest, and can be anything.
+# --- the form of an entry: a recording may come from an untrusted source ---------------------------------------------
+# Every member that is read is in one of these tables. Other members are ignored.
 
 Kinds = type | tuple[type, ...]
 
@@ -231,10 +231,10 @@ _GRPC: Final[Mapping[str, Kinds]] = {"code": str, "details": str}
 
 
 def expect_form(entry: Any) -> None:
-    """See that every member of an entry that is read is of its type.
+    """Validate the types of all members of an entry that are read.
 
     Raises:
-        ValueError: one is not; the message is one line that names it.
+        ValueError: a type is wrong; the message is one line that names the member.
     """
     _expect(entry, "entry", _ENTRY, _OPTIONAL)
     if not isfinite(entry["time"]) or entry["time"] < 0:
@@ -248,7 +248,7 @@ def expect_form(entry: Any) -> None:
     if "_grpc" in entry:
         _expect(entry["_grpc"], "_grpc", _GRPC)
     for header in (*sent["headers"], *came["headers"]):
-        if not _is_header(header):  # which is told at once, of a hundred thousand
+        if not _is_header(header):  # a fast path for recordings with a hundred thousand headers
             _expect(header, "header", _HEADER)
 
 
@@ -268,5 +268,5 @@ def _is_header(found: Any) -> bool:
 
 
 def _is_of(value: Any, kinds: Kinds) -> bool:
-    """Say whether a value is of one of these types; true and false are no numbers."""
+    """Return whether a value is of one of these types; booleans do not count as numbers."""
     return isinstance(value, kinds) and (not isinstance(value, bool) or kinds is bool)

@@ -1,7 +1,7 @@
-"""Bodies in a recording: text where they are text, else base64; a longer one stands there once, and has its digest.
+"""Bodies in a recording: as text if possible, else base64. A longer body is stored once, with its digest.
 
-What repeats an earlier body has its digest alone (`_sha256`). Of a body beyond a limit a recording has length, digest,
-head and tail (`_length`, `_sha256`, `_head`, `_tail`): enough to compare it with another, not to judge it.
+A repeated body is stored as its digest only (`_sha256`). A body beyond a limit is stored as length, digest, head and
+tail (`_length`, `_sha256`, `_head`, `_tail`): enough to compare it with another, but not to judge it.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from hashlib import sha256
 from typing import Any, Final
 
 KIB: Final = 1024
-# From this length on, in bytes, a body has its digest, and stands in a recording only once. What is shorter is packed
-# into less than a digest where it repeats.
+# The length in bytes from which a body has a digest and is stored once. If a shorter one repeats, compression makes it
+# smaller than a digest.
 MIN_SHARED_BYTES: Final = 4 * KIB
-# Bytes of all bodies of a recording together; a certification of everything has 90 MB of them.
+# Bytes of all bodies of a recording together; a certification of everything needs 90 MB.
 MAX_TOTAL_BYTES: Final = 384 * KIB * KIB
-# Brackets of a body that is written as text: who reads a line counts them before it trusts a parser with it.
+# Brackets in a body that is written as text: readers count those of a line before they parse it.
 _MAX_BRACKETS: Final = 100_000
 _NO_TEXT: Final = re.compile(rb"[^\t\n\r -~]")
 
 
 class BodyError(ValueError):
-    """A recording has no such body, or another than it says; the message is one line."""
+    """A recording lacks a body, or its digest does not match; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """How much is kept of a body, in bytes.
+    """The limit of what is stored of a body, in bytes.
 
     Attributes:
-        whole: the longest that is kept whole.
-        head: from the beginning of a longer one; `tail`: from its end.
+        whole: the length up to which a body is stored whole.
+        head: bytes stored from the beginning of a longer one; `tail`: from its end.
     """
 
     whole: int
@@ -42,18 +42,18 @@ class BodyLimit:
     tail: int
 
 
-# The longest honest bodies are those of the suite's longest tensors, 5 MiB.
+# The longest correct bodies are those of the suite's longest tensors, 5 MiB.
 JUDGED_LIMIT: Final = BodyLimit(8 * KIB * KIB, 4 * KIB, KIB)
-# The suite sends the same again when a recording is judged, so that a digest is as good as the body.
+# Replay sends the same requests again, so that a digest is sufficient for them.
 REPEATABLE_LIMIT: Final = BodyLimit(KIB, KIB // 4, 0)
 
 
 class Excerpt(bytes):
-    """Head and tail of a body, in its place.
+    """Head and tail of a body, in place of the whole.
 
     Attributes:
         length: of the whole body in bytes; `digest`: its SHA-256, in hexadecimal digits.
-        head: bytes of the excerpt that are its beginning; the rest is its end.
+        head: the number of bytes that are the beginning of the body; the rest is its end.
     """
 
     length: int
@@ -62,18 +62,18 @@ class Excerpt(bytes):
 
     @classmethod
     def of(cls, kept: bytes, length: int, digest: str, head: int) -> Excerpt:
-        """Return an excerpt with what is known of the whole."""
+        """Return an excerpt with the length and digest of the whole body."""
         found = cls(kept)
         found.length, found.digest, found.head = length, digest, head
         return found
 
     def is_of(self, body: bytes) -> bool:
-        """Say whether it was taken from this body."""
+        """Return whether it was taken from this body."""
         return self.length == len(body) and self.digest == sha256(body).hexdigest()
 
 
 def shorten(body: bytes, limit: BodyLimit) -> bytes:
-    """Return a body, or its excerpt where it is longer than the limit."""
+    """Return the body, or an excerpt if it exceeds the limit."""
     if isinstance(body, Excerpt) or len(body) <= limit.whole:
         return body
     kept = body[: limit.head] + body[len(body) - limit.tail :]
@@ -87,17 +87,17 @@ def compute_digest(body: bytes) -> str:
 
 @dataclass(slots=True)
 class BodyWriter:
-    """Turns the bodies of one recording into members of its entries, in the order in which they stand there."""
+    """Converts the bodies of one recording to members of entries, in the order of the recording."""
 
-    _seen: dict[str, bool] = field(default_factory=dict)  # digest -> whether it stands there whole
+    _seen: dict[str, bool] = field(default_factory=dict)  # digest -> whether the body was written whole
     _room: int = MAX_TOTAL_BYTES
 
     def members(self, body: bytes, encoding: str) -> dict[str, Any]:
-        """Return the members that a body is.
+        """Return the members that represent a body.
 
         Args:
             body: whole, or an excerpt.
-            encoding: the name of the member that says `base64`.
+            encoding: the name of the member for `base64`.
         """
         if len(body) < MIN_SHARED_BYTES and not isinstance(body, Excerpt):
             return _written(body, encoding)
@@ -123,7 +123,7 @@ def _written(body: bytes, encoding: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class BodyReader:
-    """Turns members of entries into bodies again, in the order in which they stand in a recording."""
+    """Converts members of entries back to bodies, in the order of the recording."""
 
     _seen: dict[str, bytes] = field(default_factory=dict)
 
@@ -131,12 +131,12 @@ class BodyReader:
         """Return a body: whole, or an excerpt.
 
         Args:
-            members: of an entry, that a `BodyWriter` made, or an earlier suite.
+            members: of an entry, written by a `BodyWriter` or an earlier suite.
             encoding: see `BodyWriter.members`.
 
         Raises:
-            BodyError: there is none, or it is not the one that its digest says.
-            LookupError, TypeError, ValueError: the members are no such thing.
+            BodyError: the body is missing, or does not match its digest.
+            LookupError, TypeError, ValueError: the members are malformed.
         """
         digest = members.get("_sha256")
         if "_length" in members:

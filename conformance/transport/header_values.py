@@ -1,9 +1,9 @@
-"""Values of headers as a user writes them: in place, from the environment, or from a file.
+"""Header values as a user writes them: literally, from the environment, or from a file.
 
     Authorization: Bearer ${TOKEN}    of the environment
     X-Key: @/run/secrets/key          the text of a file, without white space around it
 
-So a secret stands neither on a command line, which every process of a machine can read, nor in a file that is shared.
+This keeps secrets out of command lines, which every process of a machine can read, and out of shared files.
 `$${` stands for a literal `${`, and `@@` at the beginning for a literal `@`.
 """
 
@@ -23,7 +23,7 @@ _PLACE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
 
 
 def from_command_line(headers: Iterable[str]) -> list[str]:
-    """Return headers of the command line, each as "Name: value", with their values as they are sent.
+    """Return headers of the command line, each as "Name: value", with their values expanded.
 
     Raises:
         SettingsError: a variable is not set, or a file cannot be read.
@@ -37,12 +37,12 @@ def _header(header: str) -> str:
 
 
 def expand(value: str, place: str, folder: Path | None = None) -> str:
-    """Return a value as it is sent.
+    """Expand a header value.
 
     Args:
-        value: as it was written.
-        place: where, for messages.
-        folder: which names of files are relative to; None for the current one.
+        value: as the user wrote it.
+        place: the location of the value, for messages.
+        folder: base folder of relative file names; None for the current one.
 
     Raises:
         SettingsError: a variable is not set, or a file cannot be read.
@@ -53,10 +53,10 @@ def expand(value: str, place: str, folder: Path | None = None) -> str:
 
 
 def expand_variables(text: str, place: str) -> str:
-    """Return text with ${NAME} replaced from the environment.
+    """Replace each ${NAME} in the text from the environment.
 
     Raises:
-        SettingsError: it has no such variable.
+        SettingsError: the environment has no such variable.
     """
 
     def value(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What no client sends: octets that are no request, ends in the middle, connections that are held open."""
+"""Traffic that no correct client sends: malformed requests, premature ends, connections that are held open."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from conformance.wire.request import Message
 
 
 class ConnectionEnd(Enum):
-    """What becomes of the client's side of a connection, once everything is sent."""
+    """What the client does with its connection after it has sent everything."""
 
-    OPEN = auto()  # it stays open, as if more were coming
-    DONE = auto()  # it is closed, and the answer is read
+    OPEN = auto()  # it stays open, as if more data followed
+    DONE = auto()  # its sending side is closed, and the answer is read
     RESET = auto()  # the connection is reset, and nothing is read
 
 
 @dataclass(frozen=True, slots=True)
 class Octets:
-    """What is sent on a connection of its own.
+    """Bytes to send on a separate connection.
 
     Attributes:
-        head: as it goes out.
-        filling: is repeated behind it, `times` times.
-        tail: what follows.
-        described: all that in a few words, as a failure shows it.
-        most: answers that are read.
+        head: the first bytes, unchanged.
+        filling: bytes that follow, repeated `times` times.
+        tail: the last bytes.
+        described: a short description for failure messages.
+        most: the maximum of answers to read.
     """
 
     head: bytes
@@ -43,20 +43,20 @@ class Octets:
 
     @property
     def size(self) -> int:
-        """How many octets there are."""
+        """The total number of bytes."""
         return len(self.head) + self.times * len(self.filling) + len(self.tail)
 
 
-# A server that waits for as long as we do is given that much longer to say so.
+# A server whose timeout equals ours gets this much longer to report it.
 TIMEOUT_FACTOR = 1.5
 _RESET = TransportFailure(FailureKind.CLOSED, "reset by the client")
 
 
 def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Exchange]:
-    """Send octets, and read what comes back until the connection ends or so many answers are there.
+    """Send the bytes, and read answers until the connection ends or the maximum is reached.
 
     Raises:
-        Unreachable: no connection could be made.
+        Unreachable: the connection failed.
     """
     note = f"{octets.described} ({octets.size} bytes)"
     answers: list[Exchange] = []
@@ -78,10 +78,10 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
 
 @contextmanager
 def hold_connections(settings: Settings, pieces: Sequence[bytes]) -> Iterator[None]:
-    """Open a connection for each piece, send it, and leave them open until the end of the context.
+    """Open a connection for each piece, send the piece, and keep all open until the context ends.
 
     Raises:
-        Unreachable: no connection could be made.
+        Unreachable: the connection failed.
     """
     with ExitStack() as stack:
         for piece in pieces:

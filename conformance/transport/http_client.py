@@ -1,7 +1,7 @@
-"""Sends messages over httpx's core: kept connections, a fresh one after any error, bounded answers, no decoding.
+"""Sends messages with httpcore: persistent connections, a new one after an error, size limits, no decoding.
 
-httpcore is used without httpx's client: a judge wants no redirects, cookies, credentials or proxies that nobody named,
-and one limit for a whole exchange (`http_pool.py`).
+httpx's own client is not used. The suite needs no redirects, cookies, credentials or proxies that the user did not
+configure, and it needs one limit for a whole exchange (`http_pool.py`).
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from conformance.wire.request import Message
 
 USER_AGENT = f"oip-conformance/{__version__}"
 
-MAX_KEPT_BYTES = 1 << 20  # bytes of an answer that is too long
-# How a connection ends that the other side has closed.
+MAX_KEPT_BYTES = 1 << 20  # bytes that are kept of an answer that is too long
+# The failures that occur if the peer has closed the connection.
 _ENDS = (FailureKind.CLOSED, FailureKind.BROKEN)
-# What stands in a path or a query as it is (RFC 3986, 3.3 and 3.4); a per cent sign where it begins an escape.
+# Characters that a path or query may contain literally (RFC 3986, 3.3 and 3.4); a percent sign only if it begins an
+# escape.
 _AS_IT_IS = "!$&'()*+,;=:@/?%~"
 _BARE_PER_CENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 @lru_cache(maxsize=256)
 def _parsed(url: str) -> tuple[httpcore.URL, str]:
-    """Return a URL as it goes out, and what its Host header says."""
+    """Parse a URL; return it with the value of the Host header."""
     parts = urlsplit(url)
     host = (parts.hostname or "").encode("idna")
     written = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -47,7 +48,7 @@ def _parsed(url: str) -> tuple[httpcore.URL, str]:
 
 
 class HttpClient:
-    """A client of one target; threads may share it for messages on connections of their own."""
+    """A client of one target; threads may share it for messages on separate connections."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -60,18 +61,17 @@ class HttpClient:
     def send(self, message: Message, *, fresh: bool = False, share: int = 1) -> Exchange:
         """Send a message and read the whole answer.
 
-        A connection that was kept may have been closed by the server meanwhile, which is its right (RFC 9112 9.3):
-        then the message goes out once more on a fresh one. After an error status the connection is given up, because
-        some servers close it without saying so; and so is one on which more came than an answer, which is not that to
-        the next message.
+        The server may have closed a kept connection in the meantime (RFC 9112 9.3). In that case the message is sent
+        once more on a new one. After an error status the connection is not reused, because some servers close it
+        without notice. It is not reused after surplus bytes either, which would be read as the next answer.
 
         Args:
             message: what to send.
-            fresh: on a connection of its own.
-            share: so many are in flight, which share the room for answers.
+            fresh: use a new connection.
+            share: the number of concurrent messages, which share the limit of answer bytes.
 
         Raises:
-            Unreachable: no connection could be made.
+            Unreachable: the connection failed.
         """
         if fresh:
             with self._new_pool() as connections:
@@ -86,7 +86,7 @@ class HttpClient:
         return exchange
 
     def _has_ended_unused(self, exchange: Exchange) -> bool:
-        """Say whether a connection ended without a byte of an answer, which one may that was kept."""
+        """Return whether a connection ended without a byte of an answer, which is allowed for a kept one."""
         failure = exchange.failure
         return failure is not None and failure.kind in _ENDS and not self._clock.came
 
@@ -94,7 +94,7 @@ class HttpClient:
         try:
             return self._exchange(self._renew(connections), exchange.message)
         except UnreachableError:
-            return exchange  # the server went down with the first attempt: that one is the evidence
+            return exchange  # the server stopped at the first attempt, which is the evidence
 
     def close(self) -> None:
         """Close every connection."""
@@ -151,8 +151,8 @@ class HttpClient:
         )
 
     def _read(self, response: httpcore.Response, most: int) -> tuple[bytes, TransportFailure | None]:
-        """Read the body as it travels, undecoded; a gzip bomb stays as small as it came."""
-        body = BytesIO()  # gives away what it holds without a copy, unlike joined parts
+        """Read the body without decoding it, so that a gzip bomb stays compressed."""
+        body = BytesIO()  # returns its content without a copy, unlike joined parts
         try:
             for part in response.iter_stream():
                 body.write(part)
@@ -164,7 +164,7 @@ class HttpClient:
         return body.getvalue(), None
 
     def _headers(self, message: Message, host: str) -> list[tuple[str, str]]:
-        """The message's headers, then the target's, then the judge's manners; what is named first is not repeated."""
+        """Return the default headers, the message's and the target's; the latter two override defaults."""
         headers = [("Host", host), ("User-Agent", USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
         given = [*message.headers, *self.settings.headers]
         names = {name.lower() for name, _ in given}
@@ -187,7 +187,7 @@ class HttpClient:
 
 
 def _is_malformed(error: BaseException | None) -> bool:
-    """Say whether the reader of HTTP raised an error: httpcore has one class for that and for a silent close."""
+    """Return whether h11 raised the error: httpcore uses one class for that and for a silent close."""
     while error is not None:
         if isinstance(error, h11.RemoteProtocolError):
             return True

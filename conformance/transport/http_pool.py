@@ -1,7 +1,7 @@
-"""httpcore's connections, with one limit for a whole exchange: interim answers, head and body together.
+"""Connections of httpcore with one time limit for a whole exchange: interim answers, head and body.
 
-httpcore counts the time for each read anew, so that an answer of a byte at a time, or one interim answer after the
-other, would never end. Here every read gets what is left of the exchange's own time.
+httpcore restarts its timeout with each read. An answer that sends a byte at a time, or endless interim answers, would
+never end. Here every read is limited by the remaining time of the exchange.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any, Final
 import h11
 import httpcore
 
-# Everything that httpcore raises about a peer.
+# All errors that httpcore raises about a peer.
 ERRORS: Final = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
 MAX_CONNECTIONS, MAX_KEPT_CONNECTIONS = 8, 4
 
 
 class EndlessError(httpcore.ReadTimeout):
-    """An exchange took longer than all of it may."""
+    """An exchange exceeded its total time limit."""
 
 
 class Clock(threading.local):
-    """The exchange that this thread is about.
+    """The state of the current exchange of this thread.
 
     Attributes:
-        until: when it has to end; `time.monotonic`.
-        came: bytes that came in it.
-        has_more: whether some of them stand behind its whole answer.
+        until: the deadline, on the clock of `time.monotonic`.
+        came: the number of bytes received in the exchange.
+        has_more: whether bytes followed the complete answer.
     """
 
     until = inf
@@ -40,14 +40,14 @@ class Clock(threading.local):
     has_more = False
 
     def start(self, seconds: float) -> None:
-        """Begin an exchange that may take so many seconds."""
+        """Start an exchange with this time limit."""
         self.until, self.came, self.has_more = time.monotonic() + seconds, 0, False
 
     def left(self) -> float:
-        """Return the seconds that are left.
+        """Return the remaining seconds.
 
         Raises:
-            EndlessError: none are.
+            EndlessError: no time remains.
         """
         left = self.until - time.monotonic()
         if left <= 0:
@@ -56,7 +56,7 @@ class Clock(threading.local):
 
 
 def make_pool(context: ssl.SSLContext, clock: Clock) -> httpcore.ConnectionPool:
-    """Return a pool of connections whose reads keep to the clock."""
+    """Return a connection pool whose reads and writes respect the clock."""
     return httpcore.ConnectionPool(
         ssl_context=context,
         max_connections=MAX_CONNECTIONS,
@@ -94,7 +94,7 @@ class _Stream(httpcore.NetworkStream):
             raise EndlessError from error
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        # httpcore's own counts the time anew for each part that is taken, however small.
+        # httpcore's implementation restarts its timeout with each part that is sent, however small.
         raw: socket.socket = self._stream.get_extra_info("socket")
         left = self._clock.left()
         raw.settimeout(left if timeout is None else min(timeout, left))
@@ -118,9 +118,9 @@ class _Stream(httpcore.NetworkStream):
 
 
 def has_more(response: httpcore.Response) -> bool:
-    """Say whether bytes came behind a whole answer: on a connection that is kept they would be taken for the next one.
+    """Return whether bytes follow a complete answer; a kept connection would take them for the next answer.
 
-    httpcore leaves them in its reader without a word, and has no other way to ask for them.
+    httpcore leaves them in its h11 reader silently, and has no public access to them.
     """
     connection = getattr(getattr(response.stream, "_stream", None), "_connection", None)
     state = getattr(connection, "_h11_state", None)
@@ -128,5 +128,5 @@ def has_more(response: httpcore.Response) -> bool:
 
 
 def encode_headers(given: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Return headers as they go out."""
+    """Encode headers for httpcore."""
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]

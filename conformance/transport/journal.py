@@ -1,8 +1,8 @@
-"""The recording of a run while it goes on: each process streams its calls into files, and the end makes one of them.
+"""The recording during a run: each process streams calls to files, which are merged into one at the end.
 
-A process has two files: a line for each entry, behind its place in the run and a tabulator; and one after the other
-the bodies that the lines name by their places in the file.
-Memory holds neither: `merge` sorts places, and copies entry by entry in the order of the suite.
+A process has two files. The first has a line for each entry: its position in the run, a tab, and the entry. The second
+holds concatenated bodies, to which the lines refer by offset.
+Neither is held in memory: `merge` sorts the positions, and copies entry by entry in the order of the suite.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from conformance.transport.har_bodies import (
 from conformance.transport.settings import Settings
 
 PART_NAME, BODIES_NAME = "run.har.part", "run.har.bodies"
-# The members of an entry that say where it belongs.
+# The members of an entry that hold its position in the run.
 PLACE_MEMBERS = ("_scope", "_call", "_place")
-# What an earlier run has left in a folder.
+# Files of an earlier run in the folder.
 STALE_PATTERNS = (*har.NAMES, f"{har.NAME}.partial", f"{PART_NAME}*", f"{BODIES_NAME}*")
-# Of xz: a window of 1 MiB, which holds a request beside its answer, at a fourth of the time of xz's own default.
+# The preset of xz: a window of 1 MiB, which holds a request and its answer, in a quarter of the time of the default.
 XZ_PRESET: Final = 1
-# Characters that are packed at a time, while what comes next is put together.
+# Characters that are compressed at a time, while the next piece is assembled.
 PIECE_CHARS: Final = 1 << 20
 
 
 class JournalError(OSError):
-    """A call cannot be written down, or what was is not whole."""
+    """A call cannot be written, or a written file is incomplete."""
 
 
 class Journal:
     """Writes calls into files of a folder; every process has its own.
 
     Args:
-        folder: of the evidence; made if need be.
-        process: what identifies it among those of the run.
-        settings: of the target, for what must not be written.
-        requests: how much is kept of those that are sent.
+        folder: of the evidence; created if missing.
+        process: identifies this process among those of the run.
+        settings: of the target, which define the secrets to hide.
+        requests: the limit of what is stored of request bodies.
     """
 
     def __init__(self, folder: Path, process: str, settings: Settings, requests: BodyLimit = REPEATABLE_LIMIT) -> None:
@@ -66,7 +66,7 @@ class Journal:
         self._settings = settings
 
     def __call__(self, call: Call) -> None:
-        """Write a call down, as ASCII: the text of an answer may have an end of line of Unicode's, or half a letter.
+        """Write a call in ASCII, because answers may contain Unicode line separators or lone surrogates.
 
         Raises:
             JournalError: it cannot be written.
@@ -76,7 +76,7 @@ class Journal:
             for entry in har.make_entries(call, self._settings, self._bodies)
         ]
         try:
-            # The lines first: where there is no room for a body, the line that names it says so.
+            # The lines are written first: if there is no room for a body, the line that refers to it reveals that.
             with self._path.open("a", encoding="ascii") as file:
                 file.writelines(lines)
             self._bodies.flush()
@@ -86,7 +86,7 @@ class Journal:
 
 @dataclass(slots=True)
 class _StoredBodies:
-    """The bodies of one process, each once: as members of an entry where in the file they are."""
+    """The bodies of one process, each stored once; entries refer to their offsets in the file."""
 
     path: Path
     requests: BodyLimit
@@ -95,7 +95,7 @@ class _StoredBodies:
     _end: int = 0
 
     def members(self, body: bytes, encoding: str) -> dict[str, Any]:
-        """Return where a body is, from `flush` on."""
+        """Return a reference to the body, which is valid after `flush`."""
         limit = JUDGED_LIMIT if encoding == har.ANSWER_ENCODING else self.requests
         body = shorten(body, limit if self._end + len(body) <= MAX_TOTAL_BYTES else REPEATABLE_LIMIT)
         digest = compute_digest(body)
@@ -111,7 +111,7 @@ class _StoredBodies:
         return {"_at": place}
 
     def flush(self) -> None:
-        """Write what is new."""
+        """Write new bodies."""
         if self._new:
             new, self._new = self._new, []
             with self.path.open("ab") as file:
@@ -127,19 +127,19 @@ def merge(
     seed: int | None = None,
     options: Sequence[str] = (),
 ) -> None:
-    """Make one archive of the files of all journals in a folder, and take them away.
+    """Merge the files of all journals in a folder into one archive, and delete them.
 
     Args:
         folder: of the evidence.
         url: of the target.
-        order: scope -> its place in the run; what is not there comes first.
-        grpc: where gRPC was judged, as a URL; empty where it was not.
-        party: who was judged; a recording of a client says so.
-        seed: by which rows name clients; None where they do not.
-        options: of the command line, by which a run sends what is recorded.
+        order: scope -> its position in the run; unknown scopes come first.
+        grpc: the gRPC address as a URL; empty if gRPC was not judged.
+        party: the judged party; it is written if it is a client.
+        seed: assigns client names to rows; None if rows have none.
+        options: of the command line that affect the recorded requests.
 
     Raises:
-        OSError: it cannot be written; the parts are left as they are, and nothing else.
+        OSError: writing failed; only the parts remain, unchanged.
     """
     parts = [_Part(path) for path in sorted(folder.glob(f"{PART_NAME}*"))]
     log: dict[str, Any] = {
@@ -156,7 +156,7 @@ def merge(
         with lzma.open(partial, "wb", preset=XZ_PRESET) as file:
             _pack(har.format_document(log, _in_order(parts, order)), file)
         partial.replace(folder / har.NAME)
-    except (ValueError, LookupError, TypeError) as error:  # the disk was full then
+    except (ValueError, LookupError, TypeError) as error:  # the disk was full when a part was written
         partial.unlink(missing_ok=True)
         raise JournalError(EIO, "a part of it is cut short") from error
     except OSError:
@@ -167,7 +167,7 @@ def merge(
 
 
 def _pack(lines: Iterator[str], file: lzma.LZMAFile) -> None:
-    """Write lines into a packed file: in a thread, since to pack them takes as long as to put them together."""
+    """Write lines to a compressed file, in a thread: compression takes as long as assembling the lines."""
     with ThreadPoolExecutor(1) as packing:
         under_way: Future[int] | None = None
         for piece in _pieces(lines):
@@ -179,7 +179,7 @@ def _pack(lines: Iterator[str], file: lzma.LZMAFile) -> None:
 
 
 def _pieces(lines: Iterator[str]) -> Iterator[bytes]:
-    """Yield lines together, in pieces that are worth a thread's while."""
+    """Join lines into pieces that are large enough for a thread."""
     piece = bytearray()
     for line in lines:
         piece += line.encode("ascii")
@@ -190,7 +190,7 @@ def _pieces(lines: Iterator[str]) -> Iterator[bytes]:
 
 
 def _in_order(parts: list[_Part], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of all parts as they belong into an archive."""
+    """Yield the entries of all parts in the order of the archive."""
     places = sorted((place, number, start) for number, part in enumerate(parts) for place, start in part.places(order))
     bodies = BodyWriter()
     files = [(part.path.open("rb"), part.bodies.open("rb")) for part in parts]
@@ -216,7 +216,7 @@ class _Part:
         return self.path.with_name(BODIES_NAME + self.path.name.removeprefix(PART_NAME))
 
     def places(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
-        """Yield of each entry where it belongs in the run, and where its line begins."""
+        """Yield for each entry its position in the run and the offset of its line."""
         start = 0
         with self.path.open("rb") as file:
             for line in file:
@@ -230,10 +230,10 @@ class _Part:
 
 
 def _whole(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict[str, Any]:
-    """Return an entry with its bodies.
+    """Return an entry with its bodies inserted.
 
     Raises:
-        ValueError: a body is not there.
+        ValueError: a body is missing or damaged.
     """
     for members, encoding in har.find_bodies(entry):
         place = members.pop("_at")
@@ -243,7 +243,7 @@ def _whole(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict
             raise ValueError("a body is cut short")
         if "head" in place:
             body = Excerpt.of(body, place["length"], place["digest"], place["head"])
-        elif compute_digest(body) != place["digest"]:  # something before it was not written whole
+        elif compute_digest(body) != place["digest"]:  # data before it were not written completely
             raise ValueError("a body is another")
         members.update(bodies.members(body, encoding))
     return entry

@@ -1,8 +1,8 @@
-"""Masks the user's secrets where a server repeats them: as many asterisks, so that lengths and offsets stay true.
+"""Masks secrets of the user in server answers with asterisks of the same length, so that offsets stay valid.
 
-Servers cut what they repeat. So secrets are looked for by their pieces of eight bytes, in every encoding at once. Each
-piece has a weight: little if it may be a number, nothing if it is part of a word of the protocol or of the request.
-Pieces that begin one byte after the other are a run. A run is masked where its weight proves a secret.
+Servers truncate what they repeat. So the search looks for pieces of eight bytes, in every encoding at once. Each piece
+has a weight: low if it may be a number, zero if it occurs in a protocol word or in the request. Adjacent pieces, each
+one byte after the other, form a run. A run is masked if its total weight is sufficient.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from conformance.wire.request import Message
 COOKIE_HEADER: Final = "set-cookie"
 HIDDEN: Final = "..."
 PIECE_BYTES: Final = 8
-MIN_SECRET_DIGITS: Final = 16  # digits in a row; numbers that servers compute have fewer in common with a secret
-_PROOF: Final = MIN_SECRET_DIGITS - PIECE_BYTES + 1  # pieces in so many digits, each of weight one
+MIN_SECRET_DIGITS: Final = 16  # digits in a row; numbers that servers compute share fewer with a secret
+_PROOF: Final = MIN_SECRET_DIGITS - PIECE_BYTES + 1  # sufficient weight: pieces of weight one in so many digits
 _DIGITS: Final = frozenset(b"0123456789abcdef .:,+e")
-_STEP: Final = 512 * 1024  # pieces that are looked up at a time
+_STEP: Final = 512 * 1024  # pieces per lookup
 _MAX_DECODED_BYTES: Final = 16 * 1024 * 1024  # of a coded body
 _WINDOWS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _SCHEMAS: Final = ("error", "model_metadata", "request", "response", "server_metadata")
@@ -43,7 +43,7 @@ class Mask:
     """Hides secrets in bytes, in texts and in exchanges."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        short: set[bytes] = set()  # what is too short for pieces is looked for whole
+        short: set[bytes] = set()  # secrets too short for pieces are searched whole
         weights: dict[bytes, int] = {}
         for secret in secrets:
             for text, is_number in list_encodings(secret):
@@ -57,11 +57,11 @@ class Mask:
         self._weights = np.array([weights[piece.tobytes()] for piece in self._pieces], np.intp)
 
     def hide(self, octets: bytes, sent: bytes = b"") -> bytes:
-        """Return as many bytes without secrets.
+        """Return the bytes with secrets masked, the length unchanged.
 
         Args:
             octets: what a server sent.
-            sent: what it was asked, where it may rightly repeat any of that.
+            sent: the request, which the server may legitimately repeat.
         """
         if not len(self._pieces):
             return octets
@@ -82,7 +82,7 @@ class Mask:
         return text if hidden == octets else hidden.decode("utf-8", "replace")
 
     def _find(self, text: bytes, sent: bytes) -> Iterator[tuple[int, int]]:
-        """Yield where secrets begin and end in a folded text."""
+        """Yield start and end of each secret in a folded text."""
         yield from (match.span() for match in self._short.finditer(text) if match[0] not in sent)
         places, numbers = self._find_pieces(text)
         if not len(places):
@@ -96,7 +96,7 @@ class Mask:
         yield from zip(places[firsts[is_proven]].tolist(), ends.tolist(), strict=True)
 
     def _find_pieces(self, text: bytes) -> tuple[Numbers, Numbers]:
-        """Return where pieces of secrets begin in a folded text, and the number of each."""
+        """Return the offsets of secret pieces in a folded text, and the index of each piece."""
         count = max(len(text) - PIECE_BYTES + 1, 0)
         words = np.ndarray((count,), "<u8", text.ljust(PIECE_BYTES), strides=(1,))
         places, numbers = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
@@ -111,11 +111,11 @@ class Mask:
 
 @lru_cache(maxsize=64)
 def make_mask(secrets: tuple[str, ...]) -> Mask:
-    """Return the mask of secrets; it is made once."""
+    """Return the cached mask of these secrets."""
     return Mask(secrets)
 
 
-# --- words that are no secret: any honest answer is made of them -----------------------------------------------------
+# --- words that are not secret, because correct answers contain them --------------------------------------------------
 
 
 @cache
@@ -137,7 +137,7 @@ def _cut_pieces(text: bytes) -> list[bytes]:
 
 
 def is_word(text: str) -> bool:
-    """Say whether a text is part of the words of the protocol and of the roles."""
+    """Return whether a text occurs in the words of the protocol or of the roles."""
     return fold(text.encode("utf-8", "replace")) in _words()
 
 
@@ -147,8 +147,8 @@ def is_word(text: str) -> bool:
 def mask_exchange(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
     """Return an exchange without secrets, and without the values of the server's cookies.
 
-    The suite does so once, before anything is cut off or parsed: a run judges the bytes that its recording has, and
-    that `verify` judges again.
+    Masking happens once, before anything is truncated or parsed. So a run judges the same bytes as its recording, which
+    `verify` judges again.
     """
     headers = tuple((name, HIDDEN if name.lower() == COOKIE_HEADER else value) for name, value in exchange.headers)
     if not secrets:
@@ -165,7 +165,7 @@ def mask_exchange(exchange: Exchange, secrets: Sequence[str]) -> Exchange:
 
 
 def _body(exchange: Exchange, mask: Mask) -> bytes:
-    """Return the body without secrets; a coded one is packed anew where it holds one."""
+    """Return the body without secrets; a compressed one is recompressed if it contains any."""
     sent = _sent(exchange.message)
     plain = mask.hide(exchange.body, sent)
     codings = [value.strip().lower() for name, value in exchange.headers if name.lower() == "content-encoding"]
@@ -184,14 +184,14 @@ def _body(exchange: Exchange, mask: Mask) -> bytes:
 
 
 def _sent(message: Message) -> bytes:
-    """Return what the suite asked, which holds no secret, and which an honest server may repeat."""
+    """Return the content of the request, which holds no secret, and which a correct server may repeat."""
     values = [value for _, value in message.headers]
     return "\n".join([message.path, *values]).encode("utf-8", "replace") + b"\n" + message.body
 
 
 # --- how a server may write a secret ----------------------------------------------------------------------------------
-# As it is, in hexadecimal digits, in base64, with escapes of JSON, URLs, Python and HTML. Case and the two alphabets of
-# base64 make no difference.
+# Unchanged, in hexadecimal digits, in base64, with escapes of JSON, URLs, Python and HTML. Case and the alphabet of
+# base64 are ignored.
 
 _FOLD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
 _ESCAPE: Final = re.compile(
@@ -201,12 +201,12 @@ _NAMES: Final = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"'}
 
 
 def fold(octets: bytes) -> bytes:
-    """Return as many bytes, in which case and alphabet of base64 make no difference."""
+    """Fold case and the two alphabets of base64; the length stays unchanged."""
     return octets.translate(_FOLD)
 
 
 def list_encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield what a secret may be written as, folded; each with whether it consists of digits, as numbers do."""
+    """Yield the folded encodings of a secret, each with whether it consists of digits like a number."""
     for octets in dict.fromkeys((secret.encode("utf-8", "replace"), secret.encode("latin-1", "replace"))):
         yield fold(octets), octets.isdigit()
         for digits in (octets.hex(), octets.hex(" "), octets.hex(":")):
@@ -216,14 +216,14 @@ def list_encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
 
 
 def _base64(octets: bytes, before: int) -> bytes:
-    """Return the characters of base64 that bytes alone determine, where so many bytes stand before them."""
+    """Return the base64 characters that depend on these bytes alone, if `before` bytes precede them."""
     first, end = -(-before * 8 // 6), (before + len(octets)) * 8 // 6
     return b64encode(bytes(before) + octets)[first:end]
 
 
 def unescape(text: bytes) -> tuple[bytes, Callable[[int], int]]:
-    """Return a folded text with every escape resolved, and what finds the offset in the text of one in the result."""
-    places, surplus = array("q"), array("q", (0,))  # where escapes are resolved, and bytes that each leaves out so far
+    """Resolve all escapes of a folded text; also return a function that maps offsets in the result to the text."""
+    places, surplus = array("q"), array("q", (0,))  # offsets of resolved escapes; bytes removed so far
 
     def resolve(match: re.Match[bytes]) -> bytes:
         places.append(match.start() - surplus[-1])

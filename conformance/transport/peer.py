@@ -1,4 +1,4 @@
-"""What a target over HTTP and a target over gRPC have in common: enough for checks that run over both."""
+"""The common interface of targets over HTTP and gRPC, for checks that run over both."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from conformance.wire.request import InferRequest, Message
 
 
 class Peer(Protocol):
-    """One target over one transport: `Target` over HTTP, `GrpcTarget` over gRPC. The methods are explained there.
+    """One target over one transport: `Target` over HTTP, `GrpcTarget` over gRPC, which document the methods.
 
     Attributes:
-        outlives_errors: whether a connection goes on after a refusal. Over HTTP some servers close it without a word:
-            a fresh one is used, and keeping it is a check of its own. Over gRPC a refused call leaves it open.
-        through_json: whether values are near, as decimal numbers in JSON are: None leaves that to the form of each
-            output, False says that all are exact, as they are over gRPC.
+        outlives_errors: whether a connection stays open after a refusal. Over HTTP some servers close it without
+            notice, so a new one is used, and a separate check covers keeping it. Over gRPC it stays open.
+        through_json: whether values are approximate, as decimal numbers in JSON are. None: it depends on the form of
+            each output. False: all values are exact, as over gRPC.
     """
 
     outlives_errors: bool
@@ -26,15 +26,15 @@ class Peer(Protocol):
 
     @property
     def broken_before(self) -> Sequence[BrokenRequest]:
-        """What broke over this transport while the target was surveyed."""
+        """The requests that broke over this transport during discovery."""
 
     @property
     def is_lost(self) -> bool:
-        """Whether no connection can be made any more."""
+        """Whether the target has become unreachable."""
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """What was sent in the scope, in order."""
+        """The exchanges of the scope, in order."""
 
     def model(self, role: str, salt: int = 0) -> Model | None:
         """Return the model that fills a role, or None where the target has none."""
@@ -43,16 +43,16 @@ class Peer(Protocol):
         """Send an inference request on a kept connection."""
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message; `fresh` asks for a connection of its own."""
+        """Send a message; `fresh` opens a new connection."""
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order."""
 
     def hope(self) -> None:
-        """Take a target that fell silent for one that may come back; one that died stays lost."""
+        """Give a target that fell silent another chance; one that died stays lost."""
 
     def message(self, request: InferRequest, /) -> Message:
-        """Return an inference request as it is sent over this transport."""
+        """Encode an inference request for this transport."""
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return requests of which a server answers one, the plainest first."""
+        """Return requests of which a server must answer at least one, the simplest first."""

@@ -1,7 +1,7 @@
-"""The recording of a run, read again: its calls, by which a target can be replaced.
+"""Reads the recording of a run: its calls can replace a target.
 
-A recording of this suite has a line for what is said of all, a line for each entry, and a line for the end: its reader
-holds one entry at a time. An unpacked archive may be in another form, as other tools leave it; it is read whole.
+A recording of this suite has a header line, a line for each entry, and a final line, so that its reader holds one entry
+at a time. An uncompressed archive may have another layout, as other tools write it; it is read whole.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _END = b"]"
 
 
 def find_recording(folder: Path) -> Path:
-    """Return the recording in a folder; where there is none, the one that would be there."""
+    """Return the recording in a folder, or the default path if there is none."""
     return next((folder / name for name in NAMES if (folder / name).is_file()), folder / NAMES[0])
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]]]:
-    """Return what an archive says of itself, and its entries; what stands behind these is said once they are read.
+    """Return the `log` members of an archive, and an iterator over its entries; the final line adds members at the end.
 
     Raises:
-        UnreadableError: now, or at one of the entries: the file cannot be read, or is no archive.
+        UnreadableError: immediately or during iteration: the file cannot be read, or is not an archive.
     """
     lines = packed_files.read_lines(path)
     first = next(lines, b"")
@@ -57,7 +57,7 @@ def _entries(lines: Iterator[bytes], log: dict[str, Any]) -> Iterator[Mapping[st
     for line in lines:
         if line.startswith(_END):
             break
-        if entry := line.rstrip().removesuffix(b","):  # where there is none, its line is empty
+        if entry := line.rstrip().removesuffix(b","):  # an archive without entries has an empty line
             yield files.parse_json(entry)
     else:
         raise UnreadableError("is cut short")
@@ -71,15 +71,15 @@ Calls = dict[tuple[str, int], Call]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An archive that was read.
+    """A parsed archive.
 
     Attributes:
         url: of the target.
-        calls: by scope and index; of several recordings of one call, by several processes, the first counts.
-        times: of the first exchange and of the last.
-        grpc: where gRPC was judged, as a URL; empty where it was not.
-        seed: by which rows name clients; None where they do not.
-        options: by which the run sent what is recorded; empty where an earlier suite did not say.
+        calls: by scope and index; if several processes recorded the same call, the first counts.
+        times: of the first and the last exchange.
+        grpc: the gRPC address as a URL; empty if gRPC was not judged.
+        seed: assigns client names to rows; None if rows have none.
+        options: of the recorded run that affect its requests; empty if an earlier suite did not record them.
     """
 
     url: str
@@ -94,7 +94,7 @@ def load(path: Path) -> Recording:
     """Read an archive.
 
     Raises:
-        HarError: it cannot be read, or is no recording of a run that judged a server.
+        HarError: it cannot be read, or is not the recording of a run that judged a server.
     """
     try:
         log, entries = read_archive(path)
@@ -116,7 +116,7 @@ def load(path: Path) -> Recording:
 
 
 def _calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime, datetime]]:
-    """Return the calls, and when the first and the last exchange took place."""
+    """Return the calls, and the times of the first and the last exchange."""
     bodies = BodyReader()
     grouped: dict[tuple[str, int], dict[int, Call]] = {}
     times = set()
@@ -128,7 +128,7 @@ def _calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime,
 
 
 def _of_one(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
-    """Return a call as if it had been one message."""
+    """Parse one entry as a call with one message."""
     exchange = parse_exchange(entry, bodies)
     lost, has_died = entry.get("_lost"), entry.get("_died") is True
     return Call(entry["_scope"], entry["_call"], (exchange.message,), () if lost else (exchange,), lost, has_died)

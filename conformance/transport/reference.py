@@ -1,6 +1,6 @@
-"""Starts the bundled reference server for a run and stops it afterwards, as a process of its own.
+"""Starts the bundled reference server as a subprocess for a run, and stops it afterwards.
 
-The judge shares no code with the judged, so it is started by name and reached by URL only.
+The suite shares no code with the server that it judges: it starts the server by name and reaches it by URL.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ class ReferenceServer:
     """The bundled server on a free port of 127.0.0.1.
 
     Attributes:
-        url: where it listens.
-        grpc: where it listens for gRPC, as host:port; None where that was not asked for.
+        url: its HTTP address.
+        grpc: its gRPC address as host:port; None if gRPC was not requested.
     """
 
     def __init__(self, *options: str, grpc: bool = False) -> None:
         """Start the server and wait until it is ready.
 
         Args:
-            options: more of its command line.
-            grpc: over gRPC, too, for which the extra has to be installed.
+            options: further command-line options.
+            grpc: serve gRPC as well, which requires the extra.
 
         Raises:
-            RuntimeError: it did not start.
+            RuntimeError: the server did not start.
         """
         over_grpc = ["--grpc-port", "0"] if grpc else []
-        # The output of the server would fill a pipe that nobody reads; its lines come first.
+        # The addresses are its first lines of output. Further output would fill an unread pipe.
         self._process = subprocess.Popen(
             [*START_COMMAND, *over_grpc, *options],
-            stdin=subprocess.PIPE,  # whose end ends the server, however this process comes to its own
+            stdin=subprocess.PIPE,  # the server exits when this pipe closes, however this process ends
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

@@ -1,4 +1,4 @@
-"""The faults of the bundled reference server, as it lists them itself: the judge imports nothing of the judged."""
+"""The faults of the bundled reference server, read from its own list: the suite imports none of its code."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Fault:
 
     Attributes:
         name: on the command line of the reference server.
-        summary: what the server does with it, in one sentence.
-        area: the subject under which the faults are sorted.
+        summary: how the server behaves with the fault, in one sentence.
+        area: the subject that groups the faults.
         steps: the functions of the server that it replaces.
-        breaks: ids of the requirements that it breaks, first the one that it is about; empty where nobody can say.
-        walks: the kind of request by which the walk shows it, where it takes two things at once; else empty.
-        is_over_grpc: whether it shows over gRPC alone.
+        breaks: ids of the requirements that it breaks, the main one first; empty if unknown.
+        walks: the kind of request with which the walk reveals it, if it needs two features at once; else empty.
+        is_over_grpc: whether it is visible over gRPC only.
     """
 
     name: str
@@ -48,10 +48,10 @@ class Fault:
 
 @cache
 def load() -> Mapping[str, Fault]:
-    """Return every fault by name, in the order of the server's own list. Asked for once; the mapping is read-only.
+    """Return every fault by name, in the server's order, as a read-only mapping. The server is started once for it.
 
     Raises:
-        NoFaultsError: the server's own list cannot be had.
+        NoFaultsError: the server does not list its faults.
     """
     command = [sys.executable, "-m", "reference_server", "--list-faults", "json"]
     try:

@@ -1,7 +1,7 @@
-"""A recording in the place of a target: what a run sends again is answered as it was when it was recorded.
+"""Replays a recording in place of a target: each repeated request receives its recorded answer.
 
-Under `certify` and `quick` the requests are a function of the suite's version and options, so the recording has each of
-them. One that it does not have, or that differs, says that suite or options are others: the row is then in error.
+Under `certify` and `quick` the requests depend only on the suite's version and options, so the recording holds each of
+them. A missing or different request means another version or other options: the row is then in error.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from conformance.wire.request import Message
 
 
 class NotRecordedError(Exception):
-    """The recording has no such request; the message is one line."""
+    """The recording does not have the request; the message is one line."""
 
 
 class NotKeptError(NotRecordedError):
-    """The recording has the request, and of its answer only a part; the message is one line."""
+    """The recording has only a part of the answer; the message is one line."""
 
 
 class ReplayTarget(Target):
-    """A target made of the calls of a recording.
+    """A target that answers from the calls of a recording.
 
     Attributes:
-        used: scope and index of the calls that were asked for.
+        used: scope and index of the requested calls.
     """
 
     def __init__(self, settings: Settings, calls: Mapping[tuple[str, int], Call]) -> None:
@@ -38,12 +38,12 @@ class ReplayTarget(Target):
         self.used: set[tuple[str, int]] = set()
 
     def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        """Return what was recorded of a call.
+        """Return the recorded exchanges of a call.
 
         Raises:
-            NotRecordedError: nothing, or another request.
-            NotKeptError: an answer in part.
-            TargetLost: the target was lost.
+            NotRecordedError: the call is missing, or its request differs.
+            NotKeptError: an answer was recorded in part.
+            TargetLost: the target was lost in the recorded run.
         """
         del exchange
         found = self._recorded.get((call.scope, call.index))
@@ -65,7 +65,7 @@ class ReplayTarget(Target):
         return [replace(one, message=sent) for sent, one in zip(call.messages, found.exchanges, strict=False)]
 
     def _difference(self, sent: Message, recorded: Message) -> str | None:
-        """Return in what a recorded message is another one, or None; headers of the target's own are not compared."""
+        """Return which part of a message differs from the recorded one, or None; ignore headers of the target."""
         if (sent.method, self.settings.where(sent) + sent.path) != (recorded.method, recorded.path):
             return "path"
         if sent.headers != recorded.headers[: len(sent.headers)]:
@@ -75,4 +75,4 @@ class ReplayTarget(Target):
         return None if is_same else "body"
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: a replay has no connections."""

@@ -1,4 +1,4 @@
-"""How the bytes of a message go out: version of HTTP, framing of the body, cuts by TCP.
+"""How the bytes of a message are sent: version of HTTP, framing of the body, TCP segments.
 
 Source: RFC 9112, 6 "Message Body" and 7.1 "Chunked Transfer Coding".
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ChunkFormat:
-    """How the chunks of a body are written; as it stands, in the plainest way.
+    """How the chunks of a body are written; the defaults are the simplest form.
 
     Attributes:
-        extension: what stands behind each size, from its semicolon on.
-        trailers: fields behind the last chunk.
-        capitals: sizes are written with A to F.
-        zeros: so many digits each size has at least, the last one's included.
+        extension: the chunk extension after each size, including its semicolon.
+        trailers: fields after the last chunk.
+        capitals: whether sizes use the digits A to F in upper case.
+        zeros: the minimum number of digits of each size, including the last.
     """
 
     extension: str = ""
@@ -27,7 +27,7 @@ class ChunkFormat:
 
     @property
     def described(self) -> str:
-        """What is unusual about it, for a person; empty where nothing is."""
+        """The deviations from the default, for a person; empty if there are none."""
         said = {
             f", with {self.extension} behind each size": self.extension,
             f", with {', '.join(name for name, _ in self.trailers)} behind the last": self.trailers,
@@ -37,7 +37,7 @@ class ChunkFormat:
         return "".join(text for text, holds in said.items() if holds)
 
     def written(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the pieces as chunks, and what ends the body; an empty piece would end it early and is left out."""
+        """Yield the pieces as chunks, then the end of the body; skip empty pieces, which would end it early."""
         yield from (self._size(len(piece)) + piece + b"\r\n" for piece in pieces if piece)
         trailers = "".join(f"{name}: {value}\r\n" for name, value in self.trailers)
         yield self._size(0) + f"{trailers}\r\n".encode("latin-1")
@@ -55,11 +55,11 @@ class SendOptions:
     """One way to send a message.
 
     Attributes:
-        version: of HTTP.
-        chunked: where the body is cut into chunks; None gives its length instead.
+        version: the HTTP version.
+        chunked: offsets at which the body is cut into chunks; None sends Content-Length instead.
         written: how the chunks are written.
-        segments: where TCP cuts the body.
-        closing: the client says that it closes the connection after the answer.
+        segments: offsets at which the body is cut into TCP segments.
+        closing: whether the client sends `Connection: close`.
     """
 
     version: str = "1.1"
@@ -70,7 +70,7 @@ class SendOptions:
 
     @property
     def note(self) -> str:
-        """What is unusual about it, for a person; empty where nothing is."""
+        """The deviations from the default, for a person; empty if there are none."""
         said = {
             f"HTTP/{self.version}": self.version != "1.1",
             f"body in {len(self.chunked or ()) + 1} chunks{self.written.described}": self.chunked is not None,

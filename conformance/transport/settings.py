@@ -19,11 +19,11 @@ from conformance.wire.request import INFERENCE_HEADER, Message
 
 @dataclass(slots=True)
 class RateLimit:
-    """Holds requests back until their turn.
+    """Delays requests to keep a rate.
 
     Attributes:
-        rate: requests a second; None holds none back.
-        now: seconds, of a clock that never goes back; `sleep` waits for some of them.
+        rate: requests a second; None: no limit.
+        now: returns the seconds of a monotonic clock; `sleep` waits for a number of seconds.
     """
 
     rate: float | None = None
@@ -33,7 +33,7 @@ class RateLimit:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def keep(self, requests: int = 1) -> None:
-        """Wait until so many requests may be sent at once; those that come later wait for them, too."""
+        """Wait until this many requests may be sent at once; later callers wait for them as well."""
         if self.rate is None:
             return
         with self._lock:
@@ -48,13 +48,13 @@ class RateLimit:
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-# Headers by which a request is framed and read: each has its value by what is sent, and a user's would make it wrong.
+# Headers that control framing and parsing. Their values depend on the message, so a user must not set them.
 _OF_THE_SUITE = frozenset(
     {"connection", "content-encoding", "content-length", "expect", "trailer", "transfer-encoding", "upgrade"}
     | {INFERENCE_HEADER.lower()}
 )
 
-# User and password of a URL that can be read, and what may be such of one that cannot.
+# User and password in a valid URL, and their possible extent in an invalid one.
 _USER = re.compile(r"(://)[^/?#]*@")
 _UP_TO_AT = re.compile(r"(://|\A).*@", re.DOTALL)
 
@@ -62,22 +62,22 @@ _UP_TO_AT = re.compile(r"(://|\A).*@", re.DOTALL)
 _METADATA_KEY = frozenset("-_.0123456789abcdefghijklmnopqrstuvwxyz")
 
 
-# How much longer than silence a whole exchange may take. Two that dribble and a plain request that does so, too, are
-# what a run bears (`transport.wait_budget`): less than a minute, at the default of 10 s.
+# The time limit of a whole exchange, as a multiple of the timeout of silence. A run tolerates two slow exchanges and a
+# slow plain request (`transport.wait_budget`): less than a minute, at the default of 10 s.
 DEADLINE_TIMEOUTS = 1.5
-# Requests a second: a run of one model makes hundreds, and should end on the day on which it began.
+# Requests a second: a run of one model makes hundreds, and should end within a day.
 MIN_RATE_PER_S = 0.01
-# Bytes: the largest answer to a request of the suite's own has 1 MiB. Twice as much, and the rest of a run, is 500 MB.
+# Bytes: the largest answer to a request of the suite has 1 MiB. Twice this limit and the rest of a run take 500 MB.
 MAX_ANSWER_BYTES = 128 * 1024 * 1024
 
 
 class SettingsError(ValueError):
-    """The user's settings make no sense; the message is one line and says what to do."""
+    """The user's settings are invalid; the message is one line with the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrpcAddress:
-    """Where a server listens for gRPC, with TLS or without."""
+    """The address of a gRPC server, with TLS or without."""
 
     host: str
     port: int
@@ -85,12 +85,12 @@ class GrpcAddress:
 
     @property
     def target(self) -> str:
-        """As a channel is given it."""
+        """The target name of a gRPC channel."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """As messages and recordings name it."""
+        """The URL for messages and recordings."""
         return f"grpc{'s' if self.tls else ''}://{self.target}"
 
 
@@ -100,13 +100,12 @@ class Settings:
 
     Attributes:
         url: base URL without credentials, query, or slash at the end.
-        headers: sent with every request; their values are secrets and never shown, Host excepted.
+        headers: sent with every request; their values are secret and never shown, except that of Host.
         timeout: seconds to wait for a connection, and for the next byte of an answer.
-        max_answer: bytes of an answer's body that are read before it counts as endless.
-        grpc: where the server listens for gRPC; None where that is not judged. Where gRPC alone is, `url` is its.
-        segment_pause: seconds between the TCP segments of a body that is sent in pieces: long enough for a server to
-            see two reads.
-        pace: of all that is sent with these settings.
+        max_answer: bytes of a body to read before the answer counts as endless.
+        grpc: the gRPC address; None if gRPC is not judged. If only gRPC is judged, `url` is its URL.
+        segment_pause: seconds between TCP segments of a body, so that the server receives them in separate reads.
+        pace: the rate limit that all users of these settings share.
     """
 
     url: str
@@ -124,34 +123,34 @@ class Settings:
         """Where the server listens for gRPC.
 
         Raises:
-            SettingsError: nobody said so.
+            SettingsError: the user did not set it.
         """
         if self.grpc is None:
             raise SettingsError("--target-grpc is not given")
         return self.grpc
 
     def where(self, message: Message) -> str:
-        """Return what stands in front of a message's path."""
+        """Return the base URL of a message."""
         return self.grpc_address.url if message.method == GRPC_METHOD else self.url
 
     @property
     def transports(self) -> tuple[str, ...]:
-        """What is judged: `http`, `grpc`, or both."""
+        """The transports to judge: `http`, `grpc`, or both."""
         return (*([HTTP] if self.url.startswith("http") else []), *([GRPC] if self.grpc else []))
 
     @property
     def deadline(self) -> float:
-        """Seconds that one whole exchange may take, so that one that dribbles for ever ends."""
+        """The maximum of seconds for one whole exchange, which ends endlessly slow answers."""
         return DEADLINE_TIMEOUTS * self.timeout
 
     @property
     def base_path(self) -> str:
-        """The path in front of `/v2`; empty for most targets."""
+        """The path before `/v2`; empty for most targets."""
         return urlsplit(self.url).path
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown, wherever a server repeats it."""
+        """The values to hide wherever a server repeats them."""
         return credentials.find_user_secrets(self.headers)
 
     def ssl_context(self) -> ssl.SSLContext:
@@ -182,19 +181,19 @@ def make_settings(
     grpc: str | None = None,
     rate: float | None = None,
 ) -> Settings:
-    """Make settings of what a user wrote.
+    """Build settings from the user's values.
 
     Args:
-        url: of the HTTP side; empty, or that of gRPC, where gRPC alone is judged.
+        url: the HTTP URL; empty or the gRPC URL if only gRPC is judged.
         headers: each as "Name: value".
         ca_file: certificates to verify TLS with.
         insecure: do not verify.
         timeout: in seconds.
-        grpc: `host:port`, with `grpcs://` in front for TLS.
-        rate: at most so many requests a second; None: as fast as the target answers.
+        grpc: `host:port`, prefixed with `grpcs://` for TLS.
+        rate: maximum of requests a second; None: no limit.
 
     Raises:
-        SettingsError: a URL, address or header that cannot be used, or a timeout or rate that is not positive.
+        SettingsError: a URL, address or header is invalid, or a timeout or rate is not positive.
     """
     if not 0 < timeout < 3600:
         raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
@@ -210,17 +209,17 @@ def make_settings(
 
 
 def split_grpc(text: str) -> GrpcAddress:
-    """Return the address that a user wrote.
+    """Parse a gRPC address.
 
     Raises:
-        SettingsError: it is none.
+        SettingsError: the address is invalid.
     """
     hint = "give HOST:PORT, or grpcs://HOST:PORT for TLS"
     scheme, _, rest = text.rpartition("://")
     try:
         parts = urlsplit(f"//{rest}")
         host, port = parts.hostname, parts.port
-    except ValueError:  # its words may quote a password
+    except ValueError:  # the error may quote a password
         raise SettingsError(f"--target-grpc {_shown(text)!r}: host or port cannot be read; {hint}") from None
     is_more = bool(parts.path.strip("/") or parts.username)
     if scheme not in ("", "grpc", "grpcs") or is_more or not host or not port or not _is_name(host):
@@ -229,13 +228,13 @@ def split_grpc(text: str) -> GrpcAddress:
 
 
 def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the URL without credentials, and the Authorization header that they stand for."""
+    """Return the URL without credentials, and the equivalent Authorization header."""
     hint = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
     shown = _shown(url)
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
-    except ValueError:  # its words may quote a password
+    except ValueError:  # the error may quote a password
         raise SettingsError(f"--target-url {shown!r}: host or port cannot be read; {hint}") from None
     if parts.scheme not in ("http", "https") or not host:
         raise SettingsError(f"--target-url {shown!r} is no http or https URL: {hint}")
@@ -253,17 +252,17 @@ def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def strip_user(option: str) -> str:
-    """Return a URL, or an option that gives one, without user and password."""
+    """Remove user and password from a URL, or from an option with a URL."""
     return _USER.sub(r"\1", option, count=1)
 
 
 def _shown(text: str) -> str:
-    """Return what is no URL as a message shows it: whatever stands in front of an at sign may be a password."""
+    """Return an invalid URL for a message, without the text before an at sign, which may be a password."""
     return _UP_TO_AT.sub(r"\1", text, count=1)
 
 
 def _is_name(host: str) -> bool:
-    """Say whether a name can be looked up: no part of it is empty, or longer than 63 characters (RFC 1035, 2.3.4)."""
+    """Return whether a host name is valid: no label is empty or longer than 63 characters (RFC 1035, 2.3.4)."""
     try:
         host.encode("idna")
     except UnicodeError:
@@ -274,7 +273,7 @@ def _is_name(host: str) -> bool:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN or any(ord(c) < 32 or ord(c) > 255 for c in value):
-        shown = f" {name!r}" if colon and set(name) <= _TOKEN else ""  # else it may be the value
+        shown = f" {name!r}" if colon and set(name) <= _TOKEN else ""  # otherwise it may be the value
         raise SettingsError(f"--target-header{shown}: write it as 'Name: value'")
     if name.lower() in _OF_THE_SUITE:
         raise SettingsError(

@@ -1,6 +1,6 @@
-"""Sends bytes exactly as given, where an HTTP library would tidy them up: segments, chunks, pipelines.
+"""Sends bytes unchanged, which an HTTP library would normalise: segments, chunks, pipelines.
 
-Answers are read with h11, which knows HTTP's framing and reports what is malformed.
+h11 parses the answers and reports malformed ones.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from conformance.transport.settings import Settings
 from conformance.transport.unreachable import UnreachableError, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
 
-# Of so many segments some may as well run together: the pause between them is this part of the usual one.
+# For at least MANY_SEGMENTS segments the pause is divided, because some of them may be coalesced.
 MANY_SEGMENTS, PAUSE_DIVISOR = 10, 5
-# What is kept of an answer that is too long, in bytes.
+# Bytes that are kept of an answer that is too long.
 MAX_KEPT_BYTES = 1024 * 1024
 # The interim answer that asks for the body (RFC 9110, 15.2.1).
 CONTINUE_STATUS = 100
@@ -40,7 +40,7 @@ def render_head(
     version: str = "1.1",
     more: Sequence[tuple[str, str]] = (),
 ) -> bytes:
-    """Return request line and headers, `more` among them; a header that the message names itself is not added."""
+    """Return request line and headers, including `more`; the headers of the message override defaults."""
     parts = urlsplit(settings.url)
     framing = ("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(message.body)))
     given = [*message.headers, *settings.headers]
@@ -59,10 +59,10 @@ def cut(body: bytes, places: Sequence[int]) -> list[bytes]:
 
 
 class Connection:
-    """A connection on which bytes go out as they are.
+    """A connection that sends bytes unchanged.
 
     Attributes:
-        is_kept: the last answer does not say that the connection closes; one of HTTP/1.0 does (RFC 9112 9.3).
+        is_kept: whether the connection stays open after the last answer; it does not after HTTP/1.0 (RFC 9112 9.3).
     """
 
     def __init__(self, settings: Settings, raw: socket.socket) -> None:
@@ -75,11 +75,11 @@ class Connection:
 
     @property
     def has_more(self) -> bool:
-        """Whether bytes came behind the last answer that was read: no answer to what is sent after it."""
+        """Whether surplus bytes followed the last answer; they answer no later request."""
         return bool(self._left_over)
 
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
-        """Send pieces as TCP segments of their own; return what went wrong, or None."""
+        """Send each piece as a separate TCP segment; return the failure, or None."""
         pause = self._settings.segment_pause / (1 if len(pieces) < MANY_SEGMENTS else PAUSE_DIVISOR)
         try:
             for index, piece in enumerate(pieces):
@@ -95,17 +95,17 @@ class Connection:
         return None
 
     def end_sending(self) -> None:
-        """Say that nothing more is coming, and go on reading; a connection that is gone already is let be."""
+        """Close the sending side, but keep reading; ignore a connection that is already closed."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 
     def reset(self) -> None:
-        """End the connection with a reset instead of in order."""
+        """Reset the connection instead of closing it regularly."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
     def receive(self, message: Message) -> Exchange:
-        """Read one answer to `message`; answers that came behind it are kept for the next call."""
+        """Read one answer to `message`; bytes after it are kept for the next call."""
         parser = _parser(message)
         started = time.monotonic()
         url, body = self._settings.url + message.path, bytearray()
@@ -127,14 +127,14 @@ class Connection:
         return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
 
     def await_go_ahead(self, message: Message, patience: float) -> GoAhead:
-        """Wait for 100 Continue or a final answer to a head that went out; what came is left for `receive`."""
+        """Wait for 100 Continue or a final answer after a head was sent; received bytes are left for `receive`."""
         parser, until = _parser(message), time.monotonic() + patience
         try:
             while True:
                 event = parser.next_event()
                 if event is h11.NEED_DATA:
                     left = until - time.monotonic()
-                    if left <= 0:  # however busily interim answers, or a head, keep coming
+                    if left <= 0:  # even if interim answers or parts of a head keep arriving
                         return GoAhead.WITHHELD
                     self._socket.settimeout(left)
                     data = self._read()
@@ -145,7 +145,7 @@ class Connection:
                 elif event.status_code == CONTINUE_STATUS:
                     return GoAhead.GIVEN
         except h11.RemoteProtocolError:
-            return GoAhead.NOT_NEEDED  # no HTTP, or the end of the connection: `receive` says which
+            return GoAhead.NOT_NEEDED  # not HTTP, or a closed connection: `receive` reports which
         except _BrokenError as error:
             late = error.failure.kind is FailureKind.TIMEOUT
             return GoAhead.WITHHELD if late else GoAhead.NOT_NEEDED
@@ -153,21 +153,21 @@ class Connection:
             self._socket.settimeout(self._settings.timeout)
 
     def dawdle(self, pause: float) -> None:
-        """Leave what comes unread: until its first byte is there, and for a moment more; little room is made for it."""
+        """Leave the answer unread until its first byte arrives, and for `pause` seconds more."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
             selector.select(self._settings.timeout)
         time.sleep(pause)
 
     def set_receive_buffer(self, size: int) -> None:
-        """Set how many bytes the system takes in that nobody has read yet."""
+        """Set the size of the system's receive buffer in bytes."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
     def _events(self, parser: h11.Connection, started: float) -> Iterator[h11.Event]:
         """Yield the events of one answer up to its end.
 
         Raises:
-            _BrokenError: the answer ends early, never, or is not HTTP.
+            _BrokenError: the answer ends early, does not end, or is not HTTP.
         """
         size = 0
         if self._left_over:
@@ -206,7 +206,7 @@ class Connection:
 
 
 def _parser(message: Message) -> h11.Connection:
-    """Return a reader of the answer to a message."""
+    """Return an h11 parser for the answer to a message."""
     parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=256 * 1024)
     parser.send(h11.Request(method=message.method, target=b"/", headers=[("Host", "x")]))
     parser.send(h11.EndOfMessage())
@@ -214,7 +214,7 @@ def _parser(message: Message) -> h11.Connection:
 
 
 class _BrokenError(Exception):
-    """An answer could not be read to its end."""
+    """An answer could not be read completely."""
 
     def __init__(self, kind: FailureKind, text: str) -> None:
         super().__init__(text)
@@ -227,10 +227,10 @@ def _closed() -> _BrokenError:
 
 @contextmanager
 def connect(settings: Settings) -> Iterator[Connection]:
-    """Open a connection for bytes as they are.
+    """Open a connection for raw bytes.
 
     Raises:
-        Unreachable: no connection could be made.
+        Unreachable: the connection failed.
     """
     parts = urlsplit(settings.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -254,16 +254,16 @@ def connect(settings: Settings) -> Iterator[Connection]:
             yield Connection(settings, wrapped)
 
 
-# --- sending in pieces, held back, read late, one behind the other ----------------------------------------------------
+# --- sending in pieces, with a delayed body, read late, pipelined -----------------------------------------------------
 
-# How long a body is held back, in seconds: a server is to ask for it at once (RFC 9110, 10.1.1).
+# Maximum wait with a held-back body, in seconds: a server should request it immediately (RFC 9110, 10.1.1).
 MAX_GO_AHEAD_WAIT_S = 5.0
-# For how many seconds an answer that has begun is left unread, and how many bytes of it the system takes in meanwhile.
+# The seconds for which an answer that has begun is left unread, and the size of the receive buffer meanwhile.
 READ_PAUSE_S, RECEIVE_BUFFER_BYTES = 0.3, 65_536
 
 
 def render_request(settings: Settings, message: Message, *, chunked: bool = False) -> bytes:
-    """Return a request as it goes out, its body in one chunk or as it is."""
+    """Return the bytes of a request, its body in one chunk or with Content-Length."""
     body = b"".join(PLAIN_CHUNKS.written([message.body])) if chunked else message.body
     return render_head(settings, message, chunked=chunked) + body
 
@@ -285,7 +285,7 @@ def send_in_pieces(
 
 
 def send_after_go_ahead(settings: Settings, message: Message, written: ChunkFormat | None) -> Exchange:
-    """Hold the body back until the server asks for it or for long enough; a final answer ends it, the body unsent."""
+    """Hold the body back until the server requests it or the wait ends; skip it after a final answer."""
     body = [message.body] if written is None else list(written.written([message.body]))
     broken = None
     with connect(settings) as connection:
@@ -299,7 +299,7 @@ def send_after_go_ahead(settings: Settings, message: Message, written: ChunkForm
 
 
 def send_and_read_late(settings: Settings, message: Message) -> Exchange:
-    """Send a message, and leave its answer unread for a moment, with little room for it on this side."""
+    """Send a message with a small receive buffer, and leave its answer unread for a moment."""
     with connect(settings) as connection:
         connection.set_receive_buffer(RECEIVE_BUFFER_BYTES)
         connection.send([render_request(settings, message)])

@@ -1,4 +1,4 @@
-"""The target as checks see it: send a request in one of several manners, get a reply; every exchange is recorded."""
+"""The target as checks use it: sends requests in several ways, returns replies, and records every exchange."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from conformance.transport.wait_budget import is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
 
-# More than any check sends at once, so that none of these waits for another.
+# More than any check sends at once, so that no message waits for another.
 MAX_IN_FLIGHT = 256
 T = TypeVar("T")
 
 
 class Target(TargetClient):
-    """One server under judgement.
+    """One judged server.
 
     Attributes:
         roles: role -> name of the model that fills it on this target.
-        placements: role -> version and tensor names of that model, where they are not those of the role.
-        survey_broken: what broke beside rows while the target was surveyed.
+        placements: role -> version and tensor names of that model, if they differ from those of the role.
+        survey_broken: requests outside of rows that broke during discovery.
     """
 
     outlives_errors = False
@@ -53,16 +53,16 @@ class Target(TargetClient):
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
-        """What broke over HTTP while the target was surveyed."""
+        """The requests that broke over HTTP during discovery."""
         return [one for one in self.survey_broken if not one.reply.is_over_grpc]
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """Threads, as many as were ever busy at once: to start some for each call takes longer than many an answer."""
+        """A cached pool of threads: starting new ones for each call takes longer than many answers."""
         return ThreadPoolExecutor(MAX_IN_FLIGHT)
 
     def close(self) -> None:
-        """Close every connection; what is sent later opens new ones."""
+        """Close every connection; later messages open new ones."""
         super().close()
         if "_threads" in vars(self):
             vars(self).pop("_threads").shutdown()
@@ -76,10 +76,10 @@ class Target(TargetClient):
         return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
     def find_plain_refusal(self, model: Model, transport: str = HTTP) -> str | None:
-        """Say why the model answers no plain request over a transport, or None; asked once a model.
+        """Return why the model answers no plain request over a transport, or None; tested once for each model.
 
-        A plain request is sent, as JSON and then as binary data (over gRPC in typed and then in raw contents): when the
-        server answers neither, what a check would find says nothing about its requirement.
+        A plain request is sent as JSON, then as binary data (over gRPC in typed, then in raw contents). If the server
+        answers neither, the result of a check tells nothing about its requirement.
         """
         asked = model.label, transport
         if asked not in self._plain_refusals:
@@ -88,7 +88,7 @@ class Target(TargetClient):
         return self._plain_refusals[asked]
 
     def once(self, name: str, ask: Callable[[], bool]) -> bool:
-        """Return the answer to a question that several rows have: asked the first time, in a scope of its own."""
+        """Return the cached result of a question that several rows share; it is evaluated once, in a separate scope."""
         if name not in self._known:
             with self.scope(name):
                 self._known[name] = ask()
@@ -104,36 +104,36 @@ class Target(TargetClient):
                 return None
         return reply.outcome() if reply else None
 
-    # --- manners of sending ---
+    # --- ways of sending ---
 
     def infer(self, request: InferRequest | Message, /) -> Reply:
         """Send an inference request on a kept connection."""
         return self.send(request.message() if isinstance(request, InferRequest) else request)
 
     def message(self, request: InferRequest, /) -> Message:
-        """Return an inference request as it is sent over this transport."""
+        """Encode an inference request for this transport."""
         return request.message()
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
-        """Return requests of which a server answers one: JSON, where it can be had, then binary data both ways."""
+        """Return requests of which a server must answer at least one: JSON if possible, then binary both ways."""
         send: Form = "json" if model.is_json_capable else "binary"
         return model.request(send=send, outputs=model.listed()), model.request(want="binary")
 
     def get(self, path: str) -> Reply:
-        """Get a path below the base URL."""
+        """Send a GET request for a path below the base URL."""
         return self.send(Message(path, method="GET"))
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message, over HTTP or gRPC; `fresh` asks for a connection of its own, which all have beside rows.
+        """Send a message over HTTP or gRPC; `fresh` opens a new connection, which is the rule outside of rows.
 
-        A kept connection may be closed at any time, so that nothing could be said of a request to which that happens.
+        A kept connection may be closed at any time, so that a failed request on it would prove nothing.
         """
         fresh, message = fresh or self._beside, self._signed(message)
         reply = self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
         return self._asked_again(reply) if self._beside and is_retryable(reply) else reply
 
     def _asked_again(self, reply: Reply) -> Reply:
-        """Note what broke beside rows, and return the answer to the same request sent again, where one came."""
+        """Repeat a failed request outside of rows, note it if it broke, and return the second reply if there is one."""
         again, self._beside = reply, False
         try:
             if not is_wait(reply.exchange):
@@ -149,7 +149,7 @@ class Target(TargetClient):
     ) -> Reply:
         """Send the body in TCP segments, or in chunks, cut at the given offsets.
 
-        The head goes out in one write, and each piece in one of its own; `at_once` makes one write of them all.
+        The head and each piece are separate writes; `at_once` combines them into one write.
         """
         settings, message = self.settings, self._signed(message)
         return self._send_bare(
@@ -157,15 +157,15 @@ class Target(TargetClient):
         )
 
     def send_after_go_ahead(self, message: Message, *, chunks: ChunkFormat | None = None) -> Reply:
-        """Hold the body back behind `Expect: 100-continue`, until the server asks for it or for long enough.
+        """Hold the body back behind `Expect: 100-continue`, until the server requests it or the wait ends.
 
-        What came meanwhile is in the exchange. A final answer ends it, the body unsent.
+        The exchange records the server's reaction. After a final answer the body is not sent.
         """
         message = self._signed(message)
         return self._send_bare(message, lambda: sockets.send_after_go_ahead(self.settings, message, chunks), chunks)
 
     def send_and_read_late(self, message: Message) -> Reply:
-        """Send a message, and leave its answer unread for a moment, with little room for it on this side."""
+        """Send a message with a small receive buffer, and leave its answer unread for a moment."""
         message = self._signed(message)
         return self._send_bare(message, lambda: sockets.send_and_read_late(self.settings, message))
 
@@ -177,9 +177,10 @@ class Target(TargetClient):
     def send_on_one_connection(
         self, messages: Sequence[Message], *, pipelined: bool = False, chunked: Collection[int] = ()
     ) -> list[Reply]:
-        """Send messages on one connection, each after the answer to the one before, or all at once.
+        """Send messages on one connection, sequentially or pipelined.
 
-        A server that closes the connection ends the list early. Bodies at the places `chunked` go out as one chunk.
+        If the server closes the connection, the list ends early. The bodies with indices in `chunked` are sent as one
+        chunk.
         """
         messages = [self._signed(message) for message in messages]
 
@@ -189,30 +190,30 @@ class Target(TargetClient):
         return self._call(messages, lambda: self._patiently(exchanges), chunked=chunked)
 
     def render_octets(self, message: Message) -> bytes:
-        """Return a request as it goes out, with the headers of the user's own, which may be secret."""
+        """Return the bytes of a request, including the user's headers, which may be secret."""
         return sockets.render_request(self.settings, message)
 
     def send_octets(self, message: Message, octets: Octets) -> list[Reply]:
-        """Send octets that are a request in part or by far, in place of the message that stands for them.
+        """Send raw bytes, such as a partial request; `message` stands for them in the record.
 
-        Returns what came back, one after the other: no more than one answer, where the server takes it for one request.
+        Returns the answers in order: at most one if the server treats the bytes as one request.
         """
         return self._call(
             [message], lambda: self._patiently(lambda: hostile_sending.send_octets(self.settings, message, octets))
         )
 
     def hold(self, pieces: Sequence[bytes]) -> AbstractContextManager[object]:
-        """Keep a connection open for each of these beginnings of requests, as long as the context lasts."""
+        """Keep a connection open for each beginning of a request, until the context ends."""
         return hostile_sending.hold_connections(self.settings, pieces)
 
     def as_text(self, message: Message) -> bytes:
-        """Return a request as it goes out, without the headers of the user's own, which may be secret."""
+        """Return the bytes of a request, without the user's headers, which may be secret."""
         return sockets.render_request(replace(self.settings, headers=()), message)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order.
 
-        Over HTTP each has a connection of its own; gRPC calls share one, as those of a client do.
+        Over HTTP each uses a separate connection; gRPC calls share one, as those of a client do.
         """
         messages = [self._signed(message) for message in messages]
         if all(message.method == GRPC_METHOD for message in messages):
@@ -231,7 +232,7 @@ class Target(TargetClient):
         return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
     def send_with(self, manner: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message in a manner, on a line that is kept for such messages; `fresh` opens another one."""
+        """Send a message with these options on the connection kept for such messages; `fresh` opens a new one."""
         message = self._signed(message)
 
         def exchange() -> Exchange:
@@ -243,7 +244,7 @@ class Target(TargetClient):
         return self._call([message], lambda: [self._patiently(exchange)], chunked=chunked)[0]
 
     def send_together_with(self, manners: Sequence[SendOptions], messages: Sequence[Message]) -> list[Reply]:
-        """Send all messages at the same time, each in its manner and on a connection of its own; replies in order."""
+        """Send all messages concurrently, each with its options on a separate connection; replies in order."""
         messages = [self._signed(message) for message in messages]
         note = f"one of {len(messages)} in flight"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
@@ -259,13 +260,13 @@ class Target(TargetClient):
         return self._call(messages, exchanges, chunked=chunked)
 
     def _at_once(self, send: Callable[[T], Exchange], what: Iterable[T]) -> list[Exchange]:
-        """Send each in a thread of its own, and return when all are done; raise what the first of them raised."""
+        """Send each item in a thread, and wait for all; re-raise the first exception."""
         under_way = [self._threads.submit(send, one) for one in what]
         wait(under_way)
         return [one.result() for one in under_way]
 
     def _send_fresh(self, message: Message, share: int) -> Exchange:
-        """Send one of many; again after a reset, which a server's queue of connections, if it is short, may cause."""
+        """Send one of many messages; retry after a reset, which a short accept queue of the server may cause."""
         note = ""
         for attempt, pause in enumerate((0.1, 0.3, 1.0, None), start=1):
             exchange = self._patiently(lambda: self._http.send(message, fresh=True, share=share))

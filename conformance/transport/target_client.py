@@ -1,6 +1,6 @@
-"""Calls of a target: made in a scope, numbered, written down; and whether the target is still there to answer them.
+"""The calls of a target: scoped, numbered and recorded; and the detection of a lost target.
 
-`target.Target` is made of these.
+The base of `target.Target`.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from conformance.wire.request import Message
 
 T = TypeVar("T")
 
-# What these log of an exchange are its headers, and so the user's secrets: a run with log_cli shows them.
+# These libraries log headers, which include the user's secrets: a run with log_cli would show them.
 for _name in ("httpcore", "hpack"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
-# How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
+# Seconds that a server may take to accept connections again, for example after a supervisor restarts it.
 MAX_RESTART_WAIT_S = 5.0
 TRUST_HINT = "; --target-ca FILE says whom to trust"
-# How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
+# Statuses of a gateway that cannot reach its server (RFC 9110, 15.6.3 to 15.6.5).
 GATEWAY_STATUSES = (502, 503, 504)
 
 
 class TargetClient:
-    """What is sent to one server, and what is known of its being there.
+    """Sends messages to one server, and tracks whether it is reachable.
 
     Attributes:
-        exchanges: what was sent in the scope, in order, and what came of it; of a very long answer an excerpt.
-        lost: why no connection can be made any more, or None; `has_died`: see `TargetLostError`.
-        last: the last exchange of all, or None; `has_answered`: whether anything ever came.
-        latency: seconds to the quickest answer of the survey, over any transport; None before.
-        broken: what broke beside rows, as long as nobody has judged it.
-        client: the name under which messages go out in the scope.
-        journal: keeps every call, where there is one.
+        exchanges: those of the scope, in order; very long answers as excerpts.
+        lost: why the target has become unreachable, or None; `has_died`: see `TargetLostError`.
+        last: the most recent exchange, or None; `has_answered`: whether any answer ever came.
+        latency: seconds of the fastest answer during discovery, over any transport; None before.
+        broken: requests outside of rows that broke and are not judged yet.
+        client: the client name of messages in the scope.
+        journal: records every call, if set.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -82,11 +82,11 @@ class TargetClient:
 
     @contextmanager
     def scope(self, name: str, *, beside: bool = False, client: ClientName = OWN_CLIENT) -> Iterator[None]:
-        """Keep a record of exchanges of its own: for a row of a check, say, or for the survey.
+        """Open a scope with a separate record of exchanges, for example for a row of a check or for discovery.
 
-        What is sent inside is numbered from 0, recorded under this name and signed by `client`; afterwards the record
-        before goes on. `beside` is for what no row judges: what is neither answered nor refused there is asked again,
-        once, and noted in `broken`.
+        Exchanges inside are numbered from 0, recorded under this name, and sent under the name of `client`. Afterwards
+        the previous record continues. `beside` is for requests that no row judges: one that is neither answered nor
+        refused is repeated once, and noted in `broken`.
         """
         before = self.exchanges, self._scope, self._calls, self._beside, self.client
         self.exchanges, self._scope, self._calls, self._beside, self.client = [], name, 0, beside, client
@@ -97,7 +97,7 @@ class TargetClient:
 
     @contextmanager
     def limit_silence(self) -> Iterator[None]:
-        """Count the target as lost after a few requests in a row without an answer: for the survey, which is long."""
+        """Treat the target as lost after a few requests in a row without an answer, because discovery is long."""
         self._in_survey = WaitBudget(self.settings.timeout)
         try:
             yield
@@ -106,27 +106,27 @@ class TargetClient:
 
     @property
     def is_lost(self) -> bool:
-        """Whether no connection can be made any more."""
+        """Whether the target has become unreachable."""
         return self.lost is not None
 
     def hope(self) -> None:
-        """Take a target that fell silent for one that may come back; one that died stays lost."""
+        """Give a target that fell silent another chance; one that died stays lost."""
         if not self.has_died:
             self.lost, self._patience = None, WaitBudget(self.settings.timeout)
 
     def close(self) -> None:
-        """Close every connection; what is sent later opens new ones."""
+        """Close every connection; later messages open new ones."""
         for one in ("_http", "_line", "_grpc"):
             if one in vars(self):
                 vars(self).pop(one).close()
 
     def record(self, call: Call) -> None:
-        """Keep a call in the journal, where there is one."""
+        """Write a call to the journal, if there is one."""
         if self.journal:
             self.journal(call)
 
     def _signed(self, message: Message) -> Message:
-        """Return a message under the client's name of the scope; the suite's own is added by what sends it."""
+        """Return the message with the scope's client name; the suite's own name is added on sending."""
         return message if self.client is OWN_CLIENT else self.client.sign(message)
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
@@ -142,7 +142,7 @@ class TargetClient:
         *,
         chunked: Collection[int] = (),
     ) -> list[Reply]:
-        """Make a call, write it down, and return a reply for each exchange; those at places `chunked` are in chunks."""
+        """Make a call, record it, and return a reply for each exchange; indices in `chunked` mark chunked requests."""
         call = Call(self._scope, self._calls, tuple(messages))
         self.settings.pace.keep(len(messages))
         self._calls += 1
@@ -156,7 +156,7 @@ class TargetClient:
             replace(one, number=first + index, call=call.index, is_chunked=index in chunked)
             for index, one in enumerate(found)
         ]
-        # What was answered at length is judged once, and not kept until the scope ends, which in the survey is long.
+        # Long answers are judged once. They are not kept until the scope ends, which takes long during discovery.
         self.exchanges += [replace(one, body=shorten(one.body, JUDGED_LIMIT)) for one in numbered]
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
@@ -175,10 +175,10 @@ class TargetClient:
         self.latency = min([*before, *(one.elapsed for one in exchanges if one.status is not None)], default=None)
 
     def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back.
+        """Return the exchanges of a call. If a gateway answers for its server, the server gets time to come back.
 
         Raises:
-            TargetLost: a gateway still cannot reach the server, or it is silent.
+            TargetLost: a gateway still cannot reach the server, or the server is silent.
         """
         found = exchange()
         self._patience.count(found)
@@ -191,16 +191,16 @@ class TargetClient:
                 self._patiently(lambda: self._look_behind_the_gateway(Message("/v2", method="GET")))
         return found
 
-    # --- whether the target is still there ---
+    # --- whether the target is still reachable ---
 
     def _silent(self, requests: str, but: str = "") -> TargetLostError:
-        """Count the target as lost, because so many requests had no answer; return what is to be raised."""
+        """Mark the target as lost after this many requests without an answer; return the error to raise."""
         what = "is silent" if self._patience.is_silent else "never ends an answer"
         self.lost = f"{self.settings.url} {what}: {requests} had no whole answer in {self.settings.timeout:g} s{but}"
         return TargetLostError(self.lost)
 
     def _look_for_life(self, message: Message) -> None:
-        """Ask something plain after a few requests in a row that had no answer."""
+        """Send a simple request after a few requests in a row without an answer."""
         self.settings.pace.keep()
         plain = make_grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
         found = self._patiently(lambda: self._send(plain, fresh=True))
@@ -211,7 +211,7 @@ class TargetClient:
             raise self._silent(waits, f", though {plain.method} {plain.path} had one")
 
     def _still_infers(self) -> bool:
-        """Say whether the target answers an inference that it has answered before."""
+        """Return whether the target still answers an inference that it has answered before."""
         known = self._patience.answered
         if known is None:
             return False
@@ -221,7 +221,7 @@ class TargetClient:
         return not is_wait(again)
 
     def _look_behind_the_gateway(self, message: Message) -> None:
-        """See whether such a status is about one request, or whether the server behind a gateway is gone."""
+        """Find out whether a gateway status concerns one request, or the server behind the gateway is gone."""
         self.settings.pace.keep()
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):
@@ -233,10 +233,10 @@ class TargetClient:
             self.broken.append(BrokenRequest("behind the gateway", Reply(found), Reply(found)))
 
     def _patiently(self, exchange: Callable[[], T]) -> T:
-        """Run an exchange; when no connection can be made, give the server time to come back.
+        """Run an exchange; if the connection fails, retry while the server may come back.
 
         Raises:
-            TargetLost: it did not come back, now or earlier.
+            TargetLost: the server did not come back, now or earlier.
         """
         if self.lost:
             raise TargetLostError(self.lost, has_died=self.has_died)

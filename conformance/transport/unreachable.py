@@ -1,4 +1,4 @@
-"""No connection: for now, or for good."""
+"""Errors for a failed connection: temporary or permanent."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ssl
 
 
 class TargetLostError(Exception):
-    """The target takes no connection any more: what is left cannot be judged. The message is one line.
+    """The target accepts no connections any more, so that nothing else can be judged. The message is one line.
 
     Attributes:
-        has_died: it answered before, and connections are refused since, or a gateway cannot reach it: the server ended.
-            Where a network loses its packets or a name is no longer known, nobody can say so.
+        has_died: the server ended: it answered before, and now connections are refused, or a gateway cannot reach it.
+            False if the cause is unclear, as with lost packets or a failed name lookup.
     """
 
     def __init__(self, text: str, *, has_died: bool = False) -> None:
@@ -19,11 +19,11 @@ class TargetLostError(Exception):
 
 
 class UnreachableError(Exception):
-    """No connection could be made.
+    """A connection failed.
 
     Attributes:
-        is_untrusted: the server is there, and its certificate is not to be trusted: to try again is in vain.
-        is_refused: its machine is there and nothing listens, or a gateway says that nothing is behind it.
+        is_untrusted: the server answers, but its certificate is not trusted: a retry is useless.
+        is_refused: the host is up but nothing listens, or a gateway reports that it reaches no server.
     """
 
     def __init__(self, text: str, *, is_untrusted: bool = False, is_refused: bool = False) -> None:
@@ -33,7 +33,7 @@ class UnreachableError(Exception):
 
 
 def is_about_trust(error: BaseException | None) -> bool:
-    """Say whether an error, or one that it came of, is a certificate that could not be verified."""
+    """Return whether an error, or one of its causes, is a failed verification of a certificate."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return True
@@ -42,7 +42,7 @@ def is_about_trust(error: BaseException | None) -> bool:
 
 
 def is_about_refusal(error: BaseException | None) -> bool:
-    """Say whether an error, or one that it came of, is a connection that was refused."""
+    """Return whether an error, or one of its causes, is a refused or reset connection."""
     while error is not None:
         if isinstance(error, ConnectionRefusedError | ConnectionResetError):
             return True

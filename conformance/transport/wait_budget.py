@@ -1,6 +1,6 @@
-"""How long waiting is borne: for requests in a row of which nothing whole came in time, and when it ends.
+"""Limits the time spent on consecutive requests without a complete answer.
 
-A wait is an exchange that used up its time: no answer, one that stalls, or one that goes on for ever.
+A wait is an exchange that used up its time: no answer, one that stalls, or one that never ends.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Final
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.wire.request import Message
 
-# In a row: then something plain is asked, and where that is a wait, too, the target is lost.
+# Waits in a row before a simple request is sent; if that is a wait as well, the target is lost.
 PROBE_AFTER_WAITS: Final = 3
-# Without an inference that is answered: a server that answers nothing else is as good as silent.
+# Waits without an answered inference: a server that answers nothing else counts as silent.
 MAX_WAITS: Final = 5
-# The same in time, as multiples of the timeout: a run that nothing comes of ends within a minute, where that is 10 s.
+# The same limits as multiples of the timeout: a run without answers ends within a minute, at a timeout of 10 s.
 PROBE_AFTER_TIMEOUTS: Final = 2.5
 MAX_TIMEOUTS: Final = 2.9
-_INFERENCE: Final = "infer"  # how the paths of both transports end
+_INFERENCE: Final = "infer"  # the end of inference paths on both transports
 _WAITS = (FailureKind.TIMEOUT, FailureKind.ENDLESS)
 
 
 @dataclass(slots=True)
 class WaitBudget:
-    """Counts the waits in a row; what was sent together counts once.
+    """Counts waits in a row; requests that were sent together count once.
 
     Attributes:
-        timeout: seconds of silence that one exchange bears.
-        waits: how many there were since the last answer to an inference; `seconds`: that were spent in them. Whatever
-            else is answered between them gives no hope: that is what a server does of which the models hang.
-        is_silent: no byte of an answer came in the last of them.
-        answered: the last inference that was answered well: what a server has to answer that still infers.
+        timeout: maximum of seconds of silence in one exchange.
+        waits: their number since the last answered inference; `seconds`: the time spent in them. Other answers do not
+            reset them, because a server with hanging models gives those as well.
+        is_silent: no byte of an answer arrived in the last wait.
+        answered: the last inference with a successful answer, which a working server must be able to repeat.
     """
 
     timeout: float
@@ -43,7 +43,7 @@ class WaitBudget:
     answered: Message | None = None
 
     def count(self, exchanges: Sequence[Exchange]) -> None:
-        """Count what came of one call."""
+        """Count the exchanges of one call."""
         if exchanges and all(map(is_wait, exchanges)):
             self.in_a_row, self.waits = self.in_a_row + 1, self.waits + 1
             self.seconds += max(map(self._spent, exchanges))
@@ -56,28 +56,28 @@ class WaitBudget:
                 self.answered = exchange.message if Reply(exchange).succeeded else self.answered
 
     def _spent(self, exchange: Exchange) -> float:
-        """Return the seconds of a wait; silence counts for the timeout, however late this machine noticed."""
+        """Return the seconds of a wait; silence counts as the timeout, however late this machine noticed it."""
         return self.timeout if _is_silence(exchange) else exchange.elapsed
 
     @property
     def is_long_in_a_row(self) -> bool:
-        """Whether a few came in a row."""
+        """Whether enough waits for a probe occurred in a row."""
         return self.in_a_row >= PROBE_AFTER_WAITS
 
     @property
     def is_low(self) -> bool:
-        """Whether it is time to ask something plain: every few requests, or when they took long."""
+        """Whether to send a simple request: after every few waits, or when they took long."""
         is_slow = self.seconds >= PROBE_AFTER_TIMEOUTS * self.timeout
         return self.in_a_row > 0 and (self.in_a_row % PROBE_AFTER_WAITS == 0 or is_slow)
 
     @property
     def is_over(self) -> bool:
-        """Whether it was borne for too long, unless an inference is answered that was answered before."""
+        """Whether the budget is used up, unless an inference that was answered before is answered again."""
         return self.in_a_row > 0 and (self.waits >= MAX_WAITS or self.seconds >= MAX_TIMEOUTS * self.timeout)
 
 
 def is_wait(exchange: Exchange) -> bool:
-    """Say whether nothing whole came in time."""
+    """Return whether no complete answer arrived in time."""
     return exchange.failure is not None and exchange.failure.kind in _WAITS
 
 

@@ -1,5 +1,5 @@
-"""The wire, without I/O: datatypes, tensors as bytes and as JSON, requests, and answers taken apart.
+"""The wire formats, without I/O: datatypes, tensors as bytes and JSON, requests, and parsed answers.
 
-Nothing here knows a socket, a client library or pytest: values go in and bytes come out, and back. Faults in what a
-server wrote are `Finding` values; only the mistakes of a caller raise ordinary exceptions.
+Nothing here depends on sockets, client libraries or pytest. Faults in received bytes are `Finding` values; only
+mistakes of the caller raise ordinary exceptions.
 """

@@ -1,6 +1,6 @@
-"""A place in a body in words, and the bytes around it: what a failure shows.
+"""Describes offsets in a body for failure messages: the field, and a hex dump of the surrounding bytes.
 
-The words name the field ("tensor 1 OUT0 INT32 element 2"); the window is a hex dump in printable ASCII.
+The label names the field ("tensor 1 OUT0 INT32 element 2"); the hex dump is printable ASCII.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_name
 from conformance.wire.response import Answer
 
-MAX_ELEMENTS = 64  # of a BYTES tensor, that are parts of their own
+MAX_ELEMENTS = 64  # of a BYTES tensor, that get separate fields
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the parts of a body lie, for requests and responses alike.
+    """The offsets of the parts of a body, for requests and responses alike.
 
     Attributes:
-        json_end: where the JSON ends.
-        spans: (name, datatype, start, end) of the binary tensors, in the order of their bytes.
-        body: looked at to tell the elements of BYTES tensors apart; without it they are not told apart.
-        indices: the places of these tensors in the JSON's array; they are counted from 0 where this is empty.
+        json_end: the offset at which the JSON ends.
+        spans: (name, datatype, start, end) of the binary tensors, in byte order.
+        body: read to find the elements of BYTES tensors; if empty, these elements are not located.
+        indices: the indices of these tensors in the JSON's array; if empty, they count from 0.
     """
 
     json_end: int
@@ -42,7 +42,7 @@ class Layout:
 
 
 def find_label(where: Answer | Layout, offset: int) -> str:
-    """Return what the byte at `offset` belongs to.
+    """Return a label for the byte at `offset`.
 
     "JSON", "tensor 1 OUT0 INT32 element 2", "tensor 2 OUT1 BYTES element 0 length prefix", or "after the last tensor".
     """
@@ -62,8 +62,8 @@ class Field:
     """A part of a body.
 
     Attributes:
-        start, end: its place; the byte at `end` is behind it.
-        size: bytes of each of its elements, where they are all of one size; else 0.
+        start, end: its offsets; `end` is exclusive.
+        size: bytes of each element if all have the same size; else 0.
     """
 
     start: int
@@ -73,7 +73,7 @@ class Field:
 
 
 def list_fields(layout: Layout, length: int) -> Iterator[Field]:
-    """Yield the parts of a body of so many bytes, without gaps: JSON, tensors, elements of BYTES, and the rest."""
+    """Yield the parts of a body of `length` bytes without gaps: JSON, tensors, elements of BYTES, and the rest."""
     at = min(layout.json_end, length)
     if at:
         yield Field(0, at, "JSON")
@@ -91,7 +91,7 @@ def list_fields(layout: Layout, length: int) -> Iterator[Field]:
 
 
 def _elements(datatype: str, body: bytes, start: int, end: int, title: str) -> Iterator[Field]:
-    """Yield a tensor as one part, or its elements as parts where each has a length of its own."""
+    """Yield a tensor as one field, or for BYTES a field for each element."""
     known = DATATYPES.get(datatype)
     if known is not None and known.size is not None:
         yield Field(start, end, title, known.size)
@@ -107,7 +107,7 @@ def _elements(datatype: str, body: bytes, start: int, end: int, title: str) -> I
 
 
 def _part(datatype: str, data: bytes, offset: int) -> str:
-    """Return the element that the byte at `offset` of a tensor's bytes belongs to."""
+    """Return a label for the element that contains the byte at `offset` in a tensor's bytes."""
     known = DATATYPES.get(datatype)
     if known is not None and known.size is not None:
         return f"element {offset // known.size}"
@@ -123,10 +123,10 @@ def _part(datatype: str, data: bytes, offset: int) -> str:
 
 
 def format_hex_window(body: bytes, offset: int, width: int = 8, rows: int = 3) -> str:
-    r"""Return `rows` lines of a hex dump around `offset`; the byte at `offset` begins the middle one where it can.
+    r"""Return `rows` lines of a hex dump around `offset`; the byte at `offset` begins the middle line if possible.
 
-    Lines look like `00d2  03 00 00 00 61 62 63 01  ....abc.`; whatever is not printable ASCII is a dot. An offset at
-    or past the end shows the last bytes; an empty body is an empty string.
+    Lines look like `00d2  03 00 00 00 61 62 63 01  ....abc.`; a byte that is not printable ASCII becomes a dot. For an
+    offset at or past the end the dump shows the last bytes; for an empty body it is empty.
     """
     if not body:
         return ""

@@ -1,4 +1,4 @@
-"""A request as it came from a client: what the rules for clients look at, whoever received it. Sans-I/O."""
+"""A request received from a client, as the rules for clients examine it, over either transport. Sans-I/O."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ class ClientRequest:
     """One request of a client.
 
     Attributes:
-        method: of HTTP; `GRPC_METHOD` for a call.
-        path: the target of the request line as it came, with its query; of a call, `/SERVICE/METHOD`.
-        headers: in wire order and with their own spelling; of a call, its metadata.
-        body: after HTTP's framing, and without any decoding of content codings; of a call, the serialized message.
-        version: of HTTP, as the request line states it.
+        method: the HTTP method; `GRPC_METHOD` for a call.
+        path: the target of the request line, unchanged, with its query; for a call `/SERVICE/METHOD`.
+        headers: in wire order, with the case of the client; for a call its metadata.
+        body: without HTTP's framing, with content codings still applied; for a call the serialized message.
+        version: the HTTP version of the request line.
         is_chunked: whether the body came in chunks.
-        trouble: what kept it from being a whole request of HTTP (a head that cannot be read, a body that is cut short),
-            as one line; else empty.
+        trouble: why it is not a complete HTTP request (an invalid head, a truncated body), as one line; else empty.
     """
 
     method: str
@@ -42,35 +41,35 @@ class ClientRequest:
 
     @property
     def is_inference(self) -> bool:
-        """Whether it asks for an inference, whatever else is wrong with it; all else is no subject of the rules."""
+        """Whether it is an inference request, even a malformed one; the rules ignore all other requests."""
         if self.is_over_grpc:
             return self.path.endswith(("/ModelInfer", "/ModelStreamInfer"))
         return self.path.partition("?")[0].rstrip("/").endswith(INFER)
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, in any case; several are joined by commas (RFC 9110 5.3); None without any."""
+        """Return a header, case-insensitively; several values are joined by commas (RFC 9110 5.3); None if absent."""
         values = self.values(name)
         return ", ".join(values) if values else None
 
     def values(self, name: str) -> list[str]:
-        """Return every value of a header, in any case."""
+        """Return all values of a header, case-insensitively."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
 
-# What RFC 3986 lets stand in a segment of a path; the rest is percent-encoded.
+# The characters that RFC 3986 allows in a path segment; others are percent-encoded.
 _SEGMENT: Final = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+"
 _INFER: Final = re.compile(rf"/v2/models/(?P<model>{_SEGMENT})(?:/versions/(?P<version>{_SEGMENT}))?/infer")
 
 
 class ModelPath(NamedTuple):
-    """A model, and its version where the path has one: decoded, as the bytes that were encoded."""
+    """A model, and its version if the path has one: percent-decoded bytes."""
 
     model: bytes
     version: bytes | None
 
 
 def parse_path(path: str) -> ModelPath | None:
-    """Return the model that a path names, whatever stands before `/v2` and in the query; None for any other path."""
+    """Parse the model from a path, ignoring any prefix before `/v2` and the query; None for other paths."""
     plain = path.partition("?")[0]
     start = plain.find("/v2/models/")
     while start >= 0:

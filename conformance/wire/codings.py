@@ -1,4 +1,4 @@
-"""Content codings of requests and answers: undone within a limit, and whether they are those announced. Never raises.
+"""Decodes content codings of requests and answers within a limit, and checks the announced codings. Never raises.
 
 Source: RFC 9110, 8.4 "Content-Encoding" and 8.4.1 "Content Codings".
 """
@@ -12,19 +12,19 @@ from typing import Final, NamedTuple
 from conformance.wire.finding import Finding, format_value
 
 MAX_DECODED_BYTES: Final = 256 * 1024 * 1024
-MAX_GZIP_MEMBERS: Final = 64  # of one gzip body, at most; each costs a copy of what is left
+MAX_GZIP_MEMBERS: Final = 64  # maximum in one gzip body; each copies the remaining bytes
 HEADER: Final = "Content-Encoding"
 IDENTITY: Final = "identity"
 
 FAULTS: Final = ("coding-not-applied", "coding-not-announced", "coding-applied-twice", "coding-cut", "coding-bare")
 
-# Window bits of zlib: with a gzip header, with that of zlib (which HTTP calls deflate), with neither.
+# Window bits of zlib: for gzip, for the zlib format (called deflate in HTTP), for raw deflate.
 _GZIP, _ZLIB, _BARE = 31, 15, -15
 _WINDOWS: Final[Mapping[str, int]] = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
 class DecodedBody(NamedTuple):
-    """A body before its content codings; None where it cannot be had. Whether any coding was announced."""
+    """A decoded body; None if it cannot be decoded. `is_announced`: whether a coding was announced."""
 
     body: bytes | None
     findings: tuple[Finding, ...] = ()
@@ -33,33 +33,33 @@ class DecodedBody(NamedTuple):
 
 class _Inflated(NamedTuple):
     body: bytes
-    is_whole: bool  # it has its end, and nothing stands behind it
+    is_whole: bool  # it is complete, without trailing bytes
 
 
 class _TooLargeError(Exception):
-    """There is more than the limits allow: nothing that can be judged, and nothing that is wrong."""
+    """The body exceeds the limits, so that it cannot be judged; this is not a fault."""
 
 
 def parse_codings(announced: str | None) -> list[str]:
-    """Return the names of the codings in a value of Content-Encoding, in lower case, in the order of applying."""
+    """Parse Content-Encoding into lower-case names, in the order in which they were applied."""
     return [name for part in (announced or "").split(",") if (name := part.strip().lower()) not in ("", IDENTITY)]
 
 
 def are_known(announced: str | None) -> bool:
-    """Say whether all codings that a value of Content-Encoding lists can be undone."""
+    """Return whether all codings in a value of Content-Encoding can be decoded."""
     return all(name in _WINDOWS for name in parse_codings(announced))
 
 
 def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int | None = None) -> DecodedBody:
-    """Return a body before the codings that Content-Encoding announces, and what is wrong with them.
+    """Decode a body according to its Content-Encoding, and report faults.
 
-    What is in none of gzip and deflate, or larger than the limit, cannot be had, which is no fault.
+    A coding other than gzip and deflate, or a body beyond the limit, gives no body, but is not a fault.
 
     Args:
-        body: as it came.
+        body: as received.
         announced: the value of Content-Encoding.
-        is_text: whether JSON has to come of it; only then can it be told that one coding more is applied.
-        limit: bytes that it may have; `MAX_DECODED_BYTES` where none is given.
+        is_text: whether the decoded body must be JSON; only then can one unannounced coding more be detected.
+        limit: maximum size in bytes; None: `MAX_DECODED_BYTES`.
     """
     limit = MAX_DECODED_BYTES if limit is None else limit
     names = parse_codings(announced)
@@ -84,7 +84,7 @@ def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int
 
 
 def _undone(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
-    """Return a body before one coding, None where not even a part of it is in that coding's form."""
+    """Decode one coding; None if the body is truncated or has trailing bytes, the body itself if not in this coding."""
     wanted = f"a body in {name}"
     inflated = _inflate(body, _WINDOWS[name], limit)
     if inflated is not None and inflated.is_whole:
@@ -97,7 +97,7 @@ def _undone(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Find
 
 
 def _coded_once_more(body: bytes, limit: int) -> bytes | None:
-    """Return what a body holds that is itself gzip or zlib, whole; None for any other, such as JSON."""
+    """Decode a body that is itself complete gzip or zlib data; None for any other, such as JSON."""
     for window in (_GZIP, _ZLIB):
         inflated = _inflate(body, window, limit)
         if inflated is not None and inflated.is_whole:
@@ -106,10 +106,10 @@ def _coded_once_more(body: bytes, limit: int) -> bytes | None:
 
 
 def _inflate(body: bytes, window: int, limit: int) -> _Inflated | None:
-    """Return what a coded body holds; None where it does not begin as one.
+    """Decompress a body; None if it does not begin in this format.
 
     Raises:
-        _TooLargeError: it holds more than the limits.
+        _TooLargeError: the result exceeds the limits.
     """
     parts: list[bytes] = []
     left, rest = limit, body
@@ -124,8 +124,8 @@ def _inflate(body: bytes, window: int, limit: int) -> _Inflated | None:
             raise _TooLargeError
         rest = unpacker.unused_data
         if window == _GZIP and not rest.strip(b"\0"):
-            rest = b""  # zeros behind the last member hold nothing, and readers of gzip pass over them
+            rest = b""  # zeros after the last member are padding, which readers of gzip ignore
         if not unpacker.eof or not rest or window != _GZIP:
             return _Inflated(b"".join(parts), is_whole=unpacker.eof and not rest)
-        # RFC 1952, 2.2: a gzip file is one member or several behind each other.
+        # RFC 1952, 2.2: a gzip file consists of one or more concatenated members.
     raise _TooLargeError

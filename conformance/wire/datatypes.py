@@ -19,17 +19,17 @@ Kind = Literal["bool", "integer", "float", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Datatype:
-    """One datatype, with all that is asked of one.
+    """One datatype and its properties.
 
     Attributes:
-        name: as the JSON spells it.
-        dtype: how numpy holds an element; little-endian, `object` (of `bytes`) for BYTES.
-        kind: what its elements are.
-        contents: the field of `InferTensorContents` for typed contents of gRPC; empty where there is none.
-        has_json_form: whether JSON carries its elements. "FP16 and BF16 data must be sent as binary" (Triton).
-        json_tolerance: the relative error of a decimal number in JSON that still counts as the same.
+        name: as written in JSON.
+        dtype: the numpy dtype of an element; little-endian; `object` (of `bytes`) for BYTES.
+        kind: the kind of its elements.
+        contents: its field of `InferTensorContents` for typed gRPC contents; empty if it has none.
+        has_json_form: whether elements can be JSON. "FP16 and BF16 data must be sent as binary" (Triton).
+        json_tolerance: the relative error up to which a decimal number in JSON counts as equal.
         is_standard: whether the Open Inference Protocol names it.
-        words: the integers of its size, where numpy has its elements in the byte order of the host alone.
+        words: the little-endian integer dtype of its size, if numpy supports its elements in native byte order only.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Datatype:
 
     @property
     def size(self) -> int | None:
-        """The bytes of an element in binary data, None for BYTES."""
+        """The bytes of an element in binary data; None for BYTES."""
         return None if self.kind == "text" else self.dtype.itemsize
 
     @property

@@ -1,8 +1,9 @@
-"""What is wrong with bytes that somebody else wrote: one value for one fault.
+"""Faults in received bytes: one value for each fault.
 
-A `Finding` names the fault (`kind`, out of the closed table `KINDS`), the field, the place in the body, what should
-stand there and what does. It does not say how bad that is: a check decides, with the requirement in its hand.
-All texts are one line of printable ASCII, whatever the other side sent, so that they are safe in a terminal.
+A `Finding` names the fault (`kind`, from the closed table `KINDS`), the field, the offset in the body, the expected and
+the actual content. It has no severity: checks decide that according to their requirements.
+
+All texts are one line of printable ASCII, whatever was received, so that they are safe in a terminal.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "bytes-stray": "Bytes that form no element stand after the last BYTES element.",
     }
 )
-# Those that are about requests alone.
+# The kinds that concern requests only.
 REQUEST_KINDS = frozenset(
     {
         *(
@@ -111,10 +112,10 @@ class Finding:
 
     Attributes:
         kind: a key of `KINDS`.
-        field: where, in words: "Inference-Header-Content-Length", "outputs[0].shape", "tensor 1 OUT0 element 2".
-        offset: the byte in the body (in the buffer, for a decoder that sees no more), None where no byte is to blame.
-        expected: what should stand there.
-        actual: what does.
+        field: the location in words: "Inference-Header-Content-Length", "outputs[0].shape", "tensor 1 OUT0 element 2".
+        offset: the offset in the body (for a decoder, in its buffer); None if no byte is at fault.
+        expected: the correct content.
+        actual: the content found.
 
     Raises:
         ValueError: the kind is not in the table.
@@ -132,7 +133,7 @@ class Finding:
 
     @property
     def described(self) -> str:
-        """The finding as part of a sentence about what came instead of something else."""
+        """The finding as part of a sentence about the received answer."""
         place = "" if self.offset is None else f" at byte {self.offset}"
         if self.kind == "json-invalid":
             return f"text that is no JSON{place}: {self.actual}"
@@ -144,7 +145,7 @@ class Finding:
 
 
 class DecodeError(Exception):
-    """Bytes or JSON that are no tensor of the given datatype and shape; `finding` says why."""
+    """Bytes or JSON are not a tensor of the given datatype and shape; `finding` tells why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -152,11 +153,11 @@ class DecodeError(Exception):
 
 
 def format_value(value: Any) -> str:
-    """Return a JSON value as JSON, short enough for a message: long texts are cut, large arrays only counted."""
+    """Format a JSON value briefly for a message: long texts are truncated, large arrays only counted."""
     if isinstance(value, str):
         return json.dumps(value) if len(value) <= 60 else f"{json.dumps(value[:60])}... ({len(value)} characters)"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
-        return f"an integer of {value.bit_length()} bits"  # Python refuses to write out very long ones
+        return f"an integer of {value.bit_length()} bits"  # Python refuses to format very long ones
     if isinstance(value, list) and (len(value) > 8 or any(isinstance(item, list | dict) for item in value)):
         return f"an array of {len(value)}"
     if isinstance(value, list):
@@ -167,5 +168,5 @@ def format_value(value: Any) -> str:
 
 
 def format_name(name: str) -> str:
-    """Return a tensor's name for a message: bare where that is safe, as a JSON string otherwise."""
+    """Format a tensor's name for a message: bare if that is safe, otherwise as a JSON string."""
     return name if _PLAIN_NAME.fullmatch(name) else format_value(name)

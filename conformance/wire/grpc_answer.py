@@ -1,7 +1,7 @@
-"""A ModelInferResponse taken apart: each output as an array, whichever of the two forms it came in. Never raises.
+"""Parses a ModelInferResponse: each output becomes an array, from raw or typed contents. Never raises.
 
-What is wrong with the forms themselves (both at once, an entry too many, another datatype's field) is left to the
-checks of the forms, which look at the message: here an output is read as it can best be understood.
+Faults of the forms themselves (both at once, a surplus entry, the field of another datatype) are left to checks that
+examine the message. This parser reads each output by its most plausible interpretation.
 
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
@@ -23,11 +23,11 @@ from conformance.wire.json_part import MAX_TENSORS
 from conformance.wire.outputs import MAX_RANK, Output
 from conformance.wire.response import Answer
 
-MAX_ELEMENTS = 2 * 1024 * 1024  # of elements and dimensions that a reader keeps one by one
+MAX_ELEMENTS = 2 * 1024 * 1024  # of elements and dimensions that become Python objects
 
 
 def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:
-    """Return the response message of a method, or None where the bytes are none, or more than anybody reads."""
+    """Parse the response message of a method; None if the bytes are invalid or exceed the limits."""
     from google.protobuf.message import DecodeError as NotAMessage
 
     if find_excess(body):
@@ -39,7 +39,7 @@ def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:
 
 
 def parse(body: bytes) -> Answer:
-    """Take the answer to an inference request apart."""
+    """Parse the answer to an inference request."""
     message = parse_message(body)
     too_large = find_excess(body) if message is None else _too_many(message)
     if message is None or too_large:
@@ -55,7 +55,7 @@ def parse(body: bytes) -> Answer:
 
 
 def _too_many(message: Pb) -> Finding | None:
-    """Return what makes a message hold more than anybody reads: outputs, or what is kept one by one of them."""
+    """Return a finding if a message exceeds the limits of outputs or elements."""
     if (count := len(message.outputs)) > MAX_TENSORS:
         return Finding("outputs-too-many", "outputs", None, f"at most {MAX_TENSORS}", f"{count}")
     kept = sum(_kept(entry) for entry in message.outputs) + _strings(message)
@@ -69,13 +69,13 @@ def _kept(entry: Pb) -> int:
 
 
 def _strings(message: Pb) -> int:
-    """Return how many elements of BYTES there can be in raw contents, each behind a length of four bytes."""
+    """Return the maximum number of BYTES elements in raw contents, each with a prefix of four bytes."""
     shapes = [_shape(entry) for entry in message.outputs if entry.datatype == "BYTES"]
     return min(sum(math.prod(shape) for shape in shapes if shape), sum(map(len, message.raw_output_contents)) // 4)
 
 
 def _places(message: Pb, entries: int) -> dict[int, int]:
-    """Return output -> entry of raw_output_contents; where those are too few, they are for outputs without contents."""
+    """Map outputs to entries of raw_output_contents; if there are too few, they belong to outputs without contents."""
     outputs = range(len(message.outputs))
     if entries < len(message.outputs):
         outputs_without = [index for index in outputs if not message.outputs[index].contents.ListFields()]
@@ -85,7 +85,7 @@ def _places(message: Pb, entries: int) -> dict[int, int]:
 
 
 def _document(message: Pb) -> dict[str, Any]:
-    """Return what checks look for in the JSON of an answer over HTTP; of elements, texts alone."""
+    """Return the equivalent of the JSON document of an HTTP answer; `data` holds only BYTES elements."""
     outputs = [
         {
             "name": entry.name,
@@ -116,7 +116,7 @@ def _raw(index: int, entry: Pb, body: bytes, span: Span) -> Output:
         except DecodeError as error:
             findings = (error.finding,)
         except ValueError:
-            pass  # a shape that numpy cannot have, of no elements
+            pass  # an empty shape that numpy does not support
     return Output(index, entry.name, entry.datatype, shape, True, size, span, array, findings)
 
 
@@ -135,7 +135,7 @@ def _typed(index: int, entry: Pb) -> Output:
 
 
 def read_elements(entry: Pb) -> Sequence[Any]:
-    """Return the elements of an output's contents: of the field for its datatype, or of the first that has any."""
+    """Return an output's elements: from the field of its datatype, or else from the first field with any."""
     own: Sequence[Any] = getattr(entry.contents, CONTENTS_FIELDS.get(entry.datatype, "bytes_contents"))
     return own or next((values for _, values in entry.contents.ListFields()), ())
 
@@ -144,4 +144,4 @@ def _array(datatype: str, shape: Sequence[int], values: Sequence[Any]) -> np.nda
     try:
         return tensor.Tensor.of("", datatype, list(values), shape).array
     except (ValueError, TypeError, OverflowError):
-        return None  # elements that the datatype cannot hold
+        return None  # the datatype cannot represent the elements

@@ -1,7 +1,7 @@
-"""Protobuf's encoding, as far as a message has to be looked at before it is read: where entries lie, how much there is.
+"""A minimal scanner of the protobuf encoding: offsets of entries and sizes, before a message is parsed.
 
-A few bytes can stand for much memory: an empty output of two bytes takes a hundred once it is read. So what a message
-holds beside raw contents, which are kept as they are, is counted first.
+A few bytes can require much memory: an empty output of two bytes takes a hundred once parsed. So everything except raw
+contents, which stay unparsed, is counted first.
 
 Source: Protocol Buffers, "Encoding".
 """
@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from conformance.wire.finding import Finding
 
 RAW_OUTPUTS_FIELD: Final = 6  # the number of the field raw_output_contents in a ModelInferResponse
-MAX_FIELDS: Final = 10_000  # of fields of a message itself; an answer has two for each output, and a few
-MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024  # bytes beside raw contents
+MAX_FIELDS: Final = 10_000  # of fields at the top level; an answer has two for each output, and a few more
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024  # bytes outside of raw contents
 _VARINT, _FIXED_64, _DELIMITED, _GROUP, _END_GROUP, _FIXED_32 = range(6)  # the types on the wire
 _SIZES: Final = {_FIXED_64: 8, _FIXED_32: 4, _GROUP: 0, _END_GROUP: 0}
 _NESTING: Final = {_GROUP: 1, _END_GROUP: -1}
@@ -25,10 +25,10 @@ Span = tuple[int, int]
 
 
 class Field(NamedTuple):
-    """A field: its number, and where its value lies.
+    """A field: its number, and the offsets of its value.
 
-    The number is 0 within a group, and where the value has no length in front: protobuf knows no such field of a
-    message of ours, whatever its number.
+    The number is 0 inside a group, and if the value is not length-delimited: in the messages scanned here protobuf
+    ignores such fields.
     """
 
     number: int
@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
 
 def scan_fields(body: bytes) -> Iterator[Field]:
-    """Yield the fields of a message that protobuf takes; of any other bytes, some. Never raises."""
+    """Yield the fields of a valid message; for other bytes yield some fields. Never raises."""
     at = depth = 0
     while at < len(body):
         tag, at = _varint(body, at)
@@ -54,12 +54,12 @@ def scan_fields(body: bytes) -> Iterator[Field]:
 
 
 def scan_raw_spans(body: bytes, number: int = RAW_OUTPUTS_FIELD) -> Iterator[Span]:
-    """Yield where the entries of raw_output_contents, or of another field, lie in a message that protobuf takes."""
+    """Yield the offsets of the entries of raw_output_contents, or of another field, in a valid message."""
     return ((field.start, field.end) for field in scan_fields(body) if field.number == number)
 
 
 def find_excess(body: bytes, raw: int = RAW_OUTPUTS_FIELD) -> Finding | None:
-    """Return what makes a message larger than anybody reads; its entries of the field `raw` may be of any size."""
+    """Return a finding if a message exceeds the limits; entries of the field `raw` may have any size."""
     found = list(islice(scan_fields(body), MAX_FIELDS + 1))
     if len(found) > MAX_FIELDS:
         return Finding("message-too-large", "message", None, f"at most {MAX_FIELDS} fields", "more")
@@ -72,7 +72,7 @@ def find_excess(body: bytes, raw: int = RAW_OUTPUTS_FIELD) -> Finding | None:
 
 
 def _varint(body: bytes, at: int) -> tuple[int, int]:
-    """Return an integer of groups of seven bits, the lowest first, and where it ends."""
+    """Parse a varint: groups of seven bits, the lowest first; also return its end."""
     value = shift = 0
     while at < len(body):
         byte = body[at]

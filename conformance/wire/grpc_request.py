@@ -1,11 +1,11 @@
-"""Inference requests over gRPC: the same requests as over HTTP, as the bytes of a protobuf message. Sans-I/O.
+"""Encodes inference requests for gRPC: the same requests as over HTTP, as protobuf messages. Sans-I/O.
 
-An input that would travel as binary data over HTTP goes into `raw_input_contents`, one that would be JSON into typed
-`contents`. Parameters of HTTP's own (`binary_data`, `binary_data_output`) are left out. `edit` changes the message
-before it becomes bytes, so that it can be made wrong.
+An input that is binary data over HTTP goes into `raw_input_contents`; one that is JSON goes into typed `contents`.
+Parameters that only HTTP has (`binary_data`, `binary_data_output`) are left out. `edit` changes the message before
+serialization, so that it can be made invalid.
 
-The generated classes are those of tritonclient, which comes with the extra `grpc`; nothing is imported before a message
-is made. Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
+The generated classes are those of tritonclient, from the extra `grpc`, which is imported on first use. Source: Open
+Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Edit = Callable[[Pb], object]
 @cache
 def load_stubs() -> Any:
     """Return the module of the generated classes."""
-    from tritonclient.grpc import service_pb2  # comes with the extra, and takes a while to import
+    from tritonclient.grpc import service_pb2  # part of the extra, and slow to import
 
     return service_pb2
 
@@ -74,13 +74,13 @@ def _add_input(request: Pb, item: Input, names: Names) -> None:
 
 
 def fill_contents(contents: Pb, tensor: Tensor, field: str = "") -> None:
-    """Put the elements of a tensor into the field for its datatype, or into another one; no element leaves it empty."""
+    """Write a tensor's elements to the field of its datatype, or to `field`; without elements it stays empty."""
     contents.SetInParent()
     getattr(contents, field or CONTENTS_FIELDS[tensor.datatype]).extend(tensor.array.reshape(-1).tolist())
 
 
 def parse_request(message: Message) -> Pb | None:
-    """Return the request of a call, or None where its bytes are none."""
+    """Parse the request of a call; None if its bytes are invalid."""
     from google.protobuf.message import DecodeError
 
     try:

@@ -1,8 +1,8 @@
-"""The `data` member of a tensor: JSON values to numpy arrays.
+"""Converts the `data` member of a tensor from JSON values to numpy arrays.
 
-Open Inference Protocol, REST, "Tensor Data": the elements in row-major order, flat or nested. Nesting is not judged,
-the number of elements is. Integers stay integers from the text to the array, so that 2^53 + 1 and the largest UINT64
-survive.
+Open Inference Protocol, REST, "Tensor Data": the elements in row-major order, flat or nested. The number of elements is
+checked, their nesting is not. Integers are never converted to floats, so that 2^53 + 1 and the largest UINT64 stay
+exact.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ Reader = Callable[[Any], Any]
 def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     """Return the elements of `data`, a flat or nested list (or one value for rank 0), as an array of that shape.
 
-    Integer datatypes take 1, 1.0 and 1e0 alike; floating point takes integers, NaN and Infinity, and decimals round to
-    the nearest value of the datatype; BOOL takes 0 and 1, too, which `find_number_in_bool` reports, BYTES strings
-    alone.
+    Integer datatypes accept 1, 1.0 and 1e0 alike. Floats accept integers, NaN and Infinity, and decimals are rounded to
+    the nearest value. BOOL also accepts 0 and 1, which `find_number_in_bool` reports. BYTES accepts only strings.
 
     Raises:
-        DecodeError: an element is of the wrong type or out of range (data-value), or the elements are more or fewer
-            than the shape says (data-count).
-        ValueError: the datatype is unknown, or numpy cannot have an array of this shape.
+        DecodeError: an element has the wrong type or is out of range (data-value), or the number of elements does not
+            match the shape (data-count).
+        ValueError: the datatype is unknown, or numpy does not support the shape.
     """
     info = lookup(datatype)
     flat = flatten(data, shape)
@@ -46,7 +45,7 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
 
 
 def find_number_in_bool(data: Any) -> str | None:
-    """Return the first element of BOOL data that is a number, as a message shows it, or None."""
+    """Return the first number in BOOL data, formatted for a message, or None."""
     flat = flatten(data, ()) if isinstance(data, list) else [data]
     if set(map(type, flat)) == {bool}:
         return None
@@ -66,7 +65,7 @@ def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
 
 
 def _are_as_read(info: Datatype, flat: Sequence[Any]) -> bool:
-    """Say whether every element is already what its reader would make of it, which is so of all but odd data."""
+    """Return whether conversion would change no element, which holds for all but unusual data."""
     types = set(map(type, flat))
     if info.is_integer and types == {int}:
         limits = np.iinfo(info.dtype)
@@ -75,14 +74,14 @@ def _are_as_read(info: Datatype, flat: Sequence[Any]) -> bool:
 
 
 def flatten(data: Any, shape: Sequence[int]) -> list[Any]:
-    """Return the elements of nested lists in row-major order; without recursion, for the depth is not ours."""
+    """Flatten nested lists in row-major order, without recursion, because the depth is untrusted."""
     if not isinstance(data, list):
         if len(shape) == 0 and not isinstance(data, dict):
             return [data]
         raise DecodeError(Finding("data-value", "data", None, "an array", format_value(data)))
     level: list[Any] = data
     types = set(map(type, level))
-    while types == {list}:  # a level of nesting at once, where every element has it
+    while types == {list}:  # flatten one level at once if every element is a list
         level = list(chain.from_iterable(level))
         types = set(map(type, level))
     if list not in types:
@@ -112,7 +111,7 @@ def _array(info: Datatype, elements: list[Any]) -> NDArray[Any]:
 
 
 def _refuse_overflow(info: Datatype, array: NDArray[Any], flat: list[Any], elements: list[Any]) -> None:
-    """Raise where a finite number is nearest to infinity in the datatype: out of range, unlike Infinity itself."""
+    """Raise an error if a finite number overflows to infinity; Infinity itself is allowed."""
     if not info.is_float:
         return
     for index in np.flatnonzero(np.isinf(array)).tolist():
@@ -134,7 +133,7 @@ def _wanted(info: Datatype) -> str:
 _WANTED: Mapping[str, str] = {"BOOL": "true or false", "BYTES": "a string that UTF-8 can carry"}
 
 
-# --- one reader for each datatype: the JSON value in, the element out; ValueError or OverflowError refuse ----------
+# --- one reader for each datatype: JSON value to element; ValueError or OverflowError reject it --------------------
 
 
 def _read_bool(value: Any) -> bool:
@@ -146,7 +145,7 @@ def _read_bool(value: Any) -> bool:
 def _read_text(value: Any) -> bytes:
     if not isinstance(value, str):
         raise ValueError
-    # Bytes that were not UTF-8 in the body come as lone surrogates from json_text, and are given back as they were.
+    # json_text decodes bytes that are not UTF-8 as lone surrogates; restore the original bytes.
     return value.encode("utf-8", "surrogateescape")
 
 

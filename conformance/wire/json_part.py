@@ -1,6 +1,6 @@
-"""Where the JSON of a body ends, by the inference header or by its own account, and which tensors it describes.
+"""Finds the end of a body's JSON, by the inference header or by parsing, and the tensors that it describes.
 
-What a response and a request have in common: `member` says which of the two it is. Never raises.
+Shared by responses and requests; `member` selects `outputs` or `inputs`. Never raises.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Reader = Callable[[int], ParsedJson]  # the JSON of the body up to a place
 def find_items(
     parsed: ParsedJson, member: Member = "outputs"
 ) -> tuple[dict[str, Any] | None, dict[int, dict[str, Any]], list[Finding]]:
-    """Return the document, the objects that describe tensors by their places, and what is wrong on the way to them."""
+    """Return the document, the tensor objects by index, and the findings about them."""
     document = parsed.value
     if not parsed.is_json:
         return None, {}, []
@@ -47,8 +47,8 @@ def find_items(
 
 
 def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, ParsedJson, list[Finding]]:
-    """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
-    read = cache(lambda end: parse_json(body[:end]))  # a text is parsed once, however often it is asked about
+    """Return the end of the JSON, the JSON, and the findings about the inference header."""
+    read = cache(lambda end: parse_json(body[:end]))  # each prefix is parsed once
     own_end = json_text.find_value_end(body)
     if own_end is not None and not read(own_end).is_json:
         own_end = None
@@ -66,19 +66,19 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
 
 
 def _is_as_covered(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:
-    """Whether what the header covers is JSON, and what follows its own end no binary data that the JSON speaks of."""
+    """Whether the header covers valid JSON, and no binary data of matching size follow the JSON's own end."""
     if not read(length).is_json:
         return False
     return length == own_end or not _fills(read(own_end), len(body) - own_end, member)
 
 
 def parse_number(digits: str) -> int:
-    """Return what decimal digits say, however many zeros stand before them; Python refuses to read very many."""
+    """Parse decimal digits, with any number of leading zeros, which Python would limit."""
     return int(digits.lstrip("0") or "0")
 
 
 def _header_fault(header: str, size: int) -> Finding | None:
-    """Return what keeps the header from being a place in the body."""
+    """Return a finding if the header is not a valid offset in the body."""
     expected = f"a number from 1 to {size}"
     if re.fullmatch("-[0-9]+", header):
         return Finding("inference-header-negative", INFERENCE_HEADER, None, expected, format_value(header))
@@ -93,9 +93,9 @@ def _header_fault(header: str, size: int) -> Finding | None:
 
 
 def _by_itself(body: bytes, own_end: int | None, member: Member, read: Reader) -> tuple[int, ParsedJson]:
-    """Return where the JSON ends by its own account, and the JSON.
+    """Return the end of the JSON found by parsing, and the JSON.
 
-    Blanks up to the body's end are part of it, unless its sizes say that they are binary data.
+    Trailing blanks belong to the JSON, unless its declared sizes make them binary data.
     """
     end = own_end
     if end is None or (not body[end:].strip(BLANKS) and not _fills(read(end), len(body) - end, member)):
@@ -104,12 +104,12 @@ def _by_itself(body: bytes, own_end: int | None, member: Member, read: Reader) -
 
 
 def states_sizes_from(body: bytes, end: int, start: int, member: Member) -> bool:
-    """Whether the JSON that ends at `end` states sizes, and these fill the body from `start` on."""
+    """Whether the JSON that ends at `end` declares sizes that fill the body from `start` on."""
     return _fills(parse_json(body[:end]), len(body) - start, member)
 
 
 def _fills(parsed: ParsedJson, size: int, member: Member) -> bool:
-    """Whether a JSON states sizes, and these make so many bytes."""
+    """Whether the JSON declares sizes whose sum is `size`."""
     if size == 0:
         return False
     _, items, _ = find_items(parsed, member)

@@ -1,9 +1,9 @@
-"""JSON as others write it: read strictly, with every liberty taken reported, and without ever raising.
+"""A strict parser of untrusted JSON, which reports every deviation and never raises.
 
-RFC 8259, with these reports: bytes that are not UTF-8 are kept as lone surrogates (json-not-utf8), of members with one
-name the last counts (json-duplicate-member), bare NaN and Infinity are taken for what they say (json-non-finite).
-Nothing is read of a text that is not JSON (json-invalid), nests too deeply (json-too-deep), or is larger or of more
-objects than any answer needs (json-too-large): what it costs to read one is bounded.
+RFC 8259, with these findings: bytes that are not UTF-8 become lone surrogates (json-not-utf8), the last of duplicate
+members counts (json-duplicate-member), bare NaN and Infinity are accepted (json-non-finite). A text has no value if it
+is not JSON (json-invalid), nests too deeply (json-too-deep), or exceeds the limits of size or objects (json-too-large),
+so that the cost of parsing is bounded.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ FIELD: Final = "json"
 _FATAL = frozenset({"json-invalid", "json-too-deep", "json-too-large"})
 _EXACT = 2.0**53
 _BEYOND_INTEGERS = 2.0**66
-# Where a text has none of these, with each digit as 0, each number with a point is a double as it stands. To look for
-# them so takes a tenth of what a search for a class of characters does.
+# A fast path: replace each digit by 0. If the text then contains none of these sequences, every number with a point is
+# exactly a double. This search takes a tenth of the time of one for a class of characters.
 _DIGITS_ALIKE: Final = bytes.maketrans(b"123456789E+", b"000000000e-")
 _INEXACT: Final = (b"0" * 16, b"0e0", b"0e-")
 _HUGE = 10**400
-# A string is matched whole, so that what it holds is not taken for structure; one without an end runs to the end of
-# the text. Possessive repetition: the search is linear whatever the text.
+# A string is matched whole, so that its content is not taken for structure; an unterminated one extends to the end of
+# the text. Possessive repetition keeps the search linear for any text.
 _STRING = rb'"(?:[^"\\]++|\\.)*+"?'
 _NON_FINITE = re.compile(_STRING + rb"|(-?Infinity|NaN)", re.DOTALL)
 _LONG_NUMBER = re.compile(_STRING + rb"|([0-9]{4000,})", re.DOTALL)
 
 
 class ParsedJson(NamedTuple):
-    """A JSON value, None where there is none, and what is to be said about its text."""
+    """A parsed JSON value, None if there is none, and the findings about its text."""
 
     value: Any
     findings: tuple[Finding, ...]
@@ -54,7 +54,7 @@ class ParsedJson(NamedTuple):
 
 
 def parse_json(text: bytes) -> ParsedJson:
-    """Return the value of a JSON text and its findings; offsets count bytes from the start of `text`. Never raises."""
+    """Parse a JSON text; offsets of findings count bytes from the start of `text`. Never raises."""
     if excess := _excess(text):
         return ParsedJson(None, (excess,))
     deep = find_too_deep(text, MAX_DEPTH)
@@ -81,7 +81,7 @@ def parse_json(text: bytes) -> ParsedJson:
     except json.JSONDecodeError as error:
         at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
         return ParsedJson(None, (*findings, Finding("json-invalid", FIELD, at, "JSON", error.msg)))
-    except (ValueError, RecursionError):  # Python's own limits, on the digits of an integer above all
+    except (ValueError, RecursionError):  # limits of Python, mainly on the digits of an integer
         return ParsedJson(None, (*findings, _beyond_python(text)))
     findings += [
         Finding("json-duplicate-member", FIELD, None, f"one member {format_value(name)}", f"{count} of them")
@@ -94,16 +94,16 @@ def parse_json(text: bytes) -> ParsedJson:
 
 
 def parse_json_prefix(body: bytes) -> int | None:
-    """Return where the JSON object or array that `body` begins with ends, None if it begins with none. Never raises.
+    """Return the end of the JSON object or array at the start of `body`, None if there is none. Never raises.
 
-    Whatever follows, binary data above all, is not looked at.
+    The bytes after it, usually binary data, are ignored.
     """
     end = find_value_end(body)
     return end if end is not None and parse_json(body[:end]).is_json else None
 
 
 def _is_inexact(text: bytes) -> bool:
-    """Say whether a text may have numbers that are no doubles as they stand: with an exponent, or of many digits."""
+    """Return whether a text may have numbers that a double cannot hold exactly: with an exponent, or many digits."""
     alike = text.translate(_DIGITS_ALIKE)
     return any(found in alike for found in _INEXACT)
 
@@ -113,7 +113,7 @@ def _outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Mat
 
 
 def _excess(text: bytes) -> Finding | None:
-    """Return what makes a text larger than this reader takes: its length, or its objects (or braces in strings)."""
+    """Return a finding if a text exceeds the limits of bytes or objects (braces in strings count)."""
     if len(text) > MAX_JSON_BYTES:
         return Finding("json-too-large", FIELD, MAX_JSON_BYTES, f"at most {MAX_JSON_BYTES} bytes", f"{len(text)} bytes")
     objects = text.count(b"{")
@@ -139,31 +139,31 @@ def _beyond_python(text: bytes) -> Finding:
 
 
 def _number(spelling: str) -> float | int:
-    """Return a number with a point or an exponent; beyond 2^53 as an exact integer if it is one.
+    """Convert a number with a point or an exponent; beyond 2^53 to an exact integer if it is one.
 
-    A float would round what an INT64 written as 9007199254740993.0 says, and would make Infinity out of 1e400, which
-    is a number out of range. What no datatype can hold is cut to one size, so that 1e999999999 costs nothing.
+    A float would round an INT64 written as 9007199254740993.0, and would turn 1e400, a number out of range, into
+    Infinity. Values beyond every datatype become one constant, so that 1e999999999 costs nothing.
     """
     value = float(spelling)
     if abs(value) < _EXACT:
         return value
     if math.isinf(value):
         return _HUGE if value > 0 else -_HUGE
-    if abs(value) > _BEYOND_INTEGERS:  # of any datatype
+    if abs(value) > _BEYOND_INTEGERS:  # beyond the integers of any datatype
         return value
     exact = Decimal(spelling)
     return int(exact) if exact == exact.to_integral_value() else value
 
 
-# --- structure: where the brackets of a text stand, without reading its values, at the speed of numpy ----------------
-# What a hostile text costs has to be known before it is parsed: how deep it nests, how many objects it makes. Brackets
-# inside strings are not structure. A text that is no JSON gets some answer as well; its parser has the last word.
+# --- structure: the brackets of a text, found without parsing its values, at the speed of numpy -----------------------
+# The cost of an untrusted text has to be known before parsing: its depth and its number of objects. Brackets inside
+# strings do not count. For invalid JSON the result is arbitrary, because the parser rejects it anyway.
 
 _BLOCK: Final = 1 << 16
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r\n]*")
 _QUOTE: Final = ord('"')
-# By how much each byte changes the depth.
+# The change of depth for each byte.
 _STEPS: Final = np.zeros(256, np.int8)
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 
@@ -171,7 +171,7 @@ Depths = NDArray[Any]
 
 
 def find_too_deep(text: bytes, limit: int) -> int | None:
-    """Return the offset of the first bracket that stands inside more than `limit - 1` others, or None."""
+    """Return the offset of the first bracket at a depth greater than `limit`, or None."""
     if text.count(b"[") + text.count(b"{") <= limit:
         return None
     for start, depths in _depths(text, 0):
@@ -181,8 +181,8 @@ def find_too_deep(text: bytes, limit: int) -> int | None:
 
 
 def find_value_end(text: bytes) -> int | None:
-    """Return where the object or array ends that a text begins with, behind blanks; None without one or its end."""
-    begin = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
+    """Return the end of the object or array at the start of a text, after blanks; None if absent or unterminated."""
+    begin = _BLANKS.match(text).end()  # type: ignore[union-attr]  # it always matches
     if text[begin : begin + 1] not in (b"[", b"{"):
         return None
     for start, depths in _depths(text, begin):
@@ -192,11 +192,11 @@ def find_value_end(text: bytes) -> int | None:
 
 
 def _depths(text: bytes, begin: int) -> Iterator[tuple[int, Depths]]:
-    """Yield the place of each block, and how many brackets are open behind each of its bytes."""
+    """Yield the start of each block, and the depth after each of its bytes."""
     depth, in_string = 0, False
     while begin < len(text):
         end = min(begin + _BLOCK, len(text))
-        # An escape is two bytes that mean neither quote nor bracket; one that the block would divide belongs to it.
+        # An escape is two bytes that are neither quote nor bracket; a block that would split one includes it.
         plain = _ESCAPE.sub(b"__", text[begin:end])
         if plain.endswith(b"\\"):
             end, plain = min(end + 1, len(text)), plain[:-1] + b"__"

@@ -1,4 +1,4 @@
-"""JSON in every spelling that a client or a server may choose: the same document to every reader.
+"""Writes JSON in all styles that a client or server may choose; every parser reads the same document.
 
 Source: RFC 8259, 2 "JSON Grammar", 4 "Objects", 6 "Numbers" and 7 "Strings".
 """
@@ -15,12 +15,12 @@ WriteText = Callable[[str], str]
 
 
 def write_plain(text: str) -> str:
-    """Return a JSON string with the escapes that it cannot go without."""
+    """Return a JSON string with only the necessary escapes."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def write_ascii(text: str) -> str:
-    r"""Return a JSON string in ASCII: any other character is a `\u` escape, or two of them."""
+    r"""Return a JSON string in ASCII: other characters become one or two `\u` escapes."""
     return json.dumps(text)
 
 
@@ -31,30 +31,30 @@ def write_escaped(text: str) -> str:
 
 
 def write_first_escaped(text: str) -> str:
-    r"""Return a JSON string of which the first character is a `\u` escape."""
+    r"""Return a JSON string whose first character is a `\u` escape."""
     return write_escaped(text[:1])[:-1] + write_plain(text[1:])[1:]
 
 
 def write_exponent(number: float) -> str:
-    """Return a number with an exponent, exactly."""
+    """Format a number with an exponent, exactly."""
     return format(number, ".17E")
 
 
 @dataclass(frozen=True, slots=True)
 class JsonStyle:
-    """How JSON is written.
+    """A style of JSON.
 
     Attributes:
-        comma: between members and elements, with white space around it.
-        colon: behind the name of a member, likewise.
-        inside: white space behind an opening bracket and before a closing one.
-        around: white space before and behind the whole.
-        name: writes the names of members.
-        text: writes other strings.
-        number: writes floating-point numbers.
-        sort: returns the names of an object's members in the order in which they are written.
-        plain_members: names of members whose values are strings that `text` does not write.
-        max_elements: longer lists are written by the library, which is fast.
+        comma: the separator of members and elements, with any white space.
+        colon: the separator after the name of a member, with any white space.
+        inside: white space after an opening and before a closing bracket.
+        around: white space before and after the document.
+        name: formats the names of members.
+        text: formats other strings.
+        number: formats floating-point numbers.
+        sort: returns the names of an object's members in output order.
+        plain_members: names of members whose values `json.dumps` writes instead of `text`.
+        max_elements: longer lists are written by `json.dumps`, which is fast.
     """
 
     comma: str = ","
@@ -69,7 +69,7 @@ class JsonStyle:
     max_elements: int = sys.maxsize
 
     def write(self, document: Any) -> bytes:
-        """Return a document as UTF-8."""
+        """Encode a document as UTF-8."""
         return f"{self.around}{self._value(document)}{self.around}".encode()
 
     def _value(self, value: Any) -> str:
@@ -90,7 +90,7 @@ class JsonStyle:
         return f"{self.name(name)}{self.colon}{written}"
 
     def _is_plain(self, value: list[Any]) -> bool:
-        """Say whether the library writes a list as this style does."""
+        """Return whether `json.dumps` would write this list identically."""
         types = set(map(type, value))
         return not self.inside and (
             types <= {int, bool}

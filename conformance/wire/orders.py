@@ -1,7 +1,7 @@
-"""Binary data in another order than the JSON lists their tensors: seen where the contents tell.
+"""Detects binary data in another order than the tensors in the JSON, if their contents reveal it.
 
-Elements of BYTES have their lengths in front, and those of BOOL are 0 or 1: where they do not fit in the order of the
-JSON, and all fit in another, that is the order in which they were written.
+BYTES elements have length prefixes, and BOOL elements are 0 or 1. If they do not fit in the order of the JSON, but all
+fit in another one, the client wrote them in that order.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Final
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output, decode_output
 
-# So many can be tried in every order; of more, some orders that clients are likely to have.
+# Up to this number all orders are tried; beyond it, only likely ones.
 _ALL_ORDERS: Final = 4
 _FRAMING: Final = frozenset({"bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"})
 _ELEMENTS: Final = frozenset({*_FRAMING, "bool-byte"})
-# How true and false are written by those who do not write 1 and 0: all bits, or a letter.
+# Bytes that incorrect encoders use for true and false: all bits set, or a character.
 _TRUTHS: Final = frozenset(b"\x00\xff01tfTFyYnN")
 
 
 def list_other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Yield orders in which things of these names may stand, other than their own: a bounded number."""
+    """Yield other orders of these names, a bounded number."""
     places = tuple(range(len(names)))
     by_name = sorted(places, key=lambda place: names[place])
     likely = (tuple(reversed(places)), tuple(by_name), tuple(reversed(by_name)), (*places[1:], *places[:1]))
@@ -32,9 +32,9 @@ def list_other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
 
 
 def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> list[Output] | None:
-    """Return the inputs as they are in the order in which their bytes stand; None where that is no other.
+    """Decode the inputs in the order in which their bytes fit; None if no other order fits.
 
-    The first of those that stand elsewhere has the finding.
+    The finding is attached to the first input that moves.
     """
     binary = [one for one in inputs if one.binary]
     kinds = {finding.kind for one in binary for finding in one.findings}
@@ -50,9 +50,10 @@ def find_matching_order(inputs: Sequence[Output], body: bytes, start: int) -> li
 
 
 def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
-    """Whether all that is wrong with tensors is that BOOL is written with another byte for true than 1.
+    """Whether the only fault is a BOOL tensor that encodes true as another byte than 1.
 
-    The data of another tensor could look so as well; then that fault is named, and not the order.
+    The data of another tensor could look like that as well; the fault is then reported as this one, not as a wrong
+    order.
     """
     wrong = [one for one in tensors if any(finding.kind != "data-and-size" for finding in one.findings)]
     return all(
@@ -61,7 +62,7 @@ def is_other_bool_encoding(tensors: Sequence[Output], body: bytes) -> bool:
 
 
 def _placed(binary: Sequence[Output], body: bytes, start: int) -> list[Output]:
-    """Return binary inputs read one after the other in this order."""
+    """Decode binary inputs one after the other in this order."""
     placed: list[Output] = []
     for one in binary:
         begin, end = one.span or (0, 0)

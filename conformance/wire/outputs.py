@@ -1,7 +1,7 @@
-"""The outputs of a response: what the JSON says of them, which bytes are theirs, and the elements these hold.
+"""Parses tensors of a response or request: their JSON description, their bytes, and their elements.
 
-Three steps, each a pure function: `parse_output` reads the members, `assign_spans` hands out the bytes,
-`decode_output` makes arrays. `response.py` runs them and says what may be relied on.
+Three pure functions: `parse_output` reads the JSON members, `assign_spans` assigns bytes, `decode_output` makes arrays.
+`response.py` runs them and tells which results are reliable.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding, format_name, format_value
 from conformance.wire.json_data import find_number_in_bool
 
-# What numpy can have. The protocol's dimensions are unsigned 64-bit integers, and it does not limit their number.
+# Limits of numpy. The dimensions of the protocol are unsigned 64-bit integers, and their number is not limited.
 MAX_RANK: Final = 32
 MAX_DIMENSION: Final = 2**63 - 1
 _MAX_EMPTY_PRODUCT: Final = 2**59
 
 Report = Callable[[str, str, str, str], None]
-# The member of the JSON that describes tensors: of a response, of a request.
+# The JSON member that describes tensors: of a response or of a request.
 Member = Literal["outputs", "inputs"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """One output of a response, or one input of a request: the JSON describes both alike.
+    """One output of a response, or one input of a request: JSON describes both in the same way.
 
     Attributes:
-        index: its place in the JSON's `outputs` or `inputs`.
-        name: as written, "" where absent or not a string; so is the datatype.
-        shape: None where absent or invalid.
+        index: its index in the JSON's `outputs` or `inputs`.
+        name: as written, "" if absent or not a string; likewise `datatype`.
+        shape: None if absent or invalid.
         binary: whether it has a `binary_data_size`.
-        declared_size: that size in bytes, None where it has none or it is no size.
-        span: (start, end) of its bytes in the body, None for a JSON output and where it is unknown.
-        array: the elements, None where they cannot be decoded.
-        findings: what is wrong with this output.
-        member: of the JSON in which it stands.
+        declared_size: this size in bytes; None if absent or invalid.
+        span: (start, end) of its bytes in the body; None for a JSON output, or if unknown.
+        array: the elements; None if they cannot be decoded.
+        findings: the faults of this output.
+        member: the JSON member that contains it.
     """
 
     index: int
@@ -58,17 +58,17 @@ class Output:
 
     @property
     def place(self) -> str:
-        """Where it stands in the JSON: "outputs[1]"."""
+        """Its location in the JSON: "outputs[1]"."""
         return f"{self.member}[{self.index}]"
 
     @property
     def label(self) -> str:
-        """How messages call it: "tensor 1 OUT0"."""
+        """Its label in messages: "tensor 1 OUT0"."""
         return f"tensor {self.index} {format_name(self.name)}"
 
     @property
     def native_size(self) -> int | None:
-        """The bytes that shape and datatype ask for; None for BYTES and where one of the two is unusable."""
+        """The size in bytes that results from shape and datatype; None for BYTES, or if one of the two is invalid."""
         known = DATATYPES.get(self.datatype)
         if known is None or known.size is None or self.shape is None:
             return None
@@ -82,9 +82,9 @@ class Output:
 def read_tensors(
     items: Mapping[int, Mapping[str, Any]], body: bytes, start: int, member: Member = "outputs"
 ) -> tuple[list[Output], int | None]:
-    """Return the tensors that the objects in `items`, by their places, describe, and where bytes are left over, if any.
+    """Parse and decode the tensors in `items`, by index; also return the offset of leftover bytes, if any.
 
-    The binary data of the first one begin at `start`.
+    The binary data begin at `start`.
     """
     names: dict[str, int] = {}
     outputs = [parse_output(index, item, names, member) for index, item in items.items()]
@@ -92,11 +92,11 @@ def read_tensors(
     return [decode_output(output, items[output.index], body) for output in outputs], leftover
 
 
-# --- what the JSON says ------------------------------------------------------------------------------------------
+# --- the JSON description -----------------------------------------------------------------------------------------
 
 
 def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], member: Member = "outputs") -> Output:
-    """Return the output that the JSON object `item` describes; `names` holds the places of the names so far."""
+    """Parse the JSON object `item` of an output; `names` maps the names so far to their indices."""
     findings: list[Finding] = []
 
     def report(kind: str, field: str, expected: str, actual: str) -> None:
@@ -132,18 +132,18 @@ def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], mem
 
 
 def format_member(value: Any) -> str:
-    """Return a member's value for a message; null is an absent one."""
+    """Format a member's value for a message; null counts as absent."""
     return "nothing" if value is None else format_value(value)
 
 
 def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
-    """Return whether an output declares a size, and the size if it is one; report what is wrong with it."""
+    """Return whether an output declares a size, and the size if it is valid; report faults."""
     parameters = item.get("parameters")
     if parameters is not None and not isinstance(parameters, dict):
         report("parameters-invalid", ".parameters", "an object", format_value(parameters))
         return False, None
     size = (parameters or {}).get("binary_data_size")
-    # No elements beside a size are as good as none: the base protocol does not call `data` optional.
+    # Empty `data` next to a size counts as absent: the base protocol does not call `data` optional.
     has_data = item.get("data") is not None and (size is None or item["data"] != [])
     if size is None:
         if not has_data:
@@ -152,7 +152,7 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
     if has_data:
         report("data-and-size", "", "data or binary_data_size", "both")
         if size == 0 and item["data"]:
-            return False, None  # no bytes, but elements: a JSON output with a size too many
+            return False, None  # no bytes, but elements: a JSON output with a superfluous size
     if _is_integer_with_a_point(size):
         report("integer-with-a-point", ".parameters.binary_data_size", f"{int(size)}", format_value(size))
         size = int(size)
@@ -171,7 +171,7 @@ def _size_fault(size: Any) -> tuple[str, str] | None:
 
 
 def _integers(shape: Any) -> Any:
-    """Return a shape with dimensions such as 3.0 and "3" as integers."""
+    """Convert dimensions such as 3.0 and "3" to integers."""
     if not isinstance(shape, list):
         return shape
     return [int(size) if _means_integer(size) else size for size in shape]
@@ -184,29 +184,29 @@ def _means_integer(size: Any) -> bool:
 
 
 def _is_integer_with_a_point(size: Any) -> bool:
-    """Whether a number is an integer to JSON, which knows one kind of number, but not written as one."""
+    """Whether an integral number is written with a point or an exponent; JSON itself has only one type of number."""
     return isinstance(size, float) and size.is_integer()
 
 
 def _dimensions(shape: Any) -> tuple[int, ...] | None:
-    """Return a shape that numpy can have, however many elements that makes; None for anything else."""
+    """Return a shape if numpy supports it, whatever its number of elements; otherwise None."""
     if not isinstance(shape, list) or len(shape) > MAX_RANK:
         return None
     if not all(type(dimension) is int and 0 <= dimension <= MAX_DIMENSION for dimension in shape):
         return None
-    # An empty tensor takes no bytes, so that its other dimensions are not held in check by the body's size.
+    # An empty tensor has no bytes, so that the size of the body does not limit its other dimensions.
     if 0 in shape and math.prod(dimension or 1 for dimension in shape) >= _MAX_EMPTY_PRODUCT:
         return None
     return tuple(shape)
 
 
-# --- which bytes are whose ---------------------------------------------------------------------------------------
+# --- the bytes of each tensor ------------------------------------------------------------------------------------
 
 
 def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output], int | None]:
-    """Give the binary outputs their spans; return all outputs, and where bytes are left over, if any are.
+    """Assign spans to the binary outputs; return all outputs, and the offset of leftover bytes, if any.
 
-    The first output whose size is unknown or too large ends the cutting: the next ones could begin anywhere.
+    Assignment ends at the first output whose size is unknown or too large, because the next ones could begin anywhere.
     Source: triton-binary.order.
     """
     sizes = iter(_sizes([output for output in outputs if output.binary], body, start))
@@ -219,13 +219,13 @@ def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[li
 
 
 def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
-    """Return the sizes to cut by: the declared ones, unless they do not fill the body and the tensors' own do.
+    """Return the sizes for the assignment: the declared ones, unless only the computed ones fill the body.
 
-    A tensor's own size stands in for a declared one that is none.
+    An invalid declared size is replaced by the computed one.
     """
-    # `binary_data_size` is "the size of the tensor binary data, in bytes" (Triton, Binary Tensor Data Extension), and
-    # shape and datatype make that size a second time. Where the two differ, the length of the body decides by which one
-    # the server wrote: a wrong declaration is then one finding, and no later tensor looks misread for it.
+    # `binary_data_size` is "the size of the tensor binary data, in bytes" (Triton, Binary Tensor Data Extension), which
+    # also results from shape and datatype. If the two differ, the length of the body decides which one the server used.
+    # A wrong declaration is then one finding, and later tensors are still read correctly.
     declared = [output.native_size if output.declared_size is None else output.declared_size for output in outputs]
     if _sum(declared) == len(body) - start:
         return declared
@@ -234,12 +234,12 @@ def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | Non
 
 
 def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
-    """Return the sizes that shape and datatype make, for BYTES together with the length prefixes in the body.
+    """Return the sizes that result from shape and datatype; for BYTES also from the length prefixes in the body.
 
-    The declared one stands in where there is no other, and None where there is none at all.
+    If there is none, the declared size is used; None if that is missing as well.
     """
     sizes: list[int | None] = []
-    at: int | None = 0  # None: the elements of some BYTES are not there, and those of no other are looked for
+    at: int | None = 0  # None: a BYTES tensor is incomplete, so that later ones cannot be located
     for output in outputs:
         size = output.native_size
         if output.datatype == "BYTES" and output.shape is not None and at is not None:
@@ -255,7 +255,7 @@ def _sum(sizes: Sequence[int | None]) -> int | None:
 
 
 def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
-    """Return a binary output with its span and the findings about its size, and where the next one begins."""
+    """Return a binary output with its span and the findings about its size, and the offset of the next one."""
     field = f"{output.place}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
     own = size if native is None else native
@@ -275,7 +275,7 @@ def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple
 
 
 def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
-    """Return the output with its array, or with the finding that says why it has none."""
+    """Decode the output's array, or add the finding that prevents it."""
     if output.shape is None or output.datatype not in DATATYPES:
         return output
     if output.binary:
@@ -299,7 +299,7 @@ def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
         return output
     start, end = output.span
     if output.native_size not in (None, end - start):
-        return output  # a size-mismatch, which has been reported
+        return output  # a size-mismatch, already reported
     try:
         array = tensor.decode(output.datatype, shape, memoryview(body)[start:end])
     except DecodeError as error:
@@ -309,6 +309,6 @@ def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
 
 
 def _moved(finding: Finding, output: Output, start: int) -> Finding:
-    """Return a decoder's finding with the output's name, and the offset in the body instead of the output's bytes."""
+    """Add the output's name to a decoder's finding, and make its offset relative to the body."""
     field = output.label if finding.field == "tensor" else f"{output.label} {finding.field}"
     return replace(finding, field=field, offset=start + (finding.offset or 0))

@@ -1,6 +1,6 @@
-"""A ModelInferRequest taken apart: each input as an array, whichever of the two forms it came in. Never raises.
+"""Parses a ModelInferRequest: each input becomes an array, from raw or typed contents. Never raises.
 
-The generated classes come with the extra `grpc`, and are imported when a call is taken apart.
+The generated classes come with the extra `grpc`, and are imported on first use.
 Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
 
@@ -20,20 +20,20 @@ from conformance.wire.orders import is_other_bool_encoding, list_other_orders
 from conformance.wire.outputs import MAX_RANK, Output
 
 RAW_INPUTS_FIELD: Final = 7  # the number of the field raw_input_contents in a ModelInferRequest
-# Where it stands in an input's parameters, the tensor is not in the request.
+# An input with this parameter has its tensor outside of the request.
 _ELSEWHERE: Final = "shared_memory_region"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedCall:
-    """A call taken apart.
+    """A parsed call.
 
     Attributes:
         message: the ModelInferRequest.
-        body: its bytes; offsets of findings count in it.
-        entries: where the entries of raw_input_contents lie in the body.
+        body: its bytes, to which the offsets of findings refer.
+        entries: the offsets of the entries of raw_input_contents in the body.
         inputs: in the order of the message; `binary` are those in raw contents.
-        findings: all of them, those of the inputs included.
+        findings: all findings, including those of the inputs.
     """
 
     message: Pb
@@ -44,7 +44,7 @@ class ParsedCall:
 
 
 def parse(received: ClientRequest) -> ParsedCall | None:
-    """Take a call for inference apart; None where its bytes are no ModelInferRequest."""
+    """Parse an inference call; None if its bytes are not a ModelInferRequest."""
     from google.protobuf.message import DecodeError as NotAMessage
 
     try:
@@ -65,7 +65,7 @@ def parse(received: ClientRequest) -> ParsedCall | None:
 
 
 def _raw_places(message: Pb, entries: int) -> tuple[dict[int, int], list[Finding]]:
-    """Return input -> entry of raw_input_contents, and what is wrong with the number of entries or the forms."""
+    """Map inputs to entries of raw_input_contents; also return findings about the number of entries or the forms."""
     if not entries:
         return {}, []
     here = [index for index, entry in enumerate(message.inputs) if _ELSEWHERE not in entry.parameters]
@@ -96,7 +96,7 @@ def _raw(one: Output, body: bytes, span: Span) -> Output:
     except DecodeError as error:
         return placed.finding(_moved(error.finding, one, span))
     except ValueError:
-        return placed  # a shape that numpy cannot have, of no elements
+        return placed  # an empty shape that numpy does not support
     found = tensor.find_bool_faults(array) if one.datatype == "BOOL" else ()
     return replace(placed, array=array).finding(*(_moved(finding, one, span) for finding in found))
 
@@ -127,7 +127,7 @@ def _typed(index: int, entry: Pb) -> Output:
 
 
 def read_typed_elements(entry: Pb) -> list[Any] | None:
-    """Return the elements of an input in the field of its datatype, as they are; None without any such field."""
+    """Return an input's elements from the field of its datatype, unchanged; None if it has no such field."""
     own = CONTENTS_FIELDS.get(entry.datatype)
     return None if own is None else list(getattr(entry.contents, own))
 
@@ -136,7 +136,7 @@ def _with_elements(one: Output, values: list[Any]) -> Output:
     shape = one.shape or ()
     try:
         if one.datatype == "BYTES":
-            texts = [""] * len(values)  # the elements are bytes already; their number is judged like the others'
+            texts = [""] * len(values)  # the elements are bytes already; only their number is checked here
             tensor.from_json(one.datatype, shape, texts)
             array = tensor.Tensor.of("", "BYTES", values, shape).array
         else:
@@ -144,7 +144,7 @@ def _with_elements(one: Output, values: list[Any]) -> Output:
     except DecodeError as error:
         return one.finding(replace(error.finding, field=f"{one.place}.contents {error.finding.field}"))
     except ValueError:
-        return one  # a shape that numpy cannot have, of no elements
+        return one  # an empty shape that numpy does not support
     return replace(one, array=array)
 
 
@@ -152,7 +152,7 @@ def _with_elements(one: Output, values: list[Any]) -> Output:
 
 
 def _in_another_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
-    """Return the inputs with the entries that fit them, where they fit in another order only."""
+    """Assign the entries in another order, if they fit only in that one; otherwise return None."""
     raw = [one for one in inputs if one.span is not None]
     if is_other_bool_encoding(raw, body):
         return None
@@ -174,7 +174,7 @@ def _spans(raw: Sequence[Output], order: Sequence[int]) -> Iterator[Span]:
 def _first_marked(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
     first = next(place for place, one in enumerate(inputs) if one.span != moved[place].span)
     given = moved[first].datatype
-    datatype = given if given in DATATYPES else format_value(given)  # which may be any text
+    datatype = given if given in DATATYPES else format_value(given)  # untrusted text
     expected = f"that of {moved[first].label}: {datatype} {format_value(list(moved[first].shape or ()))}"
     span = inputs[first].span
     actual = f"{(span[1] - span[0]) if span else 0} bytes of another input"

@@ -1,7 +1,7 @@
-"""A request for inference over HTTP taken apart: the JSON, and each input as an array, with everything wrong named.
+"""Parses an HTTP inference request: the JSON, and each input as an array, with a finding for each fault.
 
-As `response.py` does it with an answer: `parse` never raises, reads what can be read, and one fault gives one
-finding wherever that is known. No memory is taken for what a request claims, only for what it holds.
+Like `response.py`: `parse` never raises, reads everything readable, and reports each fault once if possible. Memory is
+allocated only for actual data, not for declared sizes.
 
 Sources: Triton and KServe, Binary Tensor Data Extension; Triton, "Raw Binary Request"; Open Inference Protocol, REST,
 "Inference Request JSON Object". `null` for an optional member reads as absent.
@@ -24,7 +24,7 @@ from conformance.wire.outputs import Output, read_tensors
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
 
 _SIZES: Final = frozenset({"size-mismatch", "size-beyond-body", "trailing-bytes", "size-negative", "size-missing"})
-# The elements can be trusted only where the sizes can.
+# Findings about elements, which are reliable only if the sizes are correct.
 _ELEMENTS: Final = frozenset(
     {"bool-byte", "bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray", "order"}
 )
@@ -34,30 +34,30 @@ _HEADERS: Final = frozenset(
         *("inference-header-beyond-body", "inference-header-cuts-json", "inference-header-covers-binary"),
     }
 )
-# Faults that hide how many bytes belong to tensors.
+# Faults that make the tensor sizes unknown.
 _HIDE_SIZES: Final = frozenset(
     {"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid", "parameters-invalid"}
 )
-# JSON, also behind the byte order mark of an encoding.
+# Beginnings of JSON, also after a byte order mark.
 _JSON_BEGINS: Final = (b"{", b"[", b"\xef\xbb\xbf{", b"\xff\xfe{\x00", b"\xfe\xff\x00{")
-# Where these stand in the parameters, the tensor is not in the request.
+# An input with one of these parameters has its tensor outside of the request.
 _ELSEWHERE: Final = frozenset({"shared_memory_region"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedRequest:
-    """A request taken apart.
+    """A parsed request.
 
     Attributes:
-        received: as it came.
-        body: before its content codings, b"" where that cannot be had; offsets of findings count in it.
-        header: the first inference header, without blanks around it; None without any.
-        is_raw: whether it is a raw binary request, whose body is one tensor; it then has no JSON and no inputs.
+        received: the original request.
+        body: with content codings decoded; b"" if that fails. Offsets of findings refer to it.
+        header: the first inference header, stripped of blanks; None if absent.
+        is_raw: whether it is a raw binary request, whose body is one tensor, without JSON or `inputs`.
         is_coded: whether it announces a content coding.
-        document: the JSON object; None where there is none, or it cannot be read.
-        json_end: where the JSON ends and the first tensor begins.
-        inputs: in the order of the JSON; an element that is no object is left out.
-        findings: all of them, those of the inputs included.
+        document: the JSON object; None if absent or invalid.
+        json_end: the offset at which the JSON ends and the first tensor begins.
+        inputs: in the order of the JSON, without elements that are not objects.
+        findings: all findings, including those of the inputs.
     """
 
     received: ClientRequest
@@ -77,23 +77,23 @@ class ParsedRequest:
 
     @property
     def has_binary_data(self) -> bool:
-        """Whether bytes of tensors follow the JSON."""
+        """Whether tensor bytes follow the JSON."""
         return bool(self.binary) and self.json_end < len(self.body)
 
     @property
     def has_coding_fault(self) -> bool:
-        """Whether its content codings are not those that it announces."""
+        """Whether its body does not match the announced content codings."""
         return any(finding.kind in CODINGS for finding in self.findings)
 
     def items(self) -> dict[int, dict[str, Any]]:
-        """Return the JSON objects of the inputs by their places."""
+        """Return the JSON objects of the inputs by index."""
         given = (self.document or {}).get("inputs")
         pairs = enumerate(given if isinstance(given, list) else ())
         return {index: item for index, item in pairs if isinstance(item, dict)}
 
 
 def parse(received: ClientRequest) -> ParsedRequest:
-    """Take a request for inference apart. Never raises."""
+    """Parse an inference request. Never raises."""
     values = received.values(INFERENCE_HEADER)
     header = values[0].strip(" \t") if values else None
     announced = received.header("Content-Encoding")
@@ -121,9 +121,9 @@ def _raw(
 
 
 def _is_request_in_json(body: bytes) -> bool:
-    """Whether a body under a header of 0 is not one tensor, but the JSON of a request and the bytes that it states.
+    """Whether a body with an inference header of 0 is a JSON request with its binary data, not one raw tensor.
 
-    One tensor may look like any JSON. So each input has to be described in full, and the sizes have to fill the body.
+    A raw tensor may look like any JSON. So each input must be described completely, and the sizes must fill the body.
     """
     end = parse_json_prefix(body)
     if end is None:
@@ -135,13 +135,13 @@ def _is_request_in_json(body: bytes) -> bool:
 
 
 def _is_bytes(received: ClientRequest, body: bytes) -> bool:
-    """Whether a body is said to be bytes, and does not begin as JSON does, in whatever encoding."""
+    """Whether a body has the content type of binary data, and does not begin like JSON in any encoding."""
     content_type = (received.header("Content-Type") or "").partition(";")[0].strip().lower()
     return content_type == OCTET_STREAM and bool(body) and not body.lstrip(BLANKS).startswith(_JSON_BEGINS)
 
 
 def _with_json(request: ParsedRequest) -> ParsedRequest:
-    """Return a request that is no raw one with its JSON, its inputs and what is wrong with them."""
+    """Parse the JSON and the inputs of a request that is not raw, and add the findings."""
     body, header = request.body, request.header
     end, parsed, faults = _find_json(body, header)
     document, items, member_findings = find_items(parsed, "inputs")
@@ -161,9 +161,9 @@ def _with_json(request: ParsedRequest) -> ParsedRequest:
 
 
 def _find_json(body: bytes, header: str | None) -> tuple[int, ParsedJson, list[Finding]]:
-    """Return where the JSON ends, the JSON, and what is wrong with the header.
+    """Return the end of the JSON, the JSON, and the findings about the header.
 
-    Where the sizes fill the body from where the header says, what it counts beside JSON is a fault of the JSON.
+    If the sizes fill the body from the header's offset on, surplus bytes before it are a fault of the JSON.
     """
     end, parsed, faults = find_json(body, header, "inputs")
     if header is None or [fault.kind for fault in faults] != ["inference-header-covers-binary"]:
@@ -175,9 +175,10 @@ def _find_json(body: bytes, header: str | None) -> tuple[int, ParsedJson, list[F
 
 
 def _tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -> tuple[list[Output], int | None]:
-    """Return the inputs, and where bytes are left over.
+    """Parse the inputs; also return the offset of leftover bytes.
 
-    What has data beside a size is binary where the sizes fill the body with it, and JSON where they do so without.
+    An input with both data and a size is binary if its size is needed to fill the body, and JSON if the body is full
+    without it.
     """
     inputs, leftover = read_tensors(items, body, end, "inputs")
     both = {one.index: finding for one in inputs for finding in one.findings if finding.kind == "data-and-size"}
@@ -200,7 +201,7 @@ def _without_size(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _left_over(request: ParsedRequest, leftover: int, kinds: set[str]) -> list[Finding]:
-    """Return what is wrong where bytes stand behind the last tensor."""
+    """Return the finding for bytes after the last tensor."""
     actual = f"{len(request.body)} bytes"
     if _HIDE_SIZES & kinds:
         return []
@@ -214,7 +215,7 @@ def _left_over(request: ParsedRequest, leftover: int, kinds: set[str]) -> list[F
 def _without_elsewhere(
     findings: list[Finding], request: ParsedRequest, items: Mapping[int, dict[str, Any]]
 ) -> list[Finding]:
-    """Return the findings without those about data that are missing since they are in shared memory."""
+    """Remove findings about missing data of inputs that are in shared memory."""
     elsewhere = {
         f"inputs[{one.index}]"
         for one in request.inputs
@@ -224,7 +225,7 @@ def _without_elsewhere(
 
 
 def _told_once(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Return the findings without those that follow from others."""
+    """Remove findings that are consequences of others."""
     kinds = {finding.kind for finding in findings}
     hidden: set[str] = set()
     if kinds & _HEADERS:

@@ -1,7 +1,7 @@
-"""Inference requests: from tensors to the bytes of an HTTP message. Sans-I/O.
+"""Encodes inference requests: from tensors to the bytes of an HTTP message. Sans-I/O.
 
-A request is built in two steps, so that it can be made wrong between them: `InferRequest.document()` is the JSON
-object, `frame()` puts JSON and binary data together. `InferRequest.edited()` does both with a change in the middle.
+Two steps allow a request to be made invalid in between: `InferRequest.document()` makes the JSON object, and `frame()`
+joins JSON and binary data. `InferRequest.edited()` does both, with a change between them.
 
 Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Inference".
 """
@@ -21,7 +21,7 @@ JSON: Final = "application/json"
 
 
 class _Absent:
-    """The value of a parameter that is left out; None would be sent as null."""
+    """Marks an omitted parameter; None would be sent as null."""
 
     def __repr__(self) -> str:
         return "absent"
@@ -30,18 +30,18 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 Span = tuple[str, str, int, int]
-# How a tensor travels: as binary data or as JSON; over gRPC in raw or in typed contents.
+# The form of a tensor: binary data or JSON; over gRPC raw or typed contents.
 Form = Literal["binary", "json"]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An HTTP request as it is to be sent; the sender adds Host and Content-Length.
+    """An HTTP request to send; the sender adds Host and Content-Length.
 
     Attributes:
-        method: of HTTP, or GRPC for a call (`grpc_request`), whose body is the request message alone.
+        method: the HTTP method, or GRPC for a call (`grpc_request`), whose body is only the request message.
         spans: (tensor name, datatype, start, end) of the binary tensors in the body, to annotate it.
-        names: what the server calls outputs otherwise than those who judge them: the server's name -> theirs.
+        names: the server's output names -> the suite's names, where they differ.
     """
 
     path: str
@@ -53,11 +53,11 @@ class Message:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def header(self, name: str) -> str | None:
-        """Return the first value of the header `name`, in any case, or None."""
+        """Return the first value of the header `name`, case-insensitively, or None."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def with_header(self, name: str, value: str | None) -> Message:
-        """Set one header, in its place if it is there; None takes it away."""
+        """Replace all values of one header; None removes it."""
         kept = [(key, old) for key, old in self.headers if key.lower() != name.lower()]
         return replace(self, headers=(*kept, *([(name, value)] if value is not None else [])))
 
@@ -66,7 +66,7 @@ class Message:
         return replace(self, body=body)
 
     def with_json(self, head: bytes) -> Message:
-        """Return the message with another text in place of its JSON; the inference header, if there is one, fits it."""
+        """Return the message with its JSON replaced; an existing inference header is adjusted."""
         by = len(head) - self.json_length
         spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in self.spans)
         made = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
@@ -111,18 +111,18 @@ class RequestedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a server calls the tensors of a model, where it does not call them as we do: our name -> the server's."""
+    """The server's tensor names, where they differ from the suite's: our name -> the server's."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reversed_outputs(self) -> dict[str, str]:
-        """The server's names of outputs -> ours."""
+        """The server's output names -> ours."""
         return {theirs: ours for ours, theirs in self.outputs.items()}
 
     def translate_document(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the JSON of a request with the server's names in it, whatever else it holds."""
+        """Translate the tensor names in the JSON of a request to the server's, and keep everything else."""
         return {
             **document,
             **{
@@ -147,10 +147,10 @@ class InferRequest:
 
     Attributes:
         path: of the infer endpoint.
-        outputs: None leaves the member out, which asks for all outputs.
-        id: None leaves it out.
-        names: of the tensors on the server; they are written when the request becomes a message.
-        model: its name, and its version, which over gRPC are not part of the path.
+        outputs: None omits the member, which requests all outputs.
+        id: None omits it.
+        names: of the tensors on the server; applied when the request becomes a message.
+        model: the model's name, like `version` for gRPC, where they are not part of the path.
     """
 
     path: str
@@ -164,11 +164,11 @@ class InferRequest:
     version: str = ""
 
     def written(self) -> dict[str, Any]:
-        """Return the JSON object of the request as it is sent, with the server's names of tensors."""
+        """Return the JSON object to send, with the server's tensor names."""
         return self.names.translate_document(self.document())
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON object of the request, with our names of tensors."""
+        """Return the JSON object of the request, with our tensor names."""
         document: dict[str, Any] = dict(self.members)
         if self.id is not None:
             document["id"] = self.id
@@ -180,20 +180,20 @@ class InferRequest:
         return document
 
     def message(self) -> Message:
-        """Return the request as a well-formed message."""
+        """Encode the request as a valid message."""
         return self.edited(lambda _: None)
 
     def edited(self, edit: Callable[[dict[str, Any]], object]) -> Message:
-        """Return the message with its JSON changed by `edit`; the inference header fits the changed JSON."""
+        """Encode the request with its JSON changed by `edit`; the inference header matches the changed JSON."""
         document = self.document()
         edit(document)
         return frame(self.path, document, [item.tensor for item in self.inputs if item.binary], self.names)
 
 
 def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = (), names: Names = OUR_NAMES) -> Message:
-    """Put a JSON object and the binary data of tensors together.
+    """Encode a message from a JSON object and the binary data of tensors.
 
-    The inference header is given when there is a tensor, also when it has no bytes; Content-Type follows it.
+    The inference header is sent if there is a tensor, even one without bytes; it also determines Content-Type.
     Sources: triton-binary.order, triton-binary.inference-header.
     """
     head = json.dumps(names.translate_document(document), ensure_ascii=False, separators=(",", ":")).encode()
@@ -201,7 +201,7 @@ def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()
 
 
 def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Names = OUR_NAMES) -> Message:
-    """Put the text of a JSON object, however it is spelled, and the binary data of tensors together; see `frame`."""
+    """Encode a message from a JSON text, in any style, and the binary data of tensors; see `frame`."""
     tensors = list(tensors)
     parts: list[bytes | memoryview] = [head]
     spans, start = [], len(head)
@@ -219,7 +219,7 @@ def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Na
 
 
 def make_raw_message(path: str, body: bytes, names: Names = OUR_NAMES) -> Message:
-    """Return a raw binary request: the inference header is 0 and the body is the input's data alone.
+    """Encode a raw binary request: the inference header is 0, and the body is only the input's data.
 
     Source: Triton, Binary Tensor Data Extension, "Raw Binary Request".
     """

@@ -1,8 +1,8 @@
-"""A response taken apart: the JSON, and each output as an array, with everything that is wrong named.
+"""Parses a response: the JSON, and each output as an array, with a finding for each fault.
 
-`parse` never raises and never gives up early: what a fault leaves readable is read, because a check that is about
-something else must not fail for it, and one fault gives one finding wherever that is known. No memory is taken for
-what an answer claims, only for what it holds.
+`parse` never raises and never stops early. It reads everything that a fault leaves readable, so that unrelated checks
+do not fail, and it reports each fault once if possible. Memory is allocated only for actual data, not for declared
+sizes.
 
 Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; KServe, Binary Tensor Data Extension; Open
 Inference Protocol, REST, "Inference Response JSON Object". `null` for an optional member reads as absent; unknown
@@ -22,7 +22,7 @@ from conformance.wire.request import INFERENCE_HEADER
 
 __all__ = ["Answer", "Output", "parse"]
 
-# Faults that hide how many bytes belong to tensors: with a header, bytes left over are then no second fault.
+# Faults that make the tensor sizes unknown: with an inference header, leftover bytes are then no second fault.
 _HIDE_SIZES: Final = frozenset(
     {
         *("json-not-object", "json-too-large", "outputs-missing", "outputs-invalid", "outputs-too-many"),
@@ -33,14 +33,14 @@ _HIDE_SIZES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """A response body taken apart.
+    """A parsed response body.
 
     Attributes:
-        body: as it came.
-        document: the JSON object, None where there is none.
-        json_end: where the JSON ends and the first tensor begins.
-        outputs: in the order of the JSON; an element of `outputs` that is no object is left out.
-        findings: all of them, those of the outputs included.
+        body: as received.
+        document: the JSON object; None if there is none.
+        json_end: the offset at which the JSON ends and the first tensor begins.
+        outputs: in the order of the JSON, without elements of `outputs` that are not objects.
+        findings: all findings, including those of the outputs.
     """
 
     body: bytes
@@ -58,7 +58,7 @@ class Answer:
         return tuple(output.name for output in self.outputs)
 
     def renamed(self, names: Mapping[str, str]) -> Answer:
-        """Return the answer with other names for its outputs: the server's name -> the one that is expected."""
+        """Rename the outputs: the server's name -> the expected one."""
         if not names:
             return self
         outputs = tuple(replace(output, name=names.get(output.name, output.name)) for output in self.outputs)
@@ -70,7 +70,7 @@ class Answer:
 
 
 def parse(body: bytes, inference_header: str | None) -> Answer:
-    """Take a response body apart; `inference_header` is the header's value as it came, None if there was none.
+    """Parse a response body; `inference_header` is the unchanged value of the header, None if absent.
 
     Never raises.
     """
@@ -101,5 +101,5 @@ def parse(body: bytes, inference_header: str | None) -> Answer:
 
 
 def _of_json_alone(finding: Finding) -> Finding:
-    """Return a finding about the header of an answer in JSON alone: 0 then says that there is nothing to divide."""
+    """Reclassify a finding about the header of a JSON-only answer, in which 0 means that there is nothing to split."""
     return replace(finding, kind="inference-header-on-json") if finding.kind == "inference-header-zero" else finding

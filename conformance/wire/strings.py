@@ -1,12 +1,11 @@
-"""BYTES elements: a length prefix of four bytes, unsigned and little-endian, then the element's own bytes.
+"""Encodes BYTES elements: a little-endian unsigned length prefix of four bytes, then the element's bytes.
 
-Triton and KServe, Binary Tensor Data Extension ("Binary Tensor Request" and "Data Representation"). An element is any
-bytes at all: none, NUL, not UTF-8. Elements follow each other without padding.
+Triton and KServe, Binary Tensor Data Extension ("Binary Tensor Request" and "Data Representation"). An element may be
+any bytes: empty, NUL, invalid UTF-8. There is no padding between elements.
 
-Speed: a tensor can have a million elements. Encoding has no loop of its own; decoding does per element only what the
-format forces it to do one after the other, on the hope that all is well, and nothing where all elements are of one
-length. Only a buffer that turns out not to fit is walked again, slowly, to say what is wrong with it. `python -m
-benchmarks bytes-encode bytes-decode` measures both.
+Speed: a tensor can have a million elements. Encoding uses no Python loop. Decoding loops only over the prefixes,
+without validation, and not at all if all elements have the same length. Only an invalid buffer is scanned again,
+slowly, to find the fault. `python -m benchmarks bytes-encode bytes-decode` measures both.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ PREFIX = struct.Struct("<I")
 
 
 class _Prefixes(dict[int, bytes]):
-    """The encoded prefix of each length met so far."""
+    """A cache of encoded prefixes by length."""
 
     def __missing__(self, length: int) -> bytes:
         prefix = self[length] = PREFIX.pack(length)
@@ -33,13 +32,13 @@ def encode(elements: Sequence[bytes]) -> bytes:
     """Return the binary form of `elements`.
 
     Raises:
-        struct.error: an element is longer than the 2^32 - 1 bytes that a prefix can say.
+        struct.error: an element is longer than 2^32 - 1 bytes, the limit of the prefix.
     """
     lengths = set(map(len, elements))
     if len(lengths) == 1:
         return PREFIX.pack(*lengths).join([b"", *elements])
-    # Prefixes and elements are laid into one list like the teeth of a zip, each set in one assignment, so that neither
-    # the loop nor the joining runs in Python. A tensor has few different lengths: a prefix is looked up, not packed.
+    # Prefixes and elements are interleaved in one list by two slice assignments, so that no loop runs in Python. A
+    # tensor has few different lengths, so prefixes are cached.
     parts = [b""] * (2 * len(elements))
     parts[0::2] = map(_Prefixes().__getitem__, map(len, elements))
     parts[1::2] = elements
@@ -47,11 +46,11 @@ def encode(elements: Sequence[bytes]) -> bytes:
 
 
 def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
-    """Return the `count` elements that `buffer` holds; `count` may be absurd, no memory is taken for it.
+    """Decode `count` elements from `buffer`; `count` is untrusted, and no memory is allocated for it.
 
     Raises:
-        DecodeError: the buffer is not exactly that many elements (bytes-prefix-truncated, bytes-past-end, bytes-count,
-            bytes-stray); the offset is that of the prefix or byte to blame, counted from the buffer's start.
+        DecodeError: the buffer does not hold exactly that many elements (bytes-prefix-truncated, bytes-past-end,
+            bytes-count, bytes-stray); the offset is that of the faulty prefix or byte in the buffer.
     """
     data = bytes(buffer)
     alike = _of_one_length(data, count)
@@ -62,8 +61,8 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
     append = elements.append
     end = 0
     try:
-        # Nothing is checked on the way: reading a prefix beyond the buffer raises, and an element that was cut short
-        # by the buffer's end leaves `end` beyond it.
+        # The loop validates nothing: reading a prefix beyond the buffer raises, and a truncated element leaves `end`
+        # beyond the buffer.
         for _ in range(count):
             start = end + 4
             end = start + unpack_from(data, end)[0]
@@ -76,7 +75,7 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
 
 
 def _of_one_length(data: bytes, count: int) -> list[bytes] | None:
-    """Return the elements of a buffer, where all are as long as the first; None where they are not."""
+    """Decode the elements of a buffer if all are as long as the first; otherwise return None."""
     length = PREFIX.unpack_from(data)[0] if len(data) >= PREFIX.size else 0
     if length == 0 or len(data) != count * (PREFIX.size + length):
         return None
@@ -86,9 +85,9 @@ def _of_one_length(data: bytes, count: int) -> list[bytes] | None:
 
 
 def find_offsets(buffer: bytes | bytearray | memoryview, count: int | None = None) -> list[int]:
-    """Return where the prefix of each element begins, for up to `count` elements, as far as whole prefixes go.
+    """Return the offset of each element's prefix, for up to `count` elements, while complete prefixes remain.
 
-    Never raises: the last element listed may be longer than the buffer.
+    Never raises: the last element may extend beyond the buffer.
     """
     found: list[int] = []
     at = 0
@@ -99,7 +98,7 @@ def find_offsets(buffer: bytes | bytearray | memoryview, count: int | None = Non
 
 
 def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | None:
-    """Return how many bytes the first `count` elements of a buffer take; None where it does not hold as many."""
+    """Return the size in bytes of the first `count` elements of a buffer; None if it holds fewer."""
     starts = find_offsets(buffer, count)
     if len(starts) < count:
         return None
@@ -108,7 +107,7 @@ def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | No
 
 
 def _fault(data: bytes, count: int) -> Finding:
-    """Return what keeps `data` from being `count` elements."""
+    """Return the finding why `data` is not `count` elements."""
     starts = find_offsets(data)
     length = PREFIX.unpack_from(data, starts[-1])[0] if starts else 0
     end = starts[-1] + PREFIX.size + length if starts else 0

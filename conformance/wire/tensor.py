@@ -1,8 +1,8 @@
-"""Tensors: numpy arrays to and from the two forms in which they travel, binary data and JSON.
+"""Tensors: converts numpy arrays to and from binary data and JSON.
 
-Binary data are little-endian, row-major and packed (Triton and KServe, Binary Tensor Data Extension), which is what a
-contiguous numpy array is in memory: numeric tensors are views of the body, or of the array, and are never copied.
-JSON data are read without going through floats where the datatype is an integer (`json_data.py`).
+Binary data are little-endian, row-major and packed (Triton and KServe, Binary Tensor Data Extension), like a contiguous
+numpy array in memory. So numeric tensors are views of the body or the array, and are never copied. JSON integers are
+not converted to floats for integer datatypes (`json_data.py`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from conformance.wire.json_data import from_json
 __all__ = ["Tensor", "decode", "find_bool_faults", "find_first_difference", "from_json"]
 
 Array = NDArray[Any]
-Values = Any  # nested sequences, an array, or one value
-BLOCK_ELEMENTS = 64 * 1024  # elements that are compared at once: few enough to stay in the processor's cache
+Values = Any  # nested sequences, an array, or a scalar
+BLOCK_ELEMENTS = 64 * 1024  # elements that are compared at once: few enough for the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,14 +32,14 @@ class Tensor:
     """A named tensor.
 
     Attributes:
-        name: of the model's input or output.
+        name: of the input or output.
         datatype: a key of `DATATYPES`.
         shape: the dimensions; () is one element.
         array: the elements, of that shape and of the datatype's dtype; objects of type `bytes` for BYTES.
-        is_near: the elements were read from JSON, so that decimal numbers are near to the right ones.
+        is_near: whether the elements were read from JSON, so that decimal numbers are approximate.
 
     Raises:
-        ValueError: array, datatype and shape do not belong together.
+        ValueError: array, datatype and shape are inconsistent.
     """
 
     name: str
@@ -54,9 +54,9 @@ class Tensor:
 
     @classmethod
     def of(cls, name: str, datatype: str, values: Values, shape: Sequence[int] | None = None) -> Tensor:
-        """Return a tensor of `values`: nested lists, an array or one value; for BYTES `bytes`, or `str` as UTF-8.
+        """Build a tensor from nested lists, an array or a scalar; for BYTES from `bytes`, or `str` as UTF-8.
 
-        An array of the right dtype is kept, not copied.
+        An array with the right dtype is not copied.
 
         Raises:
             ValueError: the values do not fit the datatype or the shape.
@@ -73,13 +73,13 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """The bytes of the binary form."""
+        """The size of the binary form in bytes."""
         if self.datatype != "BYTES":
             return int(self.array.nbytes)
         return sum(map(len, self.array.ravel().tolist())) + strings.PREFIX.size * self.elements
 
     def to_bytes(self) -> bytes | memoryview:
-        """Return the binary form; for numeric tensors the array's own memory, unless it is not contiguous."""
+        """Encode the binary form; for numeric tensors the array's own memory, if contiguous."""
         if self.datatype == "BYTES":
             return strings.encode(self.array.ravel().tolist())
         flat = np.ascontiguousarray(self.array).reshape(-1)
@@ -88,9 +88,9 @@ class Tensor:
         return flat.view(np.uint8).data
 
     def to_json(self, *, nested: bool = False) -> list[Any]:
-        """Return the elements as values for `json.dumps`: flat in row-major order, or nested as the shape is.
+        """Return the elements as values for `json.dumps`: flat in row-major order, or nested like the shape.
 
-        FP16, BF16 and FP32 elements become the doubles that equal them. Rank 0 is a list of one element.
+        FP16, BF16 and FP32 elements become equal doubles. Rank 0 gives a list of one element.
 
         Raises:
             ValueError: a BYTES element is not UTF-8, which JSON cannot carry.
@@ -122,20 +122,20 @@ def _bytes_array(values: Values) -> Array:
 def _numeric_array(datatype: str, values: Values) -> Array:
     given = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     array: Array = given.astype(lookup(datatype).dtype, copy=False)
-    if lookup(datatype).is_integer and not np.array_equal(array, given):  # numpy wraps, and cuts fractions off
+    if lookup(datatype).is_integer and not np.array_equal(array, given):  # numpy wraps, and truncates
         raise ValueError(f"values do not fit {datatype}")
     return array
 
 
 def decode(datatype: str, shape: Sequence[int], buffer: bytes | bytearray | memoryview) -> Array:
-    """Return the elements that `buffer` holds, of that shape; a view of the buffer for numeric datatypes.
+    """Decode an array of this shape from `buffer`; a view of the buffer for numeric datatypes.
 
-    A BOOL byte other than 0 and 1 is no obstacle: `find_bool_faults` reports it.
+    BOOL bytes other than 0 and 1 are accepted: `find_bool_faults` reports them.
 
     Raises:
-        DecodeError: the buffer does not hold exactly this tensor (size-mismatch, bytes-*); nothing is allocated by
-            the shape before that is known.
-        ValueError: the datatype is unknown, or numpy cannot have an array of this shape.
+        DecodeError: the buffer does not hold exactly this tensor (size-mismatch, bytes-*); raised before memory is
+            allocated for the shape.
+        ValueError: the datatype is unknown, or numpy does not support the shape.
     """
     info = lookup(datatype)
     count = math.prod(shape)
@@ -158,7 +158,7 @@ def _objects(elements: list[bytes]) -> Array:
 
 
 def find_bool_faults(array: Array) -> tuple[Finding, ...]:
-    """Return one finding (bool-byte) for the first byte of a decoded BOOL tensor that is neither 0 nor 1, or none."""
+    """Return a finding (bool-byte) for the first BOOL byte that is neither 0 nor 1, or nothing."""
     octets = array.reshape(-1).view(np.uint8)
     wrong = np.flatnonzero(octets > 1)
     if not wrong.size:
@@ -170,9 +170,9 @@ def find_bool_faults(array: Array) -> tuple[Finding, ...]:
 def find_first_difference(expected: Array, actual: Array, datatype: str, *, json: bool = False) -> int | None:
     """Return the flat index of the first element that differs, or None.
 
-    Elements are compared bit by bit, so that -0.0 is not 0.0, but any NaN is any other NaN: payloads are not judged.
-    With `json`, -0.0 and 0.0 are one: not every JSON writer keeps the sign. Shapes are the caller's to compare; where
-    one array is longer, its first extra element differs.
+    Elements are compared bitwise, so that -0.0 differs from 0.0, but all NaNs are equal, whatever their payload. With
+    `json`, -0.0 equals 0.0, because not every JSON writer keeps the sign. The caller compares shapes; if one array is
+    longer, its first extra element differs.
     """
     size = min(expected.size, actual.size)
     left, right = expected.reshape(-1)[:size], actual.reshape(-1)[:size]
@@ -186,7 +186,7 @@ def find_first_difference(expected: Array, actual: Array, datatype: str, *, json
 
 
 def _differences(left: Array, right: Array, datatype: str, json: bool) -> Array:
-    """Return of each element whether it differs; the arrays are of one length and have one dimension."""
+    """Return for each element whether it differs; both arrays are one-dimensional and equally long."""
     if datatype == "BYTES":
         return np.fromiter(map(bytes.__ne__, left.tolist(), right.tolist()), dtype=bool, count=left.size)
     bits = f"u{left.dtype.itemsize}"
