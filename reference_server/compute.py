@@ -1,7 +1,7 @@
-"""What the models compute: `FUNCTIONS`, by the name that `roles.toml` uses.
+"""The functions that the models compute: `FUNCTIONS`, by the name that `roles.toml` uses.
 
-Each takes the model and all inputs by name, and returns the outputs in declared order. Integers wrap around and floats
-overflow to infinity, as hardware has them.
+Each takes the model and all inputs by name, and returns the outputs in declared order. As in hardware, integers wrap
+around and floats overflow to infinity.
 """
 
 from __future__ import annotations
