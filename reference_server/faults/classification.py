@@ -1,4 +1,4 @@
-"""Classes in a wrong number, order, shape or text, of the wrong scores, or where nobody asked for them."""
+"""Classification faults: wrong number, order, shape, text or scores of classes, or classes that were not requested."""
 
 from __future__ import annotations
 

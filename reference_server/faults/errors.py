@@ -1,4 +1,4 @@
-"""Refusals that do not look like one, requests that should have been refused, and servers that do not get over it."""
+"""Malformed refusals, invalid requests that are accepted, and servers that do not recover from a refusal."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> li
 
 
 def _reread(original: Any, data: memoryview, read: Any) -> Object:
-    """Return the JSON object; where it is none, what a laxer reader makes of it."""
+    """Return the JSON object; if strict parsing fails, parse it with the laxer `read`."""
     try:
         request: Object = original(data)
     except InferenceError:
@@ -194,7 +194,7 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
 
 
 def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
-    """Read an input as one of the declared datatype where it has a certain other one."""
+    """Read an input of the datatype `datatype` as if it had the declared one."""
     if entry.get("datatype") == datatype:
         entry = {**entry, "datatype": spec.datatype}
     return original(model, spec, entry, rest)

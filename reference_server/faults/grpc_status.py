@@ -1,4 +1,4 @@
-"""gRPC: calls that should be refused, the status of a refusal, and what it leaves behind."""
+"""gRPC: accepted calls that should be refused, wrong statuses, and effects that outlast a refusal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reference_server.tensors import NUMPY, Tensor
 
 
 def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
-    """Return raw contents cut, or filled up with zeros, to the size of the tensor."""
+    """Return raw contents truncated or zero-padded to the size of the tensor."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
@@ -143,7 +143,7 @@ def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any,
 
 # --- calls that end as no library of gRPC ends them: a front of bare HTTP/2 takes them and hands them on --------------
 
-INTERNAL_ERROR = 2  # of HTTP/2 (RFC 9113, 7)
+INTERNAL_ERROR = 2  # HTTP/2 error code (RFC 9113, 7)
 FRAME, WINDOW = 16 * 1024, 64 * 1024 * 1024
 HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
 

@@ -1,4 +1,4 @@
-"""The inference header and Content-Type of requests, read wrongly."""
+"""Wrong reading of the inference header and Content-Type of requests."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ OCTET_STREAM = "application/octet-stream"
 
 
 def find_json_end(body: bytes) -> int:
-    """Return where the first JSON value of a body ends; 0 where there is none."""
-    text = body.decode("latin-1")  # a character a byte
+    """Return the end offset of the first JSON value of a body; 0 if there is none."""
+    text = body.decode("latin-1")  # one character per byte
     try:
         return json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip()))[1]
     except ValueError:
@@ -29,7 +29,7 @@ def find_json_end(body: bytes) -> int:
 
 
 def parse_number(values: Sequence[str]) -> int | None:
-    """Return the header as a number; None where it is absent, is none, or stands there twice."""
+    """Return the header as a number; None if it is absent, not a number, or repeated."""
     return int(values[0]) if len(values) == 1 and re.fullmatch("-?[0-9]+", values[0]) else None
 
 
