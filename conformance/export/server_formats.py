@@ -18,7 +18,7 @@ from conformance.roles.roles import MAX_BATCH, Role, TensorSpec
 from conformance.spec import data_files
 
 TEMPLATES = data_files.PACKAGE_FOLDER / "export" / "templates"
-# The folder names are not identifiers, so these are not packages; as after the export, files import each other directly.
+# The folder names are not identifiers, so these are not packages; their files import each other by bare name.
 COMPUTE = TEMPLATES / "all-servers" / "role_compute.py"
 
 
