@@ -68,7 +68,7 @@ class GrpcServer:
 
     def __exit__(self, *_: object) -> None:
         stopping = start_in_loop(self._server.stop(STOP_SECONDS))
-        workers.track_work(stopping)  # while it is under way, the end of the interpreter would wait for it
+        workers.track_work(stopping)  # while it runs, interpreter exit would wait for it
         with suppress(TimeoutError):
             stopping.result(STOP_SECONDS + LEFT_SECONDS)
 

@@ -225,7 +225,7 @@ def _version(version: str) -> str:
     return version.strip().casefold().removeprefix("v")
 
 
-# --- how long it is valid ---------------------------------------------------------------------------------------------
+# --- validity ---------------------------------------------------------------------------------------------------------
 
 
 def find_last_valid_day(finished: str) -> date:

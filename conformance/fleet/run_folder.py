@@ -169,7 +169,7 @@ class RunFolder:
         return None
 
     def tidy(self, digests: Mapping[str, str]) -> frozenset[str]:
-        """Delete incomplete results, and results of units with another digest; return the names of finished targets.
+        """Delete incomplete, outdated and retryable results; return the names of finished targets.
 
         Args:
             digests: digests of all units, by name.

@@ -238,7 +238,7 @@ def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput,
     return ({name: value for name, value in entry.items() if name != "parameters"} if data == b"" else entry), data
 
 
-# --- one form, not both and not none ----------------------------------------------------------------------------------
+# --- exactly one form of data per output ------------------------------------------------------------------------------
 
 
 @fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")

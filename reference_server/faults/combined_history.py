@@ -28,7 +28,7 @@ async def _read_body(service: Any, http: Request) -> bytes:
     return body
 
 
-# --- one after the other --------------------------------------------------------------------------------------------
+# --- consecutive requests -------------------------------------------------------------------------------------------
 
 _answers: dict[Any, Response] = {}
 
@@ -132,7 +132,7 @@ def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes)
     return original(model, body[:-1] + before[len(body) - 1 : len(body)] if is_written_over else body)
 
 
-# --- side by side ---------------------------------------------------------------------------------------------------
+# --- concurrent requests --------------------------------------------------------------------------------------------
 
 _bodies: dict[str, bytes] = {}
 

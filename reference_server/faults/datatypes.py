@@ -182,7 +182,7 @@ def string_lengths_written_big_endian(_original: Any, elements: Iterable[bytes])
     return b"".join(len(item).to_bytes(4, "big") + item for item in elements)
 
 
-# --- one form unlike the other ----------------------------------------------------------------------------------------
+# --- differences between JSON and binary data -------------------------------------------------------------------------
 
 
 @fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE"))

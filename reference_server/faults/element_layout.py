@@ -80,7 +80,7 @@ def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
     return original(replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape)))
 
 
-# --- left alone -------------------------------------------------------------------------------------------------------
+# --- bytes that must stay unchanged -----------------------------------------------------------------------------------
 
 
 @fault("framing.BinaryData.__init__", breaks="BIN-BODY-I")
@@ -108,7 +108,7 @@ def blank_between_the_json_and_a_brace(original: Any, head: bytes, binary: Seque
     return original(head, [b" ", *binary] if apart else binary)
 
 
-# --- lengths that do not add up ---------------------------------------------------------------------------------------
+# --- inconsistent lengths ---------------------------------------------------------------------------------------------
 
 
 def split_framed(data: bytes, count: int, *, unit: int = 1, cut: bool = False) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
-# --- what a refusal looks like ----------------------------------------------------------------------------------------
+# --- the format of a refusal ------------------------------------------------------------------------------------------
 
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
@@ -56,7 +56,7 @@ async def unknown_path_answered_with_detail(original: Any, http: Any, exception:
     return await original(http, exception)
 
 
-# --- requests that cannot be carried out ------------------------------------------------------------------------------
+# --- requests that cannot be executed ---------------------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", "app.refused", breaks="OIP-REFUSAL")
@@ -180,7 +180,7 @@ def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
     return _reread(original, data, lambda text: json.loads(text)[0])
 
 
-# --- inputs against the metadata --------------------------------------------------------------------------------------
+# --- inputs that contradict the metadata ------------------------------------------------------------------------------
 
 
 @fault("request.parse_inputs", breaks="OIP-SIGNATURE")

@@ -11,7 +11,7 @@ from reference_server.request import RequestedOutput
 Message = Any
 
 
-# --- methods, and models and versions that there are not ------------------------------------------------------------
+# --- methods, unknown models and unknown versions -------------------------------------------------------------------
 
 
 @fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")

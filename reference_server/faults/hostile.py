@@ -103,7 +103,7 @@ async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: 
             return JSONResponse({"error": "no place is left"}, 503)
         return await original(self, http)
     except ClientDisconnect:
-        self.taken += 1  # what is given back below
+        self.taken += 1  # cancels the decrement below
         raise
     finally:
         self.taken -= 1

@@ -220,7 +220,7 @@ def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model
     return original(model, request | {"inputs": read}, rest)
 
 
-# --- twice ------------------------------------------------------------------------------------------------------------
+# --- duplicates -------------------------------------------------------------------------------------------------------
 
 
 def _once(entries: Any) -> Any:

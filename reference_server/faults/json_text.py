@@ -172,7 +172,7 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
-# --- how requests are written ---------------------------------------------------------------------------------------
+# --- spellings of requests ------------------------------------------------------------------------------------------
 
 
 def _inputs(found: Object) -> list[Object]:

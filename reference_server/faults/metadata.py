@@ -44,7 +44,7 @@ def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
     return document | {"outputs": document["inputs"]}
 
 
-# --- the first look ---------------------------------------------------------------------------------------------------
+# --- discovery --------------------------------------------------------------------------------------------------------
 
 _met: set[str] = set()
 

@@ -95,7 +95,7 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
     return set_forms(wishes, [flag is not False for flag in flags])
 
 
-# --- no output listed, and one parameter against the other ----------------------------------------------------------
+# --- no output listed, and conflicting parameters -------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-TRUE")

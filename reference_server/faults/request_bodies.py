@@ -162,7 +162,7 @@ def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: i
     return found if found and not unpacker.eof else original(body, coding, limit)
 
 
-# --- left unread, so that they become the next request ----------------------------------------------------------------
+# --- unread bodies that are parsed as the next request ----------------------------------------------------------------
 
 NO_BODY = b"Content-Length: 0"
 

@@ -36,7 +36,7 @@ def parse_number(values: Sequence[str]) -> int | None:
 FORM = "application/x-www-form-urlencoded"
 
 
-# --- where the JSON of a request ends ---------------------------------------------------------------------------------
+# --- the length of the JSON of a request ------------------------------------------------------------------------------
 
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
@@ -92,7 +92,7 @@ def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, valu
     return original(model, values, body)
 
 
-# --- how the header is found and read ---------------------------------------------------------------------------------
+# --- finding and reading the header -----------------------------------------------------------------------------------
 
 
 @fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))

@@ -102,7 +102,7 @@ def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: An
     original(protocol, data)
 
 
-# --- in flight, ids and buffers -------------------------------------------------------------------------------------
+# --- concurrent requests, ids and buffers ---------------------------------------------------------------------------
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
