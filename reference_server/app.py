@@ -189,7 +189,7 @@ async def refused_unread(_request: Request, exception: http_body.UnreadBodyError
 
 
 async def not_routed(http: Request, exception: HTTPException) -> Response:
-    """Answer an unknown path (404) or a method that the path does not take (405)."""
+    """Answer a request with an unknown path (404) or a method that the path does not support (405)."""
     return error(
         f"{exception.detail}: {http.method} {format_value(http.url.path)}", exception.status_code, exception.headers
     )

@@ -19,7 +19,7 @@ MAX_EMITTED = 10_000
 
 
 def make_outputs(model: Signature, *values: ArrayLike) -> list[Tensor]:
-    """Return the outputs with the declared datatypes and (fixed) shapes, from their elements row by row."""
+    """Return the outputs with the declared datatypes and (fixed) shapes, from their elements in row-major order."""
     return [
         Tensor(spec.datatype, spec.shape, np.ravel(elements).astype(NUMPY[spec.datatype]))
         for spec, elements in zip(model.outputs, values, strict=True)

@@ -43,7 +43,7 @@ class error_context:  # noqa: N801 - used like a context manager that is a funct
 
 
 def format_value(value: object) -> str:
-    """Return a JSON value as a message shows it: short, on one line, ASCII."""
+    """Format a JSON value for a message: short, on one line, ASCII."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -53,5 +53,5 @@ def format_value(value: object) -> str:
 
 
 def quote_name(name: str) -> str:
-    """Return a name for a message."""
+    """Quote a name for a message."""
     return f"'{format_value(name)[1:-1]}'"

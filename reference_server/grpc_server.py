@@ -47,13 +47,13 @@ class GrpcServer:
         """Listen.
 
         Args:
-            models: by name.
+            models: models by name.
             host: an IP address.
             port: 0 for a free one.
             max_message: gRPC refuses a request message of more bytes, compressed or not, with RESOURCE_EXHAUSTED.
 
         Raises:
-            OSError: the port cannot be had.
+            OSError: the port is not available.
         """
         shown_host = f"[{host}]" if ":" in host else host
         try:

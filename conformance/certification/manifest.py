@@ -85,7 +85,7 @@ class Manifest:
 
     @property
     def certified_as(self) -> str:
-        """The standing, with the coverage of one that is partial."""
+        """The standing; a partial one with its coverage."""
         return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
     def text(self) -> str:

@@ -39,7 +39,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     """Judge a recording again and yield how the report differs from the result.
 
     Raises:
-        MissingExtraError: it has calls over gRPC, which cannot be judged here.
+        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
     """
     target = report["target"]
     if recording.url != target["url"]:
@@ -87,7 +87,7 @@ def make_replay_target(recording: Recording) -> ReplayTarget:
     """Return a target that replays a recording.
 
     Raises:
-        MissingExtraError: it has calls over gRPC, which cannot be judged here.
+        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
     """
     if recording.grpc:
         expect_grpc("a recording of calls over gRPC")

@@ -128,7 +128,7 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
 
     Raises:
         CertificationError: the key cannot be used.
-        MissingExtraError: no signature can be verified here.
+        MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", option)
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -153,7 +153,7 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
         name: name of the signature file.
 
     Raises:
-        MissingExtraError: no signature can be verified here.
+        MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", "a certification")
     from cryptography.exceptions import InvalidSignature

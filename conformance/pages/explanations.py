@@ -99,7 +99,7 @@ def describe_check(check: Check) -> Lines:
 
 
 def _extensions(check: Check, row: Row) -> set[str]:
-    """Return the extensions without which a row does not apply."""
+    """Return the extensions that a row needs."""
     return {ledger.get_requirement(check.requirements(row)[0]).extension, *row.needs} & set(EXTENSIONS)
 
 

@@ -202,7 +202,7 @@ def format_code(text: str) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """Return a text that ends in a full stop."""
+    """Return a text, with a full stop added if it lacks one."""
     return text if text.endswith(".") else f"{text}."
 
 

@@ -21,12 +21,12 @@ Part = tuple[Object, Octets | None]
 
 
 def replace_value(text: bytes, value: str) -> bytes:
-    """Return a class with another value."""
+    """Return a class string with another value."""
     return value.encode() + text[text.index(b":") :]
 
 
 def replace_index(text: bytes, index: int) -> bytes:
-    """Return a class with another index."""
+    """Return a class string with another index."""
     value, _, *label = text.split(b":", 2)
     return b":".join([value, b"%d" % index, *label])
 

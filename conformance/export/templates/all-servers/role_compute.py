@@ -145,17 +145,17 @@ def table(role: Role, places: Array) -> Sequence[Array]:
 
 
 def documented_binary(_role: Role, words: Array, flags: Array) -> Sequence[Array]:
-    """Return rows that begin with a flag and end with a word."""
+    """Return rows of a flag and a word."""
     return (_columns(flags, words).astype(np.float32),)
 
 
 def documented_mixed(_role: Role, halves: Array, words: Array, flags: Array) -> Sequence[Array]:
-    """Return rows that begin with a flag and end with a half, and the sum of halves and words."""
+    """Return rows of a flag and a half, and the sum of halves and words."""
     return _columns(flags, halves).astype(np.float16), np.add(halves, words, dtype=np.float32)
 
 
 def _columns(left: Array, right: Array) -> Array:
-    """Return an array of three rows, filled from the first three elements of each."""
+    """Return an array of shape [3, 2] whose columns are the first three elements of each argument."""
     rows = np.zeros((3, 2))
     rows[:, 0] = left.ravel()[:3]
     rows[:, 1] = right.ravel()[:3]
