@@ -59,7 +59,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    """Return the names that a wrong one may have meant, for a message."""
+    """Return suggestions for a misspelled name, as the end of a message."""
     near = get_close_matches(name, known, n=3)
     return f", did you mean {', '.join(near)}?" if near else ""
 
@@ -109,20 +109,20 @@ def get_url(listener: socket.socket) -> str:
 
 
 def require_grpc(option: str) -> None:
-    """End the program where an option needs gRPC, and it is not installed."""
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own lines about what is reported here
+    """Exit with status 4 if gRPC, which an option needs, is not installed."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # grpc would log the errors that are reported here
     try:
         for name in ("grpc", "tritonclient.grpc"):
             importlib.import_module(name)
-    except Exception as error:  # packages that do not fit each other raise all kinds
+    except Exception as error:  # incompatible package versions raise errors of many types
         print(f"{option} needs the extra grpc: pip install 'oip-conformance[grpc]' ({error})", file=sys.stderr)
         raise SystemExit(4) from None
 
 
 @contextmanager
 def serve_grpc(served: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
-    """Serve over gRPC until the end of the block, which gets the line that says where."""
-    from reference_server.grpc_server import GrpcServer  # its packages are there only with the extra
+    """Serve over gRPC until the end of the block; yield the line that announces the address."""
+    from reference_server.grpc_server import GrpcServer  # needs the extra `grpc`
 
     try:
         server = GrpcServer(served, host, port, max_body)
@@ -133,7 +133,7 @@ def serve_grpc(served: Mapping[str, models.Model], host: str, port: int, max_bod
 
 
 def main() -> None:
-    """Serve."""
+    """Run the command."""
     options = parse_arguments()
     if options.list_faults:
         print(dump_faults() if options.list_faults == "json" else "\n".join(format_faults()))
@@ -144,7 +144,7 @@ def main() -> None:
         return
     if options.grpc_port is not None:
         require_grpc("--grpc-port")
-    # uvicorn handles both signals while it serves and raises them again afterwards: this makes the end a clean one.
+    # uvicorn handles both signals while it serves and raises them again afterwards: exit cleanly then.
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: sys.exit(0))
     with faults.switch_on(faults.load()[options.fault]) if options.fault else nullcontext():
@@ -153,13 +153,13 @@ def main() -> None:
         limits = read_limits(options)
         set_limits(limits)
         serve(listen(options.host, options.port), limits, options.grpc_port, options.model)
-    # With what nobody waits for any more, and cannot be stopped; grpc holds up the end of the interpreter for that.
+    # Work that nobody waits for may still run and cannot be stopped, and grpc would wait for it at interpreter exit.
     if options.grpc_port is not None or workers.is_busy():
         os._exit(0)
 
 
 def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles: Collection[str] | None = None) -> None:
-    """Serve all model roles or these on a socket, and over gRPC where it has a port, until a signal comes."""
+    """Serve all model roles, or only `roles`, until a signal: over HTTP, and over gRPC if `grpc_port` is given."""
     served = {name: model for name, model in models.load().items() if roles is None or name in roles}
     config = make_uvicorn_config(
         app.create(served, limits),
@@ -170,7 +170,7 @@ def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles:
     )
     host = listener.getsockname()[0]
     server = QuietServer(config)
-    # uvicorn handles signals only once it serves; one that comes before is noted, since an exception could get lost.
+    # uvicorn handles signals only once it serves. An earlier signal sets a flag, since an exception could get lost.
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with nullcontext() if grpc_port is None else serve_grpc(served, host, grpc_port, limits.body) as line:

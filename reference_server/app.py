@@ -1,4 +1,4 @@
-"""The HTTP side: paths, methods, and the one form that every error has.
+"""The HTTP application: paths, methods, and the common format of errors.
 
 Sources: Open Inference Protocol, REST, "HTTP/REST API"; Triton, Model Configuration Extension and Statistics Extension.
 """
@@ -68,7 +68,7 @@ class Service:
         return JSONResponse(metadata.describe_statistics(self.models.values()))
 
     async def infer(self, http: Request) -> Response:
-        """Return the answer to an inference request, in no coding."""
+        """Return the answer to an inference request, without a content coding."""
         body = await self.read_body(http)
         model = self.find(http)
         return await workers.run_in_worker(
@@ -91,12 +91,12 @@ class Service:
         )
 
     async def read_body(self, http: Request) -> bytes:
-        """Return the body of a request as it was before its coding."""
+        """Return the decoded body of a request."""
         coding = http_body.find_request_coding(http)
         body = await http_body.read(http, self.limits)
         if coding is None:
             return body
-        # However short it is, it can become as long as the limit lets it.
+        # Even a short body can decompress to as many bytes as the limit allows.
         return await workers.run_in_worker(self.limits.body, lambda: http_body.decode(body, coding, self.limits.body))
 
     def find(self, http: Request) -> Model:
@@ -113,10 +113,10 @@ class Service:
 
 
 class Application:
-    """The ASGI application: it finds the endpoint of a path, and makes an answer of whatever that raises.
+    """The ASGI application: it finds the endpoint of a path, and turns exceptions into error responses.
 
-    Starlette's own routes try one path after the other and wrap each request in four layers, which costs more than
-    an inference does; its requests and answers are used as they are.
+    Starlette's own router tries one path after the other and wraps each request in four layers, which costs more than
+    an inference. Its request and response classes are used unchanged.
     """
 
     def __init__(self, service: Service) -> None:
@@ -153,7 +153,7 @@ class Application:
         await answer(scope, receive, send)
 
     def endpoint(self, http: Request) -> Endpoint:
-        """Return what answers a request, and leave the names in its path in `path_params`."""
+        """Return the endpoint for a request, and store the names in its path in `path_params`."""
         path = http.scope["path"]
         found, methods = self.endpoints.get(path), READ_METHODS
         if found is None:
@@ -189,17 +189,17 @@ async def refused_unread(_request: Request, exception: http_body.UnreadBodyError
 
 
 async def not_routed(http: Request, exception: HTTPException) -> Response:
-    """Answer an unknown path (404) or a method that the path does not take (405)."""
+    """Answer a request with an unknown path (404) or a method that the path does not support (405)."""
     return error(
         f"{exception.detail}: {http.method} {format_value(http.url.path)}", exception.status_code, exception.headers
     )
 
 
 async def disconnected(_request: Request, _exception: ClientDisconnect) -> Response:
-    """Answer a client that went away in the middle of its body; nobody reads this."""
+    """Answer a client that disconnected while sending its body; nobody reads this answer."""
     return error("the body is not complete", 400)
 
 
 async def failed(_request: Request, _exception: Exception) -> Response:
-    """Answer where this server is at fault; the traceback goes to standard error, not to the client."""
+    """Answer after an internal error; the traceback goes to standard error, not to the client."""
     return error("internal error", 500)

@@ -1,4 +1,4 @@
-"""Scores become classes: the highest elements of a tensor as texts `value:index[:label]`.
+"""Classification: the highest elements of a tensor as strings `value:index[:label]`.
 
 Source: Triton, Classification Extension. The datatype is BYTES, as the prose has it; STRING in the examples is an
 erratum.
@@ -16,14 +16,14 @@ from reference_server.errors import InferenceError
 from reference_server.tensors import BINARY_ONLY, NOT_SCORES, Tensor, make_objects
 
 MAX_CLASSES = 256 * 1024  # classes in an output
-LONG = 64 * 1024  # elements that are not all sorted for a few of them
+LONG = 64 * 1024  # elements; a longer row is partitioned before it is sorted if few classes are wanted
 
 
 def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) -> Tensor:
     """Return the `count` highest classes, or all of them where there are fewer.
 
-    They are BYTES of shape [batch, count] for a batching model, each batch entry flattened and judged for itself;
-    otherwise of shape [count], over the flattened tensor. Raises InferenceError where the elements are no scores.
+    They are BYTES of shape [batch, count] for a batching model, where each batch entry is flattened and classified
+    separately; otherwise of shape [count], over the flattened tensor. Raises InferenceError for a non-numeric datatype.
     """
     if tensor.datatype in NOT_SCORES:
         raise InferenceError(f"{tensor.datatype} cannot be classified, only numbers can")
@@ -38,7 +38,7 @@ def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) 
 
 
 def widened(tensor: Tensor) -> NDArray[Any]:
-    """Return the elements; 16-bit floats as FP32, which keeps value and order and prints with digits enough."""
+    """Return the elements; 16-bit floats as FP32, which keeps value and order and prints enough digits."""
     with np.errstate(invalid="ignore"):  # a signaling NaN
         return tensor.elements.astype(np.float32) if tensor.datatype in BINARY_ONLY else tensor.elements
 
@@ -55,7 +55,10 @@ def top(row: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def find_not_lower(row: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return the indices, in order, of the elements that are as high as the one in this place; of all if NaN is."""
+    """Return the indices of the elements at least as high as the `count`-th highest; all indices if that one is NaN.
+
+    The indices are in ascending order.
+    """
     numbers = np.flatnonzero(row == row)  # NaN is not equal to itself
     if numbers.size < count:
         return np.arange(row.size)
@@ -66,7 +69,7 @@ def find_not_lower(row: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def rank_elements(row: NDArray[Any]) -> NDArray[Any]:
-    """Return all indices, those of the highest elements first."""
+    """Return all indices, sorted by descending element."""
     # A stable ascending sort of the reversed row, read backwards, is a stable descending sort. Sorting the negated row
     # would be simpler and wrong: unsigned integers and the lowest signed one have no negative.
     order = row.size - 1 - np.argsort(row[::-1], kind="stable")[::-1]
@@ -76,6 +79,6 @@ def rank_elements(row: NDArray[Any]) -> NDArray[Any]:
 
 
 def class_text(row: NDArray[Any], index: int, labels: Sequence[str]) -> bytes:
-    """Return `value:index`, and `:label` where the index has one; floats as the shortest decimal that reads back."""
+    """Return `value:index`, and `:label` if the index has one; floats as the shortest decimal that round-trips."""
     label = f":{labels[index]}" if index < len(labels) else ""
     return f"{row[index]!s}:{index}{label}".encode()

@@ -1,7 +1,7 @@
-"""What the models compute: `FUNCTIONS`, by the name that `roles.toml` uses.
+"""The functions that the models compute: `FUNCTIONS`, by the name that `roles.toml` uses.
 
-Each takes the model and all inputs by name, and returns the outputs in declared order. Integers wrap around and floats
-overflow to infinity, as hardware has them.
+Each takes the model and all inputs by name, and returns the outputs in declared order. As in hardware, integers wrap
+around and floats overflow to infinity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_EMITTED = 10_000
 
 
 def make_outputs(model: Signature, *values: ArrayLike) -> list[Tensor]:
-    """Return the outputs with the declared datatypes and (fixed) shapes, from their elements row by row."""
+    """Return the outputs with the declared datatypes and (fixed) shapes, from their elements in row-major order."""
     return [
         Tensor(spec.datatype, spec.shape, np.ravel(elements).astype(NUMPY[spec.datatype]))
         for spec, elements in zip(model.outputs, values, strict=True)

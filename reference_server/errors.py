@@ -1,4 +1,4 @@
-"""The one exception with which a request is refused, and how messages show what the client sent."""
+"""The exception that refuses a request, and the formatting of client data in messages."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class InferenceError(Exception):
         self.status = status
 
 
-class error_context:  # noqa: N801 - it is used as the context managers are that are functions
-    """Put where it was in front of the message of an InferenceError raised inside.
+class error_context:  # noqa: N801 - used like a context manager that is a function
+    """Prefix the message of an InferenceError raised inside with its location.
 
-    Every tensor of every request passes here and hardly any is refused, so that the text is made last.
+    Every tensor of every request passes here and few are refused, so the prefix is formatted only on an error.
     """
 
     __slots__ = ("index", "name", "what")
 
     def __init__(self, what: str, index: int | None = None, name: str | None = None) -> None:
-        """Take `what`, or `what[index]`, or that with a name that a client gave."""
+        """Name the location: `what`, or `what[index]`, optionally followed by a name that the client sent."""
         self.what, self.index, self.name = what, index, name
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Do nothing."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        """Raise the error with its place."""
+        """Raise the error again with its location."""
         if isinstance(error, InferenceError):
             where = self.what if self.index is None else f"{self.what}[{self.index}]"
             where = where if self.name is None else f"{where} {quote_name(self.name)}"
@@ -43,7 +43,7 @@ class error_context:  # noqa: N801 - it is used as the context managers are that
 
 
 def format_value(value: object) -> str:
-    """Return a JSON value as a message shows it: short, on one line, ASCII."""
+    """Format a JSON value for a message: short, on one line, ASCII."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -53,5 +53,5 @@ def format_value(value: object) -> str:
 
 
 def quote_name(name: str) -> str:
-    """Return a name for a message."""
+    """Quote a name for a message."""
     return f"'{format_value(name)[1:-1]}'"

@@ -1,4 +1,4 @@
-"""Where the JSON ends and which bytes belong to which tensor.
+"""The split of a body into JSON and the binary data of each tensor.
 
 The body is the JSON object, whose length the header Inference-Header-Content-Length gives, followed by binary data in
 the order in which the JSON lists the tensors (Triton, Binary Tensor Data Extension, "Binary Tensor Request").
@@ -18,12 +18,12 @@ DIGITS = re.compile("[0-9]{1,19}")  # 19 digits hold every length that fits 63 b
 def json_length(values: Sequence[str], body_length: int) -> int | None:
     """Return the length of the JSON in bytes, 0 for a raw binary request; None without the header.
 
-    `values` are the header's, as they stood in the request: normally none or one. Digits alone are a number: "+5",
-    "0x10" and "1.5" are mistakes, and guessing what they mean would shift every tensor.
+    `values` are the raw values of the header, normally none or one. Only decimal digits are accepted: "+5", "0x10" and
+    "1.5" are errors, since a wrong guess would shift every tensor.
     """
     if not values:
         return None
-    value, *others = (value.strip(" \t") for value in values)  # blanks around are no part of it (RFC 9110, 5.5)
+    value, *others = (value.strip(" \t") for value in values)  # whitespace around is not part of it (RFC 9110, 5.5)
     for other in others:
         if other != value:
             raise InferenceError(f"{HEADER} is given twice, as {format_value(value)} and {format_value(other)}")
@@ -36,7 +36,7 @@ def json_length(values: Sequence[str], body_length: int) -> int | None:
 
 
 class BinaryData:
-    """The bytes after the JSON, handed out from front to back."""
+    """The bytes after the JSON, consumed from front to back."""
 
     def __init__(self, data: memoryview) -> None:
         self._left = data
@@ -51,6 +51,6 @@ class BinaryData:
         return taken
 
     def finish(self) -> None:
-        """Refuse bytes that no input has claimed: some size is wrong, and with it perhaps every tensor."""
+        """Refuse leftover bytes: some declared size is wrong, so any tensor may be wrong."""
         if self._left:
             raise InferenceError(f"{len(self._left)} bytes of the body follow the binary data of the last input")

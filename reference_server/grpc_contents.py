@@ -1,7 +1,7 @@
-"""A tensor's two forms in a gRPC message: typed `contents`, one field for each family of datatypes, and raw bytes.
+"""The two encodings of a tensor in a gRPC message: typed `contents`, one field per family of datatypes, and raw bytes.
 
-Raw contents are laid out as binary data are. Typed contents are what JSON is over HTTP, but here BYTES may be any bytes
-and floats may be NaN. Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
+Raw contents have the layout of binary data. Typed contents correspond to JSON data over HTTP, except that BYTES may be
+any bytes and floats may be NaN. Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reference_server.tensors import NUMPY, Tensor
 SLICE = 64 * 1024  # elements that take a few milliseconds
 Message = Any  # the generated classes have no types
 
-# FP16 has no field, so it goes raw only; so does BF16, which the document does not name.
+# FP16 has no field, so it is sent only as raw bytes; so is BF16, which the document does not name.
 FIELDS: Final[dict[str, str]] = {
     "BOOL": "bool_contents",
     **dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents"),
@@ -32,7 +32,7 @@ FIELDS: Final[dict[str, str]] = {
     "BYTES": "bytes_contents",
 }
 
-# What an element of a field may be, where the datatype may have less room.
+# The type of a field's elements, for fields shared by narrower datatypes.
 FIELD_TYPES: Final[dict[str, str]] = {"int_contents": "INT32", "uint_contents": "UINT32"}
 
 
@@ -42,8 +42,8 @@ FIELD_TYPES: Final[dict[str, str]] = {"int_contents": "INT32", "uint_contents": 
 def decode_typed(datatype: str, shape: tuple[int, ...], contents: Message) -> Tensor:
     """Read a tensor from an InferTensorContents.
 
-    Raises InferenceError where the datatype has no field, another field is filled, the elements do not fill the shape,
-    or one of them does not fit the datatype.
+    Raises InferenceError if the datatype has no field, another field is filled, the number of elements does not match
+    the shape, or an element is out of the datatype's range.
     """
     if datatype not in FIELDS:
         raise InferenceError(f"{datatype} has no typed contents: send it in raw_input_contents")
@@ -56,14 +56,14 @@ def decode_typed(datatype: str, shape: tuple[int, ...], contents: Message) -> Te
 
 
 def check_fields(datatype: str, field: str, filled: Iterable[str]) -> None:
-    """Refuse contents in a field that is for other datatypes."""
+    """Refuse contents in a field of other datatypes."""
     for other in filled:
         if other != field:
             raise InferenceError(f"contents.{other} is filled, but {datatype} takes contents.{field}")
 
 
 def typed_elements(datatype: str, field: str, values: Any) -> NDArray[Any]:
-    """Return the elements of a field as the datatype's own type."""
+    """Return the elements of a field as an array of the datatype's type."""
     if datatype == "BYTES":
         return tensors.make_objects(values)
     if datatype == FIELD_TYPES.get(field, datatype):
@@ -72,7 +72,7 @@ def typed_elements(datatype: str, field: str, values: Any) -> NDArray[Any]:
 
 
 def read_in_slices(values: Any, kind: Any) -> NDArray[Any]:
-    """Return the elements of a field, read a slice at a time: between them others have their turn."""
+    """Return the elements of a field, read in slices so that other threads can run in between."""
     elements = np.empty(len(values), kind)
     for at in range(0, len(values), SLICE):
         elements[at : at + SLICE] = values[at : at + SLICE]
@@ -80,7 +80,7 @@ def read_in_slices(values: Any, kind: Any) -> NDArray[Any]:
 
 
 def narrowed(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
-    """Return the elements in fewer bits; one that does not fit is refused, not cut."""
+    """Return the elements in a narrower type; refuse an element out of range instead of truncating it."""
     limits = np.iinfo(NUMPY[datatype])
     beyond = np.flatnonzero((elements < limits.min) | (elements > limits.max))
     if beyond.size:
@@ -92,12 +92,12 @@ def narrowed(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
 
 
 def encode_typed(tensor: Tensor) -> dict[str, list[Any]]:
-    """Return the one field of an InferTensorContents that holds a tensor, for a datatype that has one."""
+    """Return a tensor as the one field of an InferTensorContents; its datatype must have a field."""
     return {FIELDS[tensor.datatype]: tensor.elements.tolist()}
 
 
 def fill_contents(contents: Message, fields: Mapping[str, list[Any]]) -> None:
-    """Put elements into contents, a slice at a time: between them others have their turn."""
+    """Append elements to contents in slices, so that other threads can run in between."""
     contents.SetInParent()
     for field, values in fields.items():
         for at in range(0, len(values), SLICE):
@@ -110,14 +110,14 @@ def fill_contents(contents: Message, fields: Mapping[str, list[Any]]) -> None:
 def decode_raw(datatype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
     """Read a tensor from its entry of raw_input_contents.
 
-    Raises InferenceError where the size is not that of datatype and shape, or the bytes are no such elements.
+    Raises InferenceError if the size does not match datatype and shape, or the bytes are not valid elements.
     """
     check_raw_size(datatype, shape, len(data))
     return tensors.decode_binary(datatype, shape, memoryview(data))
 
 
 def check_raw_size(datatype: str, shape: tuple[int, ...], size: int) -> None:
-    """Refuse a number of bytes that the tensor cannot have; that of BYTES shows when its prefixes are read."""
+    """Refuse a byte size that does not match the tensor; BYTES are checked later, when their prefixes are read."""
     if datatype != "BYTES" and size != (expected := math.prod(shape) * NUMPY[datatype].itemsize):
         raise InferenceError(
             f"raw_input_contents has {size} bytes for it, but shape {list(shape)} of {datatype} takes {expected}"

@@ -1,7 +1,7 @@
 """The methods of the gRPC service: each takes the models and a request message, and returns the response message.
 
 Sources: Open Inference Protocol, gRPC, "API Definitions"; Triton, Model Configuration Extension, Statistics Extension.
-What else the published stubs have is of other extensions.
+Other methods of the published stubs belong to other extensions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Models = Mapping[str, Model]
 
 @dataclass(frozen=True)
 class Method:
-    """A method: the class of its request message, and what it does."""
+    """A method: the class of its request message, and its handler."""
 
     request: Any
     call: Callable[[Models, Message], Message]
@@ -79,7 +79,7 @@ def model_config(models: Models, message: Message) -> Message:
 
 
 def model_statistics(models: Models, message: Message) -> Message:
-    """ModelStatistics: of all models where none is named."""
+    """ModelStatistics: of the named model, or of all models."""
     named = [find(models, message.name, message.version)] if message.name else models.values()
     return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(named))
 
@@ -95,7 +95,7 @@ def model_infer(models: Models, message: Message) -> Message:
 
 
 def find(models: Models, name: str, version: str) -> Model:
-    """Return the model that a message names; without a version it is the one there is."""
+    """Return the model that a message names; an empty version means the only one."""
     if name not in models:
         raise InferenceError(f"there is no model {format_value(name)}", status=404)
     if version not in ("", VERSION):
@@ -107,7 +107,7 @@ def find(models: Models, name: str, version: str) -> Model:
 
 
 def parse_message(kind: Any, octets: bytes) -> Message:
-    """Return a message of the class `kind`, from its bytes."""
+    """Parse bytes as a message of the class `kind`."""
     try:
         return kind.FromString(octets)
     except DecodeError:

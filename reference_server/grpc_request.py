@@ -1,12 +1,12 @@
-"""An inference request over gRPC: from a ModelInferRequest to the same tensors and wishes as over HTTP.
+"""An inference request over gRPC: from a ModelInferRequest to the same tensors and requested outputs as over HTTP.
 
-As strict as over HTTP. The parameters `binary_data`, `binary_data_output` and `binary_data_size` belong to HTTP
-and are none of this one's business; of the extensions' parameters only `classification` is.
+As strict as over HTTP. The parameters `binary_data`, `binary_data_output` and `binary_data_size` belong to HTTP and are
+ignored here; of the extensions' parameters only `classification` is read.
 
 Sources: Open Inference Protocol, gRPC, "Inference"; Triton, Classification Extension, "GRPC".
 
-How large a message is shows before it is parsed: a few bytes of protobuf can stand for much memory and time. Raw
-contents are kept as they are, and count for nothing there (Protocol Buffers, "Encoding").
+The size of a message is checked before it is parsed: a few bytes of protobuf can cost much memory and time. Raw
+contents are stored unchanged and do not count (Protocol Buffers, "Encoding").
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from reference_server.request import InferRequest, RequestedOutput, join_names
 from reference_server.tensors import Tensor, TensorSpec
 
 Message = Any  # the generated classes have no types
-Field = tuple[int, int]  # its number, and how many bytes its value has
+Field = tuple[int, int]  # field number, and size of the value in bytes
 
 RAW_INPUTS: Final = 7  # the number of the field raw_input_contents in a ModelInferRequest
-MAX_UNCHECKED_BYTES: Final = 64 * 1024  # bytes of which not much can be made
-PER_ENTRY: Final = 4  # fields of a message for each entry of inputs; two are what it takes
+MAX_UNCHECKED_BYTES: Final = 64 * 1024  # a message this small cannot cost much
+PER_ENTRY: Final = 4  # fields allowed in a message for each entry of inputs; an entry needs two
 TOO_LARGE: Final = 413
-_VARINT, _FIXED_64, _DELIMITED, _FIXED_32 = 0, 1, 2, 5  # the types on the wire
+_VARINT, _FIXED_64, _DELIMITED, _FIXED_32 = 0, 1, 2, 5  # wire types
 _SIZES: Final = {_FIXED_64: 8, _FIXED_32: 4}
 
 
 def check_message(octets: bytes) -> None:
-    """Refuse a message that has more fields, or more bytes beside raw contents, than are read."""
+    """Refuse a message with too many fields, or too many bytes beside raw contents."""
     if len(octets) <= MAX_UNCHECKED_BYTES:
         return
     beside, most = len(octets), PER_ENTRY * get_limits().entries
@@ -49,7 +49,7 @@ def check_message(octets: bytes) -> None:
 
 
 def check_elements(message: Message) -> None:
-    """Refuse typed contents of more elements than are read."""
+    """Refuse typed contents with too many elements."""
     count = sum(len(values) for entry in message.inputs for _, values in entry.contents.ListFields())
     if count > get_limits().elements:
         raise InferenceError(
@@ -58,7 +58,7 @@ def check_elements(message: Message) -> None:
 
 
 def read_fields(octets: bytes) -> Iterator[Field]:
-    """Yield the fields of a message; of bytes that are none, some."""
+    """Yield the fields of a message; for malformed bytes the result is arbitrary."""
     at = 0
     while at < len(octets):
         tag, at = read_varint(octets, at)
@@ -74,7 +74,7 @@ def read_fields(octets: bytes) -> Iterator[Field]:
 
 
 def read_varint(octets: bytes, at: int) -> tuple[int, int]:
-    """Return an integer of up to ten groups of seven bits, the lowest first, and where it ends."""
+    """Read a varint (up to ten groups of seven bits, lowest first) at an offset; return its value and end offset."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(octets):
@@ -90,14 +90,14 @@ def read_varint(octets: bytes, at: int) -> tuple[int, int]:
 
 
 def parse(model: Model, message: Message) -> InferRequest:
-    """Read a request. Its wishes are for binary data where its own tensors come as raw bytes."""
+    """Read a request. Outputs are requested as binary data if the inputs arrive as raw bytes."""
     check_elements(message)
     inputs = parse_inputs(model, message)
     return InferRequest(message.id or None, inputs, parse_outputs(model, message))
 
 
 def is_raw(message: Message) -> bool:
-    """Say whether the tensors come as raw bytes: one entry makes it so for all of them."""
+    """Say whether the tensors arrive as raw bytes: one raw entry decides for all of them."""
     return bool(message.raw_input_contents)
 
 
@@ -105,7 +105,7 @@ def is_raw(message: Message) -> bool:
 
 
 def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
-    """Read every input; raw contents lie in the order of the request's inputs, whatever the model declares."""
+    """Read every input; raw contents follow the order of the request's inputs, not the declared order."""
     raw = raw_contents(message)
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
@@ -122,7 +122,7 @@ def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
 
 
 def raw_contents(message: Message) -> list[bytes | None]:
-    """Return the raw contents of each input, None for each where the request has none at all."""
+    """Return the raw contents of each input; None for every input if the request has no raw contents."""
     count = len(message.inputs)
     if not is_raw(message):
         return [None] * count
@@ -140,7 +140,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Message, raw: bytes | Non
     if math.prod(extent for extent in shape if extent) > MAX_ELEMENTS:
         raise InferenceError(f"shape is {list(shape)}, which is more than {MAX_ELEMENTS} elements")
     if raw is None:
-        # An absent message and one with an empty field carry the same: no element, which may be all there is.
+        # An absent message is equivalent to one with an empty field: no elements, valid for a shape with a 0.
         if not entry.HasField("contents") and 0 not in shape:
             raise InferenceError("has no contents, and the request has no raw_input_contents")
         return grpc_contents.decode_typed(spec.datatype, shape, entry.contents)
@@ -150,7 +150,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Message, raw: bytes | Non
 
 
 def parse_shape(entry: Message) -> tuple[int, ...]:
-    """Return the shape, none of it negative."""
+    """Return the shape; refuse a negative dimension."""
     for axis, extent in enumerate(entry.shape):
         if extent < 0:
             raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {extent}")
@@ -161,7 +161,7 @@ def parse_shape(entry: Message) -> tuple[int, ...]:
 
 
 def parse_outputs(model: Model, message: Message) -> list[RequestedOutput]:
-    """Read which outputs to return and how; all of them, in declared order, where none is listed."""
+    """Read which outputs to return and how; all of them, in declared order, if none is listed."""
     raw = is_raw(message)
     declared = [spec.name for spec in model.outputs]
     wishes: dict[str, RequestedOutput] = {}
@@ -176,7 +176,7 @@ def parse_outputs(model: Model, message: Message) -> list[RequestedOutput]:
 
 
 def class_count(entry: Message) -> int | None:
-    """Return the parameter classification of a requested output, an int64_param of at least 1; None when absent."""
+    """Return the `classification` parameter of a requested output, an int64_param of at least 1; None when absent."""
     if "classification" not in entry.parameters:  # reading an absent key of a map would add it
         return None
     parameter = entry.parameters["classification"]

@@ -1,6 +1,6 @@
 """An inference response over gRPC: from tensors to a ModelInferResponse.
 
-An answer has one form for all its outputs, for raw contents must be there for each output or for none. The documents do
+All outputs of an answer have one form, since raw contents must be present for each output or for none. The documents do
 not say which form: Open Inference Protocol, gRPC, "Inference" allows both, and Triton, Classification Extension, "GRPC"
 answers typed `contents` with `bytes_contents`. So the answer takes the form of its request. An output that has no typed
 form (FP16, BF16) makes the whole answer raw.
@@ -24,7 +24,7 @@ Named = tuple[str, Tensor]
 
 
 def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Message:
-    """Return the answer: the outputs as wished, in the order of the wishes."""
+    """Return the answer: the requested outputs, in requested order."""
     outputs = [(wish.name, output_tensor(model, wish, produced[wish.name])) for wish in request.outputs]
     response = service_pb2.ModelInferResponse(model_name=model.name, model_version=VERSION, id=request.id or "")
     if answers_raw(request, outputs):
@@ -35,7 +35,7 @@ def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -
 
 
 def output_tensor(model: Model, wish: RequestedOutput, tensor: Tensor) -> Tensor:
-    """Return an output as it is wished: itself, or its classes."""
+    """Return a requested output: the tensor itself, or its classes."""
     if wish.classes is None:
         return tensor
     with error_context(f"output '{wish.name}'"):
@@ -43,7 +43,7 @@ def output_tensor(model: Model, wish: RequestedOutput, tensor: Tensor) -> Tensor
 
 
 def answers_raw(request: InferRequest, outputs: Sequence[Named]) -> bool:
-    """Decide the form of the whole answer."""
+    """Decide whether the whole answer is raw."""
     return any(wish.binary for wish in request.outputs) or any(
         tensor.datatype not in grpc_contents.FIELDS for _, tensor in outputs
     )

@@ -1,11 +1,11 @@
-"""The gRPC side: the listening port, the way to a method, and the status that every refusal has.
+"""The gRPC server: the listening port, the dispatch to methods, and the status of every refusal.
 
-The second transport to the same models; what it needs beyond HTTP comes with the extra `grpc`. A call passes through
-here, then grpc_methods, grpc_request and grpc_contents, the model, grpc_response. Messages are parsed in a step of our
-own, so that one that is none is refused like anything else.
+The second transport to the same models; its dependencies are in the extra `grpc`. A call passes through here, then
+grpc_methods, grpc_request and grpc_contents, the model, grpc_response. Messages are parsed here and not by grpc, so
+that a malformed one is refused like any other bad request.
 
-An event loop beside the program takes calls, so that one whose message is slow costs no thread: with a thread for each
-call, as many slow calls as there are threads would keep everybody waiting.
+An event loop in its own thread accepts calls, so that a call whose message arrives slowly occupies no worker thread.
+With a thread per call, as many slow calls as threads would block everybody else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reference_server.limits import get_limits
 
 MAX_MESSAGE_CHARS = 1000  # characters: a status travels in a header, and clients drop headers of 8 KiB
 
-# The status here of what HTTP refuses with one of its own.
+# The gRPC status for each HTTP status of a refusal.
 CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
     404: grpc.StatusCode.NOT_FOUND,
@@ -47,13 +47,13 @@ class GrpcServer:
         """Listen.
 
         Args:
-            models: by name.
+            models: models by name.
             host: an IP address.
             port: 0 for a free one.
             max_message: gRPC refuses a request message of more bytes, compressed or not, with RESOURCE_EXHAUSTED.
 
         Raises:
-            OSError: the port cannot be had.
+            OSError: the port is not available.
         """
         shown_host = f"[{host}]" if ":" in host else host
         try:
@@ -68,20 +68,20 @@ class GrpcServer:
 
     def __exit__(self, *_: object) -> None:
         stopping = start_in_loop(self._server.stop(STOP_SECONDS))
-        workers.track_work(stopping)  # while it is under way, the end of the interpreter would wait for it
+        workers.track_work(stopping)  # while it runs, interpreter exit would wait for it
         with suppress(TimeoutError):
             stopping.result(STOP_SECONDS + LEFT_SECONDS)
 
 
 class Service:
-    """Finds the handler of a call by its path; gRPC takes any object with this one method."""
+    """Finds the handler of a call by its path; grpc accepts any object with this one method."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
         self.methods = grpc_methods.by_name()
 
     def service(self, call: Any) -> Any:
-        """Return the handler of a call, whose messages are yet to come."""
+        """Return the handler of a call; its messages have not arrived yet."""
         service, _, name = call.method.removeprefix("/").rpartition("/")
         if service == SERVICE and name in self.methods:
             return grpc.unary_unary_rpc_method_handler(handler(self.models, self.methods[name]))
@@ -89,7 +89,7 @@ class Service:
 
 
 def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
-    """Return what takes the bytes of a request and returns those of its answer, or ends the call with a status."""
+    """Return a handler: request bytes to response bytes, or abort the call with a status."""
 
     def handle(octets: bytes, context: Any) -> bytes:
         try:
@@ -106,7 +106,7 @@ def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
 
 
 def make_unknown_handler(path: str) -> Callable[[Any, Any], Awaitable[None]]:
-    """Return what refuses a call, however many messages the client means to send."""
+    """Return a handler that refuses a call, whether the client sends one message or a stream."""
     text = f"no method {format_value(path)}; {SERVICE} has {', '.join(grpc_methods.by_name())}"
 
     async def handle(_messages: Any, context: Any) -> None:
@@ -125,7 +125,7 @@ def answer(models: Models, method: Method, octets: bytes) -> bytes:
 
 
 def status(error: InferenceError) -> tuple[Any, str]:
-    """Return code and message of the status that refuses a call."""
+    """Return the code and message of the status for an error."""
     return CODES[error.status], error.message
 
 
@@ -136,28 +136,28 @@ def refuse(context: Any, code: Any, text: str) -> NoReturn:
 
 
 def shorten_message(text: str) -> str:
-    """Return a message as a status has it, cut where it is long."""
+    """Return a status message, truncated if it is too long."""
     return text if len(text) <= MAX_MESSAGE_CHARS else text[:MAX_MESSAGE_CHARS] + "..."
 
 
 # --- the port --------------------------------------------------------------------------------------------------------
 
 MAX_WORKERS = 64
-STOP_SECONDS = 0.75  # that calls under way have at the end
-LEFT_SECONDS = 0.25  # after which what is under way is left
-MAX_STREAMS = 100  # calls of a connection that are under way at a time
-IDLE_SECONDS = 30  # after which a connection without a call is closed
-GRACE_SECONDS = 10  # that calls have on a connection that is too old
-PING_SECONDS = 10  # between the pings of a client; one that sends more of them is sent away
+STOP_SECONDS = 0.75  # time for running calls to finish at shutdown
+LEFT_SECONDS = 0.25  # additional time, after which running work is abandoned
+MAX_STREAMS = 100  # concurrent calls on a connection
+IDLE_SECONDS = 30  # a connection without a call is closed after this time
+GRACE_SECONDS = 10  # time for running calls on a connection that has reached its maximum age
+PING_SECONDS = 10  # minimum time between a client's pings; more frequent pings close the connection
 
-# Calls that are about much take turns: together they would leave little time to all others.
+# Calls with large messages run one at a time: together they would leave little time for others.
 _long = threading.Semaphore()
 
 Result = TypeVar("Result")
 
 
 def options(max_message: int) -> list[tuple[str, int]]:
-    """Return the options of the server; grpc refuses what is beyond them with RESOURCE_EXHAUSTED, or sends it away."""
+    """Return the options of the server; beyond them grpc refuses with RESOURCE_EXHAUSTED or closes the connection."""
     limits = get_limits()
     return [
         ("grpc.max_receive_message_length", max_message),
@@ -172,12 +172,12 @@ def options(max_message: int) -> list[tuple[str, int]]:
         ("grpc.http2.min_ping_interval_without_data_ms", PING_SECONDS * 1000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", PING_SECONDS * 1000),
         ("grpc.http2.max_ping_strikes", 2),
-        ("grpc.so_reuseport", 0),  # otherwise a second server would take part of the calls, and say nothing
+        ("grpc.so_reuseport", 0),  # otherwise a second server on this port would silently take some of the calls
     ]
 
 
 def take_turn(size: int) -> AbstractContextManager[object]:
-    """Return what a call about so many bytes waits for."""
+    """Return the lock for a call with a message of `size` bytes: shared by long ones, none for short ones."""
     return _long if size > workers.SHORT else nullcontext()
 
 
@@ -188,20 +188,20 @@ async def _listen(service: Any, place: str, given: list[tuple[str, int]]) -> tup
 
 
 def run_in_loop(work: Coroutine[Any, Any, Result]) -> Result:
-    """Return what comes of work that is done in the loop of all ports."""
+    """Run a coroutine in the shared event loop and return its result."""
     return start_in_loop(work).result()
 
 
 def start_in_loop(work: Coroutine[Any, Any, Result]) -> Future[Result]:
-    """Begin work in the loop of all ports."""
+    """Start a coroutine in the shared event loop."""
     return asyncio.run_coroutine_threadsafe(work, _loop())
 
 
 class WorkerPool(ThreadPoolExecutor):
-    """Threads that do the work of calls; at its end the program does not wait for what is under way in them."""
+    """Threads that run calls; the program does not wait for them when it exits."""
 
     def submit(self, work: Callable[..., Result], /, *given: Any, **named: Any) -> Future[Result]:
-        """Begin work."""
+        """Start work and track it."""
         under_way = super().submit(work, *given, **named)
         workers.track_work(under_way)
         return under_way
@@ -209,7 +209,7 @@ class WorkerPool(ThreadPoolExecutor):
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """Return the loop, which runs until the program ends; grpc wants one alone in a process."""
+    """Return the event loop, which runs until the program ends; grpc needs a single one per process."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="grpc loop", daemon=True).start()
     return loop

@@ -1,9 +1,9 @@
-"""What the head of a request may be, and what stands around the chunks of its body.
+"""Validation of request heads, and of the framing of chunked bodies.
 
-A head that two readers could take for two things is refused: that is how a request is smuggled past one of them.
-The parser bounds neither sizes nor extensions nor trailers of chunks: it says only that a chunk begins, goes on and
-ends. What it has passed on of one is the end of the bytes that it was given, so that the line with the size stands
-right in front.
+A head that two parsers could read differently is refused: such heads enable request smuggling.
+The parser limits neither sizes nor extensions nor trailers of chunks; it only reports that a chunk begins, continues
+and ends. The bytes it has reported of a chunk are the last of its input, so the line with the size is directly before
+them.
 
 Sources: RFC 9112, 2.3 "HTTP Version", 3.2 "Request Target", 6.1 "Transfer-Encoding", 6.3 "Message Body Length", 7.1
 "Chunked Transfer Coding"; RFC 9110, 7.2 "Host", 10.1.1 "Expect", 15.6.2 "501", 15.6.6 "505"; RFC 6585, 5.
@@ -21,7 +21,7 @@ from reference_server.limits import Limits
 
 
 class HeadRefusal(NamedTuple):
-    """Why a head is refused."""
+    """The reason why a head is refused."""
 
     status: HTTPStatus
     message: str
@@ -48,11 +48,11 @@ HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 
 
 def find_parse_refusal(data: bytes, has_other_method: bool) -> HeadRefusal:
-    """Return why a request is refused that the parser does not take.
+    """Return the refusal for a request that the parser rejects.
 
     Args:
-        data: what it began with.
-        has_other_method: the parser does not know the method; to it, all that is not HTTP has such a one.
+        data: the first bytes of the request.
+        has_other_method: the parser reports an unknown method; it does so for anything that is not HTTP.
     """
     line = REQUEST_LINE.match(data)
     if line is None:
@@ -63,7 +63,7 @@ def find_parse_refusal(data: bytes, has_other_method: bool) -> HeadRefusal:
 
 
 def is_other_protocol(data: bytes) -> bool:
-    """Say whether a head that the parser took is one of RTSP or ICE, which it takes, too."""
+    """Say whether a head is RTSP or ICE, which the parser also accepts."""
     return any(line in data for line in OTHER_PROTOCOLS)
 
 
@@ -71,10 +71,10 @@ def refusal(version: str, method: bytes, target: bytes, headers: Sequence[tuple[
     """Return why a head is refused, or None.
 
     Args:
-        version: of HTTP, as `1.1`.
-        method: as it stands there.
-        target: of the request, as it stands there.
-        headers: with their names in lower case.
+        version: HTTP version, such as `1.1`.
+        method: unchanged from the request line.
+        target: request target, unchanged from the request line.
+        headers: with names in lower case.
     """
     if version not in VERSIONS:
         return OTHER_VERSION
@@ -97,7 +97,7 @@ def _values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes
 
 
 def has_chunks(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Say whether a body comes in chunks, of a head that is not refused."""
+    """Say whether the body is chunked, given an accepted head."""
     return bool(_values(headers, b"transfer-encoding"))
 
 
@@ -117,33 +117,33 @@ def _of_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> HeadRef
 
 
 class ChunkFrames:
-    """The frames of one body."""
+    """Tracks the chunk framing of one body."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._is_in_chunk = False
         self._has_new_line = False  # the size of this chunk is not known yet
-        self._has_moved = True  # a chunk began, went on or ended in these bytes
-        self._taken = 0  # bytes of the chunk that have come
-        self._line = b""  # what came of a line before its end did, shortened
-        self._outside = 0  # bytes since the last chunk moved
+        self._has_moved = True  # a chunk began, continued or ended in these bytes
+        self._taken = 0  # bytes received of the chunk
+        self._line = b""  # the end of what was received of an incomplete line
+        self._outside = 0  # bytes since the last progress of a chunk
 
     def begin_chunk(self) -> None:
-        """Note that the line with the size of a chunk has ended; that of the last one, of no bytes, as well."""
+        """Record the end of a chunk's size line, including that of the last, empty chunk."""
         self._is_in_chunk = self._has_new_line = self._has_moved = True
         self._taken = 0
 
     def take(self, size: int) -> None:
-        """Note bytes of a chunk."""
+        """Record bytes of a chunk."""
         self._has_moved = True
         self._taken += size
 
     def end_chunk(self) -> None:
-        """Note the end of a chunk."""
+        """Record the end of a chunk."""
         self._is_in_chunk, self._has_moved = False, True
 
     def refusal(self, data: bytes) -> HeadRefusal | None:
-        """Return why these bytes, which the parser has just read, are refused, or None."""
+        """Return why these bytes, just parsed, are refused, or None."""
         self._outside = 0 if self._has_moved else self._outside + len(data)
         self._has_moved = False
         if self._is_in_chunk and self._has_new_line:
@@ -155,7 +155,7 @@ class ChunkFrames:
 
     @staticmethod
     def _size(before: bytes) -> int:
-        """Return the size on the line that these bytes end with; 0 where its digits are out of sight."""
+        """Return the chunk size on the line at the end of these bytes; 0 if its digits are no longer available."""
         line = before.removesuffix(b"\r\n").rpartition(b"\n")[2]
         with suppress(ValueError):
             return int(line.partition(b";")[0], 16)

@@ -1,8 +1,8 @@
-"""The request's body, whole and without its coding, never more of it than the limit; and answers in a coding.
+"""Reads and decodes request bodies within a limit, and encodes answers in a content coding.
 
-The limit counts bytes that arrive, so that it holds for chunked bodies too, which declare no length; and those that a
-coded body becomes. The documents of the protocol do not speak of codings, so HTTP alone decides. The inference header
-counts the JSON as it is before coding (RFC 9110, 8.4: a coding belongs to the representation).
+The limit applies to bytes received, which covers chunked bodies without a declared length, and to the decoded bytes.
+The protocol documents do not mention content codings, so HTTP alone decides. The inference header counts the JSON
+before coding (RFC 9110, 8.4: a coding belongs to the representation).
 
 Sources: RFC 9110, 8.4.1 "Content Codings", 12.5.3 "Accept-Encoding", 15.5.16 "415 Unsupported Media Type".
 """
@@ -31,7 +31,7 @@ class UnreadBodyError(InferenceError):
 
 
 async def read(request: Request, limits: Limits) -> bytes:
-    """Return the body; refuse one beyond the limits as soon as that is known, and one that cannot be read right."""
+    """Return the body; refuse one beyond the limits as early as possible, and one with an Upgrade header."""
     limit = limits.body
     headers = request.headers
     if "upgrade" in headers:  # the HTTP parser stops at the head of such a request
@@ -56,10 +56,10 @@ async def read(request: Request, limits: Limits) -> bytes:
 
 
 class ClosingResponse(JSONResponse):
-    """An answer before the whole body was read: it announces the end of the connection.
+    """An answer sent before the whole body was read; it announces that the connection will close.
 
-    What is still coming is read and dropped for a moment before the connection goes. Closing on unread bytes would
-    reset it, and a client busy sending would never see the answer (RFC 9112, 9.6).
+    The rest of the body is read and discarded for LINGER_SECONDS before the connection closes. Closing with unread
+    bytes would reset it, and a client that is still sending would never see the answer (RFC 9112, 9.6).
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -76,17 +76,17 @@ class ClosingResponse(JSONResponse):
 
 # --- content codings -------------------------------------------------------------------------------------------------
 
-# The container, in zlib's terms: gzip's own, or for deflate that of zlib.
+# The `wbits` argument of zlib: a gzip container, or for deflate a zlib container.
 WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of each member (RFC 1952, 2.3.1)
-MAX_MEMBERS = 10_000  # of a gzip body, each of which may hold nothing
-PIECE = 64 * 1024  # bytes that are unpacked at once
-UNPACKED_BYTES = 1024 * 1024  # bytes that they become at once: they can be a thousand times as many, and are copied
-COMPRESSION_LEVEL = 1  # answers are seldom worth more
+MAX_MEMBERS = 10_000  # members of a gzip body, which may be empty
+PIECE = 64 * 1024  # compressed bytes per step
+UNPACKED_BYTES = 1024 * 1024  # decompressed bytes per step: they can be 1000 times the input, and are copied
+COMPRESSION_LEVEL = 1  # more is seldom worth the time for answers
 
 
 def find_request_coding(http: Request) -> str | None:
-    """Return the coding of a request's body, None for identity; refuse what is not known, several codings among it."""
+    """Return the coding of a request's body, None for identity; refuse an unknown coding or several codings."""
     name = ", ".join(http.headers.getlist("content-encoding")).strip(" \t").lower()
     if name in ("", "identity"):
         return None
@@ -98,7 +98,7 @@ def find_request_coding(http: Request) -> str | None:
 
 
 def decode(body: bytes, coding: str, limit: int) -> bytes:
-    """Return a coded body as it was; refuse one over `limit` bytes before it takes more memory than that."""
+    """Return a decoded body; refuse one over `limit` bytes before it takes more memory."""
     found = BytesIO()
     members = 0
     left = memoryview(body)
@@ -115,9 +115,9 @@ def decode(body: bytes, coding: str, limit: int) -> bytes:
 
 
 def _member(body: memoryview, coding: str, found: BytesIO, limit: int) -> int:
-    """Add what the first member of a gzip body holds, up to one byte over the limit; return how long the member is.
+    """Decompress the first member of a gzip body, up to one byte over the limit; return its compressed length.
 
-    A body in another coding is one member. It is unpacked in pieces, since all that follows an end is copied.
+    A body in another coding is one member. It is read in pieces, since zlib copies all input after the member's end.
     """
     unpacker = zlib.decompressobj(WINDOWS[coding])
     taken = 0
@@ -136,7 +136,7 @@ def _member(body: memoryview, coding: str, found: BytesIO, limit: int) -> int:
 
 
 def choose_coding(http: Request) -> str | None:
-    """Return the first coding of a request's Accept-Encoding that we know; None when the answer is to stay as it is."""
+    """Return the first supported coding in a request's Accept-Encoding; None if the answer stays uncoded."""
     entries = ",".join(http.headers.getlist("accept-encoding")).split(",")
     return next((name for name in map(_accepted, entries) if name in WINDOWS), None)
 
@@ -150,7 +150,7 @@ def encode(answer: Response, coding: str) -> Response:
 
 
 def _accepted(entry: str) -> str | None:
-    """Return the coding of one entry of Accept-Encoding, None for one of no weight."""
+    """Return the coding of one entry of Accept-Encoding, None if its weight is 0."""
     coding, *parameters = (part.strip(" \t").lower() for part in entry.split(";"))
     weights = [value.removeprefix("q=") for value in parameters if value.startswith("q=")]
     return None if weights and not weights[0].strip("0.") else coding

@@ -1,6 +1,6 @@
-"""What uvicorn does with bytes, bent to the protocol: every error has the OIP form, and a trailer is no header.
+"""uvicorn's HTTP protocol, adapted: every error has the OIP format, and trailers are not headers.
 
-The one place that touches uvicorn's inside. `heads.py` says which heads and chunks are refused.
+The only module that uses uvicorn's internals. `heads.py` decides which heads and chunks are refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reference_server.response import encode
 
 
 class Unsent:
-    """Looks now and then whether what waits to be sent becomes less; a connection where it does not is at its end."""
+    """Periodically checks that the write buffer shrinks; aborts the connection if it does not."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
         self._transport = transport
@@ -29,7 +29,7 @@ class Unsent:
         self._timer = loop.call_later(patience, self._look)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._timer.cancel()
 
     def _look(self) -> None:
@@ -42,7 +42,7 @@ class Unsent:
 
 
 class RefusedHeadError(Exception):
-    """The head of a request is refused; raised through the parser, which stops there."""
+    """The head of a request is refused; raised in a parser callback, which stops the parser."""
 
 
 class OipHttpProtocol(HttpToolsProtocol):
@@ -52,21 +52,19 @@ class OipHttpProtocol(HttpToolsProtocol):
     _is_behind_the_head = False
     _is_in_head = False  # whether a head has begun, and has not ended
     _is_in_body = False  # whether a head has ended, and its body has not
-    _head_size = 0  # bytes of it, but for those that came with its first
-    _timer: asyncio.TimerHandle | None = (
-        None  # of a head that is waited for, or of the rest of a body that nobody reads
-    )
+    _head_size = 0  # bytes of the head, without those received together with its first byte
+    _timer: asyncio.TimerHandle | None = None  # for a pending head, or for the rest of a body that nobody reads
     _refusal: HeadRefusal | None = None
-    _last_word: HeadRefusal | None = None  # for a request behind others that have no answer yet; no more is read
-    _data = b""  # what is being read
-    _has_ended_one = False  # whether a request has ended in that, so that it does not begin with the next
-    _frames: ChunkFrames | None = None  # of a body in chunks
+    _last_word: HeadRefusal | None = None  # refusal that waits for the answers to earlier requests; no more is read
+    _data = b""  # the bytes being parsed
+    _has_ended_one = False  # whether a request ended in `_data`, so that the next one does not start at its beginning
+    _frames: ChunkFrames | None = None  # of a chunked body
     _unsent: Unsent | None = None
 
     # --- a connection ----------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin a connection; the first head has to come in time. One too many is refused."""
+        """Start a connection and the timer for its first head; refuse a connection over the limit."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections:
             self._refuse(heads.TOO_MANY)
@@ -74,13 +72,13 @@ class OipHttpProtocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(self.limits.patience, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End a connection."""
+        """Clean up after a connection."""
         self._stop_timer()
         self.resume_writing()
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Take it that the client sends no more: whole requests still get their answers, one cut off is refused."""
+        """Handle the client's end of input: complete requests are still answered, an incomplete one is refused."""
         if self._is_in_body:
             self._refuse(heads.MALFORMED)
         elif self._last_word is None and self._is_answering():
@@ -88,34 +86,34 @@ class OipHttpProtocol(HttpToolsProtocol):
         return self._is_answering()
 
     def shutdown(self) -> None:
-        """End a connection as the server does: at once where no whole request has come, else after the answer."""
+        """Close a connection at shutdown: at once if a body is incomplete, otherwise after the answer."""
         if self._is_in_body:
             self.transport.abort()
         else:
             super().shutdown()
 
     def pause_writing(self) -> None:
-        """Wait for the client to take what is sent, but not for ever."""
+        """Wait for the client to read what was sent, for a limited time."""
         super().pause_writing()
         self._unsent = Unsent(self.transport, self.loop, self.limits.patience)
 
     def resume_writing(self) -> None:
-        """Go on sending."""
+        """Resume sending."""
         if self._unsent is not None:
             self._unsent.stop()
             self._unsent = None
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
-        """End an idle connection, with what the client does not take of its answers."""
+        """Close an idle connection; discard answers that the client has not read."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         super().timeout_keep_alive_handler()
 
-    # --- what comes ------------------------------------------------------------------------------------------------
+    # --- received data ---------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a head may have so many and no more, and so may what stands around chunks."""
+        """Parse bytes; limit the size of heads and of chunk framing."""
         if self._last_word is not None:
             return
         self._data, self._has_ended_one = data, False
@@ -128,24 +126,24 @@ class OipHttpProtocol(HttpToolsProtocol):
             self._head_size = 0
         elif self._head_size > self.limits.head:
             self._refuse(heads.TOO_LARGE)
-        elif self._timer is None:  # the head did not come whole, which seldom happens
+        elif self._timer is None:  # the head is incomplete, which seldom happens
             self._timer = self.loop.call_later(self.limits.patience, self._give_up)
         if self._frames is not None and (refusal := self._frames.refusal(data)) is not None:
             self._refuse(refusal)
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Start a request."""
         self._is_behind_the_head, self._is_in_head = False, True
         self._head_size = 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; a field behind the body is none, whatever its name (RFC 9112, 7.1.2)."""
+        """Store a header; ignore trailer fields, whatever their name (RFC 9112, 7.1.2)."""
         if not self._is_behind_the_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """End the head of a request."""
+        """Validate the completed head of a request."""
         self._is_behind_the_head, self._is_in_head = True, False
         self._stop_timer()
         version = self.parser.get_http_version()
@@ -162,29 +160,29 @@ class OipHttpProtocol(HttpToolsProtocol):
         self._is_in_body = True
 
     def on_chunk_header(self) -> None:
-        """Begin a chunk: the line with its size has ended."""
+        """Record the start of a chunk: its size line has ended."""
         if self._frames is not None:
             self._frames.begin_chunk()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body."""
+        """Store a part of a body."""
         if self._frames is not None:
             self._frames.take(len(body))
         super().on_body(body)
 
     def on_chunk_complete(self) -> None:
-        """End a chunk."""
+        """Record the end of a chunk."""
         if self._frames is not None:
             self._frames.end_chunk()
 
     def on_message_complete(self) -> None:
-        """End a request."""
+        """Record the end of a request."""
         self._is_in_body, self._frames, self._has_ended_one = False, None, True
         self._stop_timer()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """End an answer; the rest of a body that it was given without has to come in time."""
+        """Finish an answer; if it was sent before the body ended, the rest of the body must arrive in time."""
         is_last = not self.pipeline
         super().on_response_complete()
         if self._last_word is not None and is_last and not self.transport.is_closing():
@@ -192,7 +190,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         if self._is_in_body and self.cycle.response_complete and self._timer is None:
             self._timer = self.loop.call_later(self.limits.patience, self._give_up)
 
-    # --- what is refused -------------------------------------------------------------------------------------------
+    # --- refusals --------------------------------------------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Refuse a malformed request and close."""
@@ -201,7 +199,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         self._refuse(self._refusal or heads.find_parse_refusal(beginning, has_other_method))
 
     def _give_up(self) -> None:
-        """End a connection whose next head, or the rest of whose body, does not come; in a head, with an answer."""
+        """Close a connection after a timeout: with an answer if a head is incomplete, otherwise without."""
         self._timer = None
         if self._is_in_head:
             self._refuse(heads.TOO_SLOW)
@@ -214,10 +212,10 @@ class OipHttpProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _refuse(self, refusal: HeadRefusal) -> None:
-        """Say why and close, when the requests in front have their answers."""
+        """Send a refusal and close, after the answers to earlier requests."""
         self._stop_timer()
         if self._is_in_body and self.pipeline:
-            self.pipeline.popleft()  # the request that is refused: it waits for those in front
+            self.pipeline.popleft()  # the refused request: it waits for earlier ones
             self._is_in_body = False
         elif self._is_in_body or not self._is_answering():
             self._end_with(refusal)
@@ -225,11 +223,11 @@ class OipHttpProtocol(HttpToolsProtocol):
         self._last_word = refusal
 
     def _is_answering(self) -> bool:
-        """Whether an answer is under way, or waits for one that is."""
+        """Whether an answer is being sent or is queued."""
         return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete)
 
     def _end_with(self, refusal: HeadRefusal) -> None:
-        """Say why and close; without a word where the refused request itself has begun to be answered."""
+        """Send a refusal and close; send nothing if the answer to the refused request has already started."""
         if not (self._is_in_body and self.cycle.response_started):
             self.transport.write(self._refused(refusal.status, encode({"error": refusal.message})))
         self.transport.close()
@@ -240,5 +238,5 @@ class OipHttpProtocol(HttpToolsProtocol):
 
 
 def make_protocol(limits: Limits) -> type[OipHttpProtocol]:
-    """Return the protocol with limits of its own, as uvicorn takes one: a class."""
+    """Return a protocol class, as uvicorn expects it, with these limits."""
     return type("LimitedOipHttpProtocol", (OipHttpProtocol,), {"limits": limits})

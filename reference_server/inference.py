@@ -1,4 +1,4 @@
-"""An inference over either transport: a request is read, its model runs, the answer is written, and all is counted."""
+"""An inference over either transport: read the request, run the model, write the answer, update statistics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 def run(
     model: Model, read: Callable[[], InferRequest], write: Callable[[InferRequest, Mapping[str, Tensor]], Answer]
 ) -> Answer:
-    """Return the answer that `write` makes of the model's outputs for what `read` reads."""
+    """Call `read` for the request, run the model, and return the answer that `write` makes from the outputs."""
     began = perf_counter_ns()
     try:
         wanted = read()
@@ -34,5 +34,5 @@ def run(
 
 
 def find_batch_size(model: Model, request: InferRequest) -> int:
-    """Return how many inferences a request asks for: those of its batch, or one."""
+    """Return the batch size of a request; 1 for a model without batching."""
     return prod(next(iter(request.inputs.values())).shape[:1]) if model.batching else 1

@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is beyond them is refused.
+    """Limits on requests; requests beyond them are refused.
 
     Attributes:
-        head: bytes of request line and headers together, but for those that come with the first.
-        body: bytes of a body as it arrives, and without its coding.
-        patience: seconds for a whole head, for the next part of a body, and for a part of an answer to be taken.
-        body_seconds: for a whole body.
+        head: bytes of request line and headers together, without those received together with the first byte.
+        body: bytes of a body, both as received and decoded.
+        patience: seconds to wait for a whole head, for the next part of a body, and for the client to read an answer.
+        body_seconds: seconds for a whole body.
         json: bytes of the JSON of a request.
         elements: values in the JSON of a request, elements of an output in JSON, and elements of BYTES.
         containers: arrays, objects and members of objects in the JSON of a request.
-        entries: of `inputs`, and of `outputs`.
-        connections: that are open at a time.
+        entries: entries of `inputs`, and of `outputs`.
+        connections: simultaneously open connections.
     """
 
     head: int = 64 * 1024
@@ -40,22 +40,22 @@ _in_force = [DEFAULT]
 
 
 def get_limits() -> Limits:
-    """Return the limits of this process: those for what is read from a body, whichever transport it came over."""
+    """Return the limits of this process, which apply to bodies over either transport."""
     return _in_force[-1]
 
 
 def set_limits(limits: Limits) -> None:
-    """Have this process keep to these limits."""
+    """Set the limits of this process."""
     _in_force[-1] = limits
 
 
 # --- as options of the command line ----------------------------------------------------------------------------------
 
-RESERVED_DESCRIPTORS = 32  # descriptors that are no connections over HTTP
+RESERVED_DESCRIPTORS = 32  # descriptors for other uses than HTTP connections
 
 
 class Option(NamedTuple):
-    """An option: the limit that it sets, its kind and unit, and what becomes of what is beyond."""
+    """An option: the limit that it sets, its parser and unit, and its help text."""
 
     name: str
     limit: str
@@ -65,14 +65,14 @@ class Option(NamedTuple):
 
 
 def parse_whole(text: str) -> int:
-    """Return a number from 1 on; argparse makes a line of the ValueError."""
+    """Parse an integer of at least 1; argparse turns the ValueError into a message."""
     if (number := int(text)) < 1:
         raise ValueError
     return number
 
 
 def parse_seconds(text: str) -> float:
-    """Return a time above 0 that ends; argparse makes a line of the ValueError."""
+    """Parse a finite time above 0; argparse turns the ValueError into a message."""
     if not 0 < (number := float(text)) < float("inf"):
         raise ValueError
     return number
@@ -109,16 +109,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_limits(options: argparse.Namespace) -> Limits:
-    """Return the limits that were given; connections leave some descriptors for what else takes one."""
+    """Return the limits from the options; the connection limit leaves some descriptors for other uses."""
     limits = Limits(**{option.limit: getattr(options, option.limit) for option in OPTIONS})
     return replace(limits, connections=min(limits.connections, max(1, count_descriptors() - RESERVED_DESCRIPTORS)))
 
 
 def count_descriptors() -> int:
-    """Return how many descriptors this process may have open."""
+    """Return the maximum number of open descriptors of this process."""
     try:
         import resource
-    except ImportError:  # no such limit is known to Windows
+    except ImportError:  # Windows has no such limit
         return 1 << 20
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return 1 << 20 if soft == resource.RLIM_INFINITY else soft

@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def string(owner: Object, name: str) -> str:
-    """Return a string that must be there."""
+    """Return a required string."""
     value = owner.get(name)
     if not isinstance(value, str):
         raise InferenceError(
@@ -21,7 +21,7 @@ def string(owner: Object, name: str) -> str:
 
 
 def objects(owner: Object, name: str) -> list[Object]:
-    """Return an array of objects, not too many; an empty one when absent."""
+    """Return an array of objects, empty when absent; refuse more than the limit."""
     value = owner.get(name)
     if value is None:
         return []
@@ -64,7 +64,7 @@ def whole(given: Object, name: str, least: int) -> int | None:
 
 
 def shape(owner: Object) -> tuple[int, ...]:
-    """Return a shape that must be there: an array of integers from 0 to 2^63 - 1."""
+    """Return the required shape: an array of integers from 0 to 2^63 - 1."""
     value = owner.get("shape")
     if value is None:
         raise InferenceError("shape is missing")

@@ -1,8 +1,8 @@
-"""What server and models say of themselves, and a model in the words of Triton's ModelConfig.
+"""Server and model metadata, and model configurations in the format of Triton's ModelConfig.
 
 Sources: Open Inference Protocol, REST, "Server Metadata", "Model Metadata"; Triton, Model Configuration Extension and
-model_config.proto, to which it points. What that message has beside these members is of backends, schedulers and files,
-which there are none of here.
+model_config.proto, to which it points. The other members of that message describe backends, schedulers and files, which
+this server does not have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from reference_server.models import MAX_BATCH, VERSION, Model
 from reference_server.tensors import TensorSpec
 
-# Each asks to be listed here, and is there in whole, over both transports.
+# Each document requires to be listed here. All are implemented in full, over both transports.
 EXTENSIONS = ("binary_tensor_data", "model_configuration", "statistics", "classification")
 PLATFORM = "reference"
 SERVER_VERSION = version("oip-conformance")
@@ -37,16 +37,16 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def describe_statistics(models: Iterable[Model]) -> dict[str, Any]:
-    """Return what models have done (Triton, Statistics Extension)."""
+    """Return the statistics of models (Triton, Statistics Extension)."""
     return {"model_stats": [{"name": each.name, "version": VERSION, **each.statistics.to_dict()} for each in models]}
 
 
 def tensor_list(model: Model, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
-    """Return declared tensors as metadata has them."""
+    """Return declared tensors in the format of model metadata."""
     return [{"name": spec.name, "datatype": spec.datatype, "shape": list(model.declared_shape(spec))} for spec in specs]
 
 
-# --- in the words of ModelConfig -------------------------------------------------------------------------------------
+# --- ModelConfig -----------------------------------------------------------------------------------------------------
 
 
 def describe_configuration(model: Model) -> dict[str, Any]:
@@ -61,10 +61,10 @@ def describe_configuration(model: Model) -> dict[str, Any]:
 
 
 def list_configured_tensors(specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
-    """Return declared tensors as a configuration has them."""
+    """Return declared tensors in the format of a model configuration."""
     return [{"name": spec.name, "data_type": find_data_type(spec.datatype), "dims": list(spec.shape)} for spec in specs]
 
 
 def find_data_type(datatype: str) -> str:
-    """Return the name that a configuration has for a datatype."""
+    """Return the name of a datatype in a model configuration."""
     return "TYPE_STRING" if datatype == "BYTES" else f"TYPE_{datatype}"

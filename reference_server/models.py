@@ -1,8 +1,8 @@
-"""The models this server serves, and what each has done: one for each role of `roles.toml`, in version "1".
+"""The models of this server and their statistics: one for each role of `roles.toml`, in version "1".
 
-The file is data that the conformance suite shares with us, found beside the package `conformance` without importing
-it. Its header comment says what each member means. Of the Statistics Extension: a request waits in no queue here and
-no answer comes from a cache, so that nothing is ever counted of these two.
+The file is data shared with the conformance suite; it is located in the package `conformance` without importing it.
+Its header comment explains each member. This server has no queue and no cache, so those counters of the Statistics
+Extension stay 0.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ UNUSED_STEPS: Final = ("queue", "cache_hit")
 
 @dataclass
 class Duration:
-    """How often something was done, and how long it took in all, in nanoseconds."""
+    """How often something was done, and the total time in nanoseconds."""
 
     count: int = 0
     ns: int = 0
 
     def add(self, ns: int) -> None:
-        """Count it once more."""
+        """Add one occurrence of `ns` nanoseconds."""
         self.count += 1
         self.ns += ns
 
     def to_dict(self) -> dict[str, int]:
-        """Return it as the extension has it."""
+        """Return it in the format of the extension."""
         return {"count": self.count, "ns": self.ns}
 
 
@@ -54,13 +54,13 @@ def make_durations(*names: str) -> dict[str, Duration]:
 
 @dataclass
 class Statistics:
-    """The statistics of one model; requests over both transports are counted, at the same time, too.
+    """The statistics of one model, over both transports; updates are thread-safe.
 
     Attributes:
-        inferences: of successful requests; a batch of n counts n times.
-        last: when the last request was made, in milliseconds since the epoch; 0 before the first.
-        totals: over all requests, by what took the time.
-        batches: over those of one batch size; that of a model without batching is 1.
+        inferences: number of inferences of successful requests; a batch of n counts n times.
+        last: time of the last request, in milliseconds since the epoch; 0 before the first.
+        totals: durations over all requests, by step.
+        batches: durations by batch size; a model without batching has batch size 1.
     """
 
     inferences: int = 0
@@ -72,13 +72,13 @@ class Statistics:
     lock: Lock = field(default_factory=Lock, repr=False)
 
     def failed(self, ns: int) -> None:
-        """Count a request that was refused."""
+        """Count a refused request."""
         with self.lock:
             self.last = time.time_ns() // 1_000_000
             self.totals["fail"].add(ns)
 
     def succeeded(self, batch: int, steps: tuple[int, int, int]) -> None:
-        """Count a request that was answered; `steps` are the nanoseconds of each of `COMPUTE_STEPS`."""
+        """Count a successful request; `steps` are the nanoseconds of each of `COMPUTE_STEPS`."""
         with self.lock:
             self.last = time.time_ns() // 1_000_000
             self.inferences += batch
@@ -91,12 +91,12 @@ class Statistics:
                 of_batch[name].add(ns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them as the extension has them, without name and version of the model."""
+        """Return them in the format of the extension, without the model's name and version."""
         with self.lock:
             return {
                 "last_inference": self.last,
                 "inference_count": self.inferences,
-                "execution_count": self.totals["success"].count,  # no request shares its run with another
+                "execution_count": self.totals["success"].count,  # requests are never batched together
                 "inference_stats": {name: total.to_dict() for name, total in self.totals.items()},
                 "batch_stats": [
                     {"batch_size": size, **{name: total.to_dict() for name, total in of_batch.items()}}
@@ -113,7 +113,7 @@ MAX_ELEMENTS = 2**40  # of a tensor; keeps sizes in bytes far below 64 bits
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its declared tensors, the function that computes all outputs from all inputs, and what it has done."""
+    """A model: its declared tensors, the function that computes all outputs from all inputs, and its statistics."""
 
     name: str
     inputs: tuple[TensorSpec, ...]
@@ -125,11 +125,11 @@ class Model:
     statistics: Statistics = field(default_factory=Statistics, compare=False, kw_only=True)
 
     def declared_shape(self, spec: TensorSpec) -> tuple[int, ...]:
-        """Return the shape as requests have it: a batching model has the batch dimension in front."""
+        """Return the shape that requests use: with a leading batch dimension for a batching model."""
         return (VARIABLE, *spec.shape) if self.batching else spec.shape
 
     def check_shape(self, spec: TensorSpec, shape: tuple[int, ...]) -> None:
-        """Refuse a shape that the declared one does not cover."""
+        """Refuse a shape that does not match the declared one."""
         declared = self.declared_shape(spec)
         fits = len(shape) == len(declared) and all(
             want in (VARIABLE, have) for want, have in zip(declared, shape, strict=True)
@@ -141,7 +141,7 @@ class Model:
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return every output by name, in declared order."""
-        with np.errstate(all="ignore"):  # overflow and NaN are results here, not accidents
+        with np.errstate(all="ignore"):  # overflow and NaN are valid results
             tensors = compute.FUNCTIONS[self.compute](self, inputs)
         return {spec.name: tensor for spec, tensor in zip(self.outputs, tensors, strict=True)}
 
@@ -152,8 +152,8 @@ def load() -> dict[str, Model]:
 
 
 def find_roles_file() -> Path:
-    """Return where `roles.toml` is."""
-    spec = find_spec("conformance")  # of a top-level package: looked up, not imported
+    """Return the path of `roles.toml`."""
+    spec = find_spec("conformance")  # does not import a top-level package
     if spec is None or spec.origin is None:
         raise FileNotFoundError("roles.toml is missing: reinstall oip-conformance")
     return Path(spec.origin).parent / "roles" / "roles.toml"

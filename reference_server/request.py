@@ -1,9 +1,9 @@
-"""An inference request: from header and body to tensors and wishes.
+"""An inference request: from header and body to tensors and requested outputs.
 
-Strict: what the documents do not allow is refused, with a message that names the place, what stands there and what was
-expected. Members and parameters that this server does not know are none of its business. The body of a raw binary
-request is the model's one input, without any JSON; that of a BYTES input is the bytes of its one element without a
-length prefix: the body's size says it already, and Triton reads it so.
+Strict: anything that the documents do not allow is refused, with a message that names the location, the value and the
+expectation. Unknown members and parameters are ignored. The body of a raw binary request is the model's one input,
+without any JSON. For a BYTES input it is the one element without a length prefix: the body's size gives the length, and
+Triton reads it the same way.
 
 Sources: Open Inference Protocol, REST, "Inference"; Triton, Binary Tensor Data Extension and Classification Extension.
 """
@@ -25,7 +25,7 @@ NOT_JSON = 400
 
 @dataclass(frozen=True)
 class RequestedOutput:
-    """One output to return: as binary data or JSON, as it is or as so many classes."""
+    """One output to return: as binary data or JSON, as the tensor itself or as `classes` classes."""
 
     name: str
     binary: bool
@@ -63,7 +63,7 @@ def parse_raw(model: Model, body: bytes) -> InferRequest:
 
 
 def parse_json(data: memoryview, rest: framing.BinaryData | None) -> Object:
-    """Read the JSON; without the header a tail of binary data is the likeliest reason why it is none."""
+    """Parse the JSON; without the header, an error most likely means that binary data follow it."""
     try:
         return strict_json.parse_object(data)
     except InferenceError as error:
@@ -77,7 +77,7 @@ def parse_json(data: memoryview, rest: framing.BinaryData | None) -> Object:
 
 
 def parse_inputs(model: Model, request: Object, rest: framing.BinaryData | None) -> dict[str, Tensor]:
-    """Read every input, in the order of the JSON: binary data lie in that order, whatever the model declares."""
+    """Read every input in the order of the JSON, which is the order of the binary data, not the declared order."""
     if request.get("inputs") is None:
         raise InferenceError("inputs is missing")
     declared = {spec.name: spec for spec in model.inputs}
@@ -99,7 +99,7 @@ def parse_inputs(model: Model, request: Object, rest: framing.BinaryData | None)
 
 
 def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.BinaryData | None) -> Tensor:
-    """Read one input, from JSON data or from the binary data that are next."""
+    """Read one input, from JSON data or from the next binary data."""
     shape = members.shape(entry)
     datatype = members.string(entry, "datatype")
     if datatype != spec.datatype:
@@ -118,7 +118,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
     if rest is None and size:
         raise InferenceError(f"parameters.binary_data_size needs the header {framing.HEADER}, which is not provided")
     tensors.check_size(datatype, shape, size)
-    # The header is for binary data that are present, and the documents do not say whether no bytes are: both are taken.
+    # The header is for binary data. The documents do not say whether 0 bytes need it: both forms are accepted.
     return tensors.decode_binary(datatype, shape, rest.take(size) if rest is not None else memoryview(b""))
 
 
@@ -126,7 +126,7 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
 
 
 def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
-    """Read which outputs to return and how; all of them, in declared order, where none is listed."""
+    """Read which outputs to return and how; all of them, in declared order, if none is listed."""
     default = members.flag(members.parameters(request), "binary_data_output")
     declared = [spec.name for spec in model.outputs]
     wishes: dict[str, RequestedOutput] = {}
@@ -145,21 +145,21 @@ def parse_outputs(model: Model, request: Object) -> list[RequestedOutput]:
 
 
 def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bool:
-    """Decide whether an output is returned as binary data.
+    """Say whether an output is returned as binary data.
 
-    `binary_data` decides where it is given. Contested is an output that is listed without it under `binary_data_output:
-    true`; Triton, Binary Tensor Data Extension, "Binary Tensor Request" can be read both ways:
+    `binary_data` decides if present. Disputed is an output listed without it under `binary_data_output: true`;
+    Triton, Binary Tensor Data Extension, "Binary Tensor Request" can be read in two ways:
 
-    - `binary_data_output` is for all outputs unless `binary_data` on one overrides it: binary data;
-    - `binary_data` that is not given on a listed output asks for JSON (as Triton and KServe answer).
+    - `binary_data_output` applies to all outputs unless `binary_data` on one overrides it: binary data;
+    - a listed output without `binary_data` requests JSON (Triton and KServe answer so).
 
-    This server follows the first, the only one under which the request-level parameter means what it says.
+    This server follows the first, the only one that agrees with the text about the request-level parameter.
     """
     return bool(binary_data_output if binary_data is None else binary_data)
 
 
 def join_names(names: Sequence[str] | dict[str, TensorSpec]) -> str:
-    """Return names for a message."""
+    """Return names, quoted and comma-separated, for a message."""
     return ", ".join(f"'{name}'" for name in names)
 
 
@@ -169,7 +169,7 @@ def join_names(names: Sequence[str] | dict[str, TensorSpec]) -> str:
 def parse_body(model: Model, body: bytes) -> dict[str, Tensor]:
     """Read the whole body as the model's input; a batching model gets a batch of one.
 
-    Raises InferenceError where the model is not eligible or the body's size does not fit its shape.
+    Raises InferenceError if the model is not eligible or the body's size does not fit its shape.
     """
     if len(model.inputs) != 1:
         raise InferenceError(f"a raw binary request needs a model of one input, '{model.name}' has {len(model.inputs)}")
@@ -191,7 +191,7 @@ def bytes_shape(spec: TensorSpec) -> tuple[int, ...]:
 
 
 def deduce_shape(spec: TensorSpec, size: int) -> tuple[int, ...]:
-    """Return the shape of `size` bytes: the variable dimension, if there is one, takes what the others leave."""
+    """Return the shape of `size` bytes; a variable dimension, if there is one, is computed from the size."""
     if spec.shape.count(VARIABLE) > 1:
         raise InferenceError(f"the declared shape {list(spec.shape)} has more than one variable dimension")
     unit = NUMPY[spec.datatype].itemsize * math.prod(extent for extent in spec.shape if extent != VARIABLE)

@@ -21,13 +21,13 @@ from reference_server.tensors import Tensor
 from reference_server.workers import join_parts
 
 Octets = bytes | memoryview
-SLICE = 2 * 1024  # elements that are written at once: Python's writer keeps every other thread waiting
-PART = 256 * 1024  # bytes of a body that are sent at once
+SLICE = 2 * 1024  # elements encoded per step: Python's JSON encoder blocks all other threads
+PART = 256 * 1024  # bytes of a body sent per step
 JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Response:
-    """Return the answer: the outputs as wished, in the order of the wishes."""
+    """Return the answer: the requested outputs, in requested order."""
     parts = [output_part(model, wish, produced[wish.name]) for wish in request.outputs]
     answer: dict[str, Any] = {} if request.id is None else {"id": request.id}
     answer |= {"model_name": model.name, "model_version": VERSION, "outputs": [entry for entry, _ in parts]}
@@ -47,7 +47,7 @@ def output_part(model: Model, wish: RequestedOutput, tensor: Tensor) -> tuple[di
 
 
 def encode(answer: Mapping[str, Any]) -> bytes:
-    """Return the JSON in UTF-8. Its length is counted after encoding: letters beyond ASCII take more than one byte."""
+    """Return the JSON in UTF-8. Its length counts bytes: non-ASCII characters take more than one."""
     if has_long_data(answer):
         return b"".join(part.encode() for part in dump_in_parts(answer))
     return dump_json(answer).encode()
@@ -59,14 +59,14 @@ def dump_json(value: object) -> str:
 
 
 def has_long_data(answer: Mapping[str, Any]) -> bool:
-    """Say whether an answer has JSON data of more than a slice."""
+    """Say whether an answer has JSON data longer than a slice."""
     outputs = answer.get("outputs")
     entries = outputs if isinstance(outputs, list) else []
     return any(len(data) > SLICE for entry in entries if isinstance(data := entry.get("data"), list))
 
 
 def dump_in_parts(value: Any) -> Iterator[str]:
-    """Yield the JSON of a value in parts; `dump_json` returns the same at once."""
+    """Yield the JSON of a value in parts; joined, they equal `dump_json`."""
     if isinstance(value, Mapping):
         for number, (name, member) in enumerate(value.items()):
             yield f"{',' if number else '{'}{dump_json(name)}:"
@@ -87,7 +87,7 @@ def dump_in_parts(value: Any) -> Iterator[str]:
 
 
 class PartedResponse(Response):
-    """An answer that is sent in parts where it is long, each when the one before is on its way."""
+    """An answer; a long one is sent in parts, each after the previous one is sent."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Send the answer."""
@@ -102,12 +102,12 @@ class PartedResponse(Response):
 
 
 def frame(head: bytes, binary: Sequence[Octets]) -> Response:
-    """Put JSON and binary data together; binary data, even of no bytes, call for the header."""
+    """Return a response of JSON and binary data; binary data, even of 0 bytes, require the header."""
     if not binary:
         return PartedResponse(head, media_type="application/json")
     return PartedResponse(join(head, binary), media_type="application/octet-stream", headers={HEADER: str(len(head))})
 
 
 def join(head: bytes, binary: Iterable[Octets]) -> bytes:
-    """Return the body: one copy of everything."""
+    """Return the body: JSON and binary data in one copy."""
     return join_parts((head, *binary))

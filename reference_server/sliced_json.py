@@ -1,8 +1,8 @@
-"""Reads a long JSON text in slices, within limits that hold while it is read.
+"""Parses a long JSON text in slices, and enforces limits while it reads.
 
-Python's reader keeps every other thread waiting until it is through, and takes whatever fits memory. Here it gets runs
-of scalars a slice at a time; what is around them is read by this module. Which texts are JSON, and what each is, is as
-there, positions of mistakes included.
+Python's JSON decoder blocks all other threads until it finishes, and accepts whatever fits into memory. Here it decodes
+runs of scalars a slice at a time, and this module parses the structure around them. It accepts the same texts with the
+same results and the same error positions as Python's decoder.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 SLICE = 32 * 1024  # characters; about a millisecond
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
-# Scalars, a string among them at most, each up to its comma.
+# Scalars, each followed by a comma; a scalar contains at most one string.
 _SCALARS = re.compile(r"""(?:[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{},]*+)?,)*+""", re.DOTALL)
 
 
 class Reader:
-    """Reads one text.
+    """Parses one text.
 
     Attributes:
         text: the JSON.
-        pairs: makes an object of its members, as `object_pairs_hook`.
-        count: is called with how many values were read, before they are kept; raises where they are too many.
-        enter: is called for each array and object, and each member of one, with how deep it stands, 1 for the first;
-            raises likewise.
+        pairs: builds an object from its members, like `object_pairs_hook`.
+        count: called with the number of values read, before they are stored; raises if there are too many.
+        enter: called for each array and object, and each member of an object, with its depth, starting at 1; raises
+            if there are too many or the depth is too large.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Reader:
         self._scalars = JSONDecoder(parse_constant=constant)
 
     def read(self) -> Any:
-        """Return the value that the whole text is.
+        """Parse the whole text and return its value.
 
         Raises:
-            JSONDecodeError: it is none.
-            ValueError: an integer has more digits than Python reads.
+            JSONDecodeError: the text is not JSON.
+            ValueError: an integer has more digits than Python accepts.
         """
         value, end = self._value(self._skip(0), 1)
         if (end := self._skip(end)) != len(self.text):
@@ -76,7 +76,7 @@ class Reader:
         return self._scalars.raw_decode(self.text, at)
 
     def _array(self, at: int, depth: int) -> tuple[list[Any], int]:
-        """Read an array from its first value on."""
+        """Parse an array, starting at its first value."""
         items: list[Any] = []
         if self.text[at : at + 1] == "]":
             return items, at + 1
@@ -93,9 +93,9 @@ class Reader:
             at = self._skip(at + 1)
 
     def _run(self, items: list[Any], at: int) -> int:
-        """Read the scalars that a comma follows, a slice at a time, and return where the next value begins."""
+        """Parse scalars that are followed by a comma, a slice at a time; return the offset of the next value."""
         while (run := _SCALARS.match(self.text, at, at + SLICE)) and (cut := run.end() - 1) >= at:
-            if cut == at:  # nothing in front of a comma, which the reader would take for an empty array
+            if cut == at:  # nothing before the comma, which the decoder would accept as an empty array
                 raise JSONDecodeError("Expecting value", self.text, at)
             try:
                 found = self._scalars.decode(f"[{self.text[at:cut]}]")
@@ -107,7 +107,7 @@ class Reader:
         return at
 
     def _object(self, at: int, depth: int) -> tuple[Any, int]:
-        """Read an object from its first member on."""
+        """Parse an object, starting at its first member."""
         members: list[tuple[str, Any]] = []
         if self.text[at : at + 1] == "}":
             return self.pairs(members), at + 1

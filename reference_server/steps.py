@@ -1,4 +1,4 @@
-"""The steps of the server that a fault can replace: the functions and methods of its modules, and what they take."""
+"""The steps of the server that a fault can replace: the functions and methods of its modules, and their parameters."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 import reference_server
 
-# What is no step of an answer: the program around the server, and what makes it wrong.
+# Modules without steps: the command line, the faults, and this module.
 _ASIDE = ("__main__", "faults", "steps")
 
 Place = tuple[Any, str]
 
 
 def find_place(step: str) -> Place:
-    """Return the module or class that has a step, and the step's name there.
+    """Return the module or class that defines a step, and the step's name in it.
 
     Args:
         step: "module.function" or "module.Class.method", as `list_names` yields them.
@@ -35,10 +35,10 @@ def find_place(step: str) -> Place:
 
 
 def list_names() -> Iterator[str]:
-    """Yield every step, module by module in the order of the text, without the methods that a class inherits.
+    """Yield every step, module by module in source order, without inherited methods.
 
     Raises:
-        ImportError: what the modules of gRPC need is not installed.
+        ImportError: a package that the gRPC modules need is not installed.
     """
     for found in pkgutil.iter_modules(reference_server.__path__):
         if found.name not in _ASIDE:
@@ -55,12 +55,12 @@ def _defined_in(owner: Any, module: str) -> Iterator[str]:
 
 
 def _is_written(function: FunctionType) -> bool:
-    """Say whether a function stands in a file; those of dataclasses are made."""
+    """Say whether a function comes from a source file; dataclass methods are generated."""
     return function.__code__.co_filename != "<string>"
 
 
 def describe_step(step: str) -> str:
-    """Return a step as a line: its name, what it takes, and the first line of its docstring."""
+    """Return a step as a line: its name, its parameters, and the first line of its docstring."""
     owner, name = find_place(step)
     function = getattr(owner, name)
     summary = (function.__doc__ or "").strip().partition("\n")[0]
@@ -69,11 +69,11 @@ def describe_step(step: str) -> str:
 
 
 def require_fit(body: Callable[..., Any], step: str) -> None:
-    """Require that a fault's body takes what the step takes, after the original.
+    """Require that a fault's body takes the original function and then the step's parameters.
 
     Raises:
         AttributeError: the server has no such step.
-        TypeError: the body takes something else.
+        TypeError: the body has other parameters.
     """
     owner, name = find_place(step)
     parameters = inspect.signature(getattr(owner, name)).parameters.values()

@@ -1,8 +1,8 @@
-"""JSON as RFC 8259 has it, and no more: what Python's reader lets through besides is refused.
+"""Strict JSON according to RFC 8259: what Python's decoder accepts beyond it is refused.
 
-Refused are repeated members (which value counts would be a matter of taste), NaN and Infinity, and what only an attack
-needs: deep nesting, and more text, values, arrays or objects than the limits allow. A short text is read at once, a
-long one in slices, so that nobody waits for it.
+Refused are repeated members (it is ambiguous which value counts), NaN and Infinity, and signs of an attack: deep
+nesting, and more text, values, arrays or objects than the limits allow. A short text is parsed at once, a long one in
+slices, so that it does not block other requests.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from reference_server.sliced_json import Reader
 
 MAX_DEPTH = 32
 CONTAINERS = (dict, list)
-SHORT = 64 * 1024  # characters that are read at once
+SHORT = 64 * 1024  # characters; a text up to this length is parsed at once
 TOO_LARGE = 413
 
 
 def parse_object(data: bytes | memoryview) -> dict[str, Any]:
-    """Return the one JSON object that `data` is, blanks around it allowed."""
+    """Parse `data` as one JSON object; whitespace around it is allowed."""
     if len(data) > get_limits().json:
         raise InferenceError(f"the JSON is over the limit of {get_limits().json} bytes", TOO_LARGE)
     try:
@@ -32,7 +32,7 @@ def parse_object(data: bytes | memoryview) -> dict[str, Any]:
         raise make_depth_refusal() from None
     except json.JSONDecodeError as error:
         raise InferenceError(f"not JSON: {error.msg} at character {error.pos}") from None
-    except ValueError:  # Python's own bound on the digits of an integer
+    except ValueError:  # Python's limit on the digits of an integer
         raise InferenceError("the JSON has an integer of too many digits") from None
     if not isinstance(value, dict):
         raise InferenceError(f"the JSON must be an object, not {format_value(value)}")
@@ -41,8 +41,8 @@ def parse_object(data: bytes | memoryview) -> dict[str, Any]:
 
 
 def read(text: str) -> Any:
-    """Return the value that a text is; it raises what `Reader.read` raises, RecursionError for a short deep text."""
-    if text.startswith("\ufeff"):  # as `json.loads` has it
+    """Parse a text; raises the errors of `Reader.read`, and RecursionError for a short but deeply nested text."""
+    if text.startswith("\ufeff"):  # like `json.loads`
         raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
     if len(text) <= SHORT:
         return ONE_PASS_DECODER.decode(text)
@@ -51,7 +51,7 @@ def read(text: str) -> Any:
 
 
 class SizeCounter:
-    """How much of a long text was read."""
+    """Counts the values and containers of a long text."""
 
     def __init__(self) -> None:
         self.limits = get_limits()
@@ -64,7 +64,7 @@ class SizeCounter:
             raise InferenceError(f"the JSON has more than {self.limits.elements} values", TOO_LARGE)
 
     def container(self, depth: int) -> None:
-        """Count an array, an object or a member of one; refuse too many, and what stands too deep."""
+        """Count an array, an object or a member of one; refuse too many, and too deep nesting."""
         if depth > MAX_DEPTH:
             raise make_depth_refusal()
         self.containers += 1
@@ -85,16 +85,16 @@ def distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> None:
-    """Refuse the literals that Python reads and JSON does not have."""
+    """Refuse literals that Python accepts and JSON does not have."""
     raise InferenceError(f"not JSON: {name} is not a JSON number")
 
 
-# Made once, since making one costs as much as reading a usual request.
+# Created once, since creating one costs as much as parsing a typical request.
 ONE_PASS_DECODER = json.JSONDecoder(object_pairs_hook=distinct_members, parse_constant=refuse_constant)
 
 
 def check_depth(value: dict[str, Any]) -> None:
-    """Refuse nesting beyond MAX_DEPTH, level by level so that the check itself cannot recurse."""
+    """Refuse nesting beyond MAX_DEPTH; works level by level, without recursion."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         level = [

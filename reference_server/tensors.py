@@ -1,8 +1,7 @@
-"""A tensor, its declaration and datatype, and its two forms on the wire: binary data and JSON data.
+"""A tensor, its declaration and datatype, and its two wire formats: binary data and JSON data.
 
-Binary data are little-endian and packed, every element in its native size, so the little-endian numpy types are the
-wire format itself. Numeric data are never copied on the way in (a view of the body) nor on the way out (a view of the
-array).
+Binary data are little-endian and packed, every element in its native size, so little-endian numpy arrays already have
+the wire format. Numeric data are not copied: a decoded tensor is a view of the body, encoded data a view of the array.
 
 Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Tensor Data"
 and "Tensor Data Types". BF16 is an addition that no document of the extension names.
@@ -26,7 +25,7 @@ from reference_server.limits import get_limits
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A declared input or output; `shape` is without the batch dimension."""
+    """A declared input or output; `shape` excludes the batch dimension."""
 
     name: str
     datatype: str
@@ -34,7 +33,7 @@ class TensorSpec:
 
 
 class Signature(Protocol):
-    """What a model declares; `table` are the numbers that a model of compute `table` looks up."""
+    """The declarations of a model; `table` is the lookup table of a model with compute `table`."""
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
@@ -46,7 +45,7 @@ class Signature(Protocol):
 
     @property
     def table(self) -> tuple[float, ...]:
-        """The numbers of a table."""
+        """The entries of the lookup table."""
 
 
 NUMPY: Final[dict[str, np.dtype[Any]]] = {
@@ -66,19 +65,19 @@ NUMPY: Final[dict[str, np.dtype[Any]]] = {
     "BYTES": np.dtype(object),
 }
 
-# JSON has no numbers of 16 bits, and the documents do not say how they would be written.
+# The documents do not define how 16-bit floats are written in JSON.
 BINARY_ONLY: Final = frozenset({"FP16", "BF16"})
 
-# Elements of these have no order that a classification could go by.
+# Elements of these datatypes cannot be ranked for a classification.
 NOT_SCORES: Final = frozenset({"BOOL", "BYTES"})
 
 PREFIX_SIZE = 4  # bytes of the length in front of a BYTES element
-SLICE = 32 * 1024  # elements; numpy keeps other threads waiting while it takes or makes objects
+SLICE = 32 * 1024  # elements; numpy blocks other threads while it converts Python objects
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor: `elements` are one-dimensional, row by row, of the datatype's numpy type; BYTES are `bytes` objects."""
+    """A tensor: `elements` are flat, in row-major order, of the datatype's numpy type; BYTES are `bytes` objects."""
 
     datatype: str
     shape: tuple[int, ...]
@@ -86,14 +85,14 @@ class Tensor:
 
 
 def make_objects(items: Iterable[bytes]) -> NDArray[Any]:
-    """Return the elements of a BYTES tensor; refuse more than the limit."""
+    """Return `bytes` objects as an array of BYTES elements; refuse more than the limit."""
     elements = list(islice(items, get_limits().elements + 1))
     check_count(len(elements), "the BYTES elements are")
     return make_array(elements, NUMPY["BYTES"])
 
 
 def make_array(items: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return an array of Python objects, converted a slice at a time."""
+    """Convert Python objects to an array, a slice at a time."""
     array = np.empty(len(items), dtype)
     for start in range(0, len(items), SLICE):
         array[start : start + SLICE] = items[start : start + SLICE]
@@ -106,7 +105,7 @@ def iterate_items(elements: NDArray[Any]) -> Iterator[Any]:
 
 
 def check_count(count: int, what: str) -> None:
-    """Refuse a number of elements over the limit of those that become objects."""
+    """Refuse more elements than the limit for conversion to Python objects."""
     if count > get_limits().elements:
         raise InferenceError(f"{what} over the limit of {get_limits().elements}")
 
@@ -115,7 +114,7 @@ def check_count(count: int, what: str) -> None:
 
 
 def check_size(datatype: str, shape: tuple[int, ...], size: int) -> None:
-    """Refuse a number of bytes that a tensor of this datatype and shape cannot have."""
+    """Refuse a byte size that does not match datatype and shape."""
     count = math.prod(shape)
     if datatype == "BYTES":
         if size < count * PREFIX_SIZE:
@@ -130,7 +129,7 @@ def check_size(datatype: str, shape: tuple[int, ...], size: int) -> None:
 
 
 def decode_binary(datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
-    """Read a tensor from binary data whose size `check_size` has passed."""
+    """Read a tensor from binary data whose size `check_size` has accepted."""
     if datatype == "BYTES":
         elements = split_elements(data, math.prod(shape))
     elif datatype == "BOOL":
@@ -180,7 +179,7 @@ def encode_binary(tensor: Tensor) -> bytes | memoryview:
 
 
 def join_elements(elements: Iterable[bytes]) -> bytes:
-    """Write BYTES elements, each behind its length."""
+    """Encode BYTES elements, each after its length prefix."""
     return b"".join(chain.from_iterable((len(item).to_bytes(PREFIX_SIZE, "little"), item) for item in elements))
 
 
@@ -188,10 +187,10 @@ def join_elements(elements: Iterable[bytes]) -> bytes:
 
 
 def decode_json(datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
-    """Read a tensor from JSON data: an array, flat or nested as the shape says, row by row.
+    """Read a tensor from JSON data: an array, flat or nested like the shape, in row-major order.
 
-    Raises InferenceError where the datatype has no JSON form, the data do not fill the shape, or an element does not
-    fit.
+    Raises InferenceError if the datatype has no JSON form, the data do not match the shape, or an element does not fit
+    the datatype.
     """
     if datatype in BINARY_ONLY:
         raise InferenceError(f"{datatype} has no JSON form: send binary data with parameters.binary_data_size")
@@ -217,7 +216,7 @@ def flatten(data: list[Any], shape: tuple[int, ...]) -> list[Any]:
 
 
 def refuse_misfit(items: list[Any], fits: Callable[[Any], bool], expected: str) -> None:
-    """Refuse data for the first element that does not fit, if there is one."""
+    """Refuse the data if an element does not fit; the message names the first one."""
     for index, item in enumerate(items):
         if not fits(item):
             raise InferenceError(f"data element {index} is {format_value(item)}, expected {expected}")
@@ -234,7 +233,7 @@ def convert_integers(items: list[Any], datatype: str) -> NDArray[Any]:
 
 
 def convert_floats(items: list[Any], datatype: str) -> NDArray[Any]:
-    """Convert numbers, rounded to the nearest value of the datatype; beyond its range they are refused."""
+    """Convert numbers, rounded to the nearest value of the datatype; refuse numbers beyond its range."""
     refuse_misfit(items, lambda item: type(item) is int or type(item) is float, "a number")
     with np.errstate(over="ignore"):
         numbers = make_array([round_to_double(item) for item in items], np.dtype(np.float64)).astype(NUMPY[datatype])
@@ -248,7 +247,7 @@ def convert_floats(items: list[Any], datatype: str) -> NDArray[Any]:
 
 
 def round_to_double(number: float) -> float:
-    """Return the nearest double, infinite where there is none."""
+    """Return the nearest double, or infinity on overflow."""
     try:
         return float(number)
     except OverflowError:
@@ -256,19 +255,19 @@ def round_to_double(number: float) -> float:
 
 
 def convert_bools(items: list[Any], datatype: str) -> NDArray[Any]:
-    """Convert true and false; numbers are not taken for them."""
+    """Convert true and false; refuse numbers."""
     refuse_misfit(items, lambda item: type(item) is bool, "true or false")
     return make_array(items, NUMPY[datatype])
 
 
 def convert_strings(items: list[Any], _datatype: str) -> NDArray[Any]:
-    """Convert strings to the bytes of their UTF-8."""
+    """Convert strings to UTF-8."""
     refuse_misfit(items, lambda item: type(item) is str, "a string")
     return make_objects(encode_utf8(item, f"data element {index}") for index, item in enumerate(items))
 
 
 def encode_utf8(text: str, where: str) -> bytes:
-    """Encode a string of the request; half a surrogate pair is refused, which JSON can escape and UTF-8 cannot hold."""
+    """Encode a string as UTF-8; refuse a lone surrogate, which JSON can escape and UTF-8 cannot encode."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -284,9 +283,9 @@ JSON_CONVERTERS: dict[str, Callable[[list[Any], str], NDArray[Any]]] = {
 
 
 def encode_json(tensor: Tensor) -> list[Any]:
-    """Return a tensor's JSON data, flat; floats as the doubles that equal them.
+    """Return a tensor's JSON data, flat; floats as equal doubles.
 
-    Raises InferenceError where JSON has no form for the datatype or for an element, or there are too many of these.
+    Raises InferenceError if JSON cannot represent the datatype or an element, or there are too many elements.
     """
     check_count(tensor.elements.size, f"{tensor.elements.size} elements in JSON are")
     if tensor.datatype in BINARY_ONLY:

@@ -1,7 +1,7 @@
-"""How uvicorn serves the application, for the command and for tests, and how it begins and ends: quietly, and in time.
+"""The uvicorn configuration, for the command and for tests, and a server that starts and stops quietly and in time.
 
-At the end a connection goes at once where no whole request has come; an answer under way has a moment. Nothing of this
-is worth a line; what runs out of descriptors is worth one now and then.
+At shutdown a connection without a complete request closes at once; an answer in flight gets GRACE_PERIOD_S. The server
+logs nothing about this; it logs at most once a minute that descriptors have run out.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from reference_server.limits import DEFAULT, Limits
 def make_uvicorn_config(
     application: Any, *, log_level: str, keep_alive_seconds: int, shutdown_seconds: int, limits: Limits = DEFAULT
 ) -> uvicorn.Config:
-    """Return a configuration: HTTP alone, an OIP error for what is none, and no header but those of the application.
+    """Return a configuration: HTTP only, OIP errors for malformed requests, no headers but the application's.
 
     Args:
         application: an ASGI 3 application.
-        log_level: of uvicorn's own messages.
-        keep_alive_seconds: after which an idle connection is closed.
-        shutdown_seconds: that requests in flight have at the end.
-        limits: on heads; those on bodies are the application's.
+        log_level: for uvicorn's messages.
+        keep_alive_seconds: time after which an idle connection is closed.
+        shutdown_seconds: time for requests in flight at shutdown.
+        limits: limits on connections and heads; the application enforces those on bodies.
     """
     return uvicorn.Config(
         application,
         interface="asgi3",
-        loop="asyncio",  # whatever else is installed: what becomes of clients is tested with this one
+        loop="asyncio",  # even if uvloop is installed: connection handling is tested with asyncio
         http=make_protocol(limits),
         ws="none",
         lifespan="off",
@@ -50,32 +50,32 @@ def make_uvicorn_config(
     )
 
 
-GRACE_PERIOD_S = 1.0  # seconds that answers under way have
+GRACE_PERIOD_S = 1.0  # time for answers in flight at shutdown
 MIN_LOG_INTERVAL_S = 60.0  # seconds
 EXHAUSTION_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class QuietServer(uvicorn.Server):
-    """uvicorn's server, which ends within two seconds and says little."""
+    """uvicorn's server, modified to stop within two seconds and to log little."""
 
     _last_line = -MIN_LOG_INTERVAL_S
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve."""
+        """Start serving."""
         workers.shorten_switch_interval()
-        # asyncio warns of each write to a connection that its client has reset: that is the client's affair.
+        # asyncio warns about each write to a connection that its client has reset, which is no fault of the server.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
         asyncio.get_running_loop().set_exception_handler(self._note)
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End: what has begun to be answered has a moment."""
+        """Stop; answers in flight get GRACE_PERIOD_S to finish."""
         ending = asyncio.get_running_loop().call_later(GRACE_PERIOD_S, self._end_all)
         await super().shutdown(sockets)
         ending.cancel()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal; one that is sent again, out of impatience, cuts nothing short that ends in time."""
+        """Handle a signal; a repeated signal does not force an immediate exit."""
         super().handle_exit(sig, frame)
         self.force_exit = False
 
@@ -86,7 +86,7 @@ class QuietServer(uvicorn.Server):
                 connection.transport.abort()
 
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Say that there are no descriptors left, at most a line a minute; asyncio says it for every connection."""
+        """Log that descriptors have run out, at most once a minute; asyncio would log it for every connection."""
         error = context.get("exception")
         if not (isinstance(error, OSError) and error.errno in EXHAUSTION_ERRNOS):
             if not self.should_exit:

@@ -1,9 +1,9 @@
-"""What takes long is done beside the event loop, by one thread, so that nobody else waits for it.
+"""Runs long work in one thread beside the event loop, so that it does not delay other requests.
 
-Python lets one thread run at a time. Two things make that work: the thread hands over often
-(`shorten_switch_interval`), and nothing that it does keeps the others waiting for more than some milliseconds
-(`sliced_json`, `join_parts`, and the slices of `tensors` and `response`). One thread and not several, since each more
-would take its share of the time of the loop.
+Python runs one thread at a time. Two measures keep the loop responsive: threads switch often
+(`shorten_switch_interval`), and no operation holds the interpreter for more than some milliseconds (`sliced_json`,
+`join_parts`, and the slices of `tensors` and `response`). There is only one thread, since each further one would take
+time from the loop.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from reference_server.errors import InferenceError
 
-SHORT = 64 * 1024  # bytes; what is made of so many takes a few milliseconds
-JOINED_BYTES = 1024 * 1024  # what is copied at once: a fraction of a millisecond
+SHORT = 64 * 1024  # bytes; processing that many takes a few milliseconds
+JOINED_BYTES = 1024 * 1024  # bytes copied per step, in a fraction of a millisecond
 SECONDS_IN_A_ROW = 0.0005
 
 Result = TypeVar("Result")
@@ -29,19 +29,19 @@ _under_way: set[Future[Any]] = set()
 
 
 def shorten_switch_interval() -> None:
-    """Have threads hand over to each other ten times as often as Python does by itself."""
+    """Make threads switch ten times as often as by default."""
     sys.setswitchinterval(SECONDS_IN_A_ROW)
 
 
 async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
-    """Return what `work` returns, done in the thread where it is about more than a few bytes.
+    """Return the result of `work`, run in the thread if it processes more than SHORT bytes.
 
     Args:
-        size: bytes that it is about.
-        work: to be done.
+        size: bytes that the work processes.
+        work: the function to call.
 
     Raises:
-        InferenceError: `give_up` was called while it was under way.
+        InferenceError: `give_up` was called while it was running.
     """
     if size <= SHORT:
         return work()
@@ -64,25 +64,25 @@ async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
 
 
 def track_work(under_way: Future[Any]) -> None:
-    """Count work of another thread as one at which the program is, until it is done."""
+    """Make `is_busy` include this work of another thread until it is done."""
     _under_way.add(under_way)
     under_way.add_done_callback(_under_way.discard)
 
 
 def is_busy() -> bool:
-    """Say whether the thread is at work, or has work left."""
+    """Say whether any work is running or queued."""
     return any(not under_way.done() for under_way in tuple(_under_way))
 
 
 def give_up() -> None:
-    """Refuse what is waited for: the server ends. To be called by the event loop."""
+    """Refuse all requests that wait for work, at shutdown. Call it from the event loop."""
     for given_up in _waited_for:
         if not given_up.done():
             given_up.set_result(None)
 
 
 def join_parts(parts: Iterable[bytes | memoryview]) -> bytes:
-    """Return the parts, one behind the other."""
+    """Return the concatenated parts."""
     views = [memoryview(part) for part in parts]
     if sum(map(len, views)) <= JOINED_BYTES:
         return b"".join(views)

@@ -1,8 +1,8 @@
 """`manifest.json` of a certification folder: who certifies what, and the digest of every other file.
 
-`schemas/manifest.schema.json` says what each member means. The label, `product` and `product_version`, is held against
-what the server says of itself in the recording. Spelling does not matter: letters in either case, and in a name what is
-neither letter nor digit. Where more than that differs, `alias_of` has to say what the server reports, and why.
+`schemas/manifest.schema.json` explains each member. The label, `product` and `product_version`, is compared with the
+name and version that the server reports in the recording. Case is ignored, and in names also characters other than
+letters and digits. If the two still differ, `alias_of` must state what the server reports, and the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from conformance.spec.user_error import UserError
 
 NAME, SCHEMA = "manifest.json", 3
 REPORT, RECORDING, NOTE = "report.json.xz", "run.har.xz", "REPRODUCE.md"
-# Made of the report alone, so that they can be made again to see whether they are what it says.
+# Generated from the report alone, so that verification can generate them again and compare.
 PAGES = ("report.html", "report.md", "badge.svg")
 MAX_VALIDITY = timedelta(days=365)  # after the run
 BUNDLED = "oip-reference-server"
@@ -40,18 +40,18 @@ class CertificationError(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Who certifies what; members are those of the schema.
+    """Who certifies what; the members are those of the schema.
 
     Attributes:
-        profile: what is certified: a key of `profiles.PROFILES`.
-        standing: as what: `conformant`, `partial` or `interoperable`.
-        coverage: of a partial one: how many MUSTs that apply were `met`, `of` how many.
+        profile: a key of `profiles.PROFILES`.
+        standing: `conformant`, `partial` or `interoperable`.
+        coverage: for a partial certification: number of applicable MUSTs `met`, `of` how many.
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
         key: of the signature: `id`, `public_key`, and whether it is `lasting`.
-        alias_of: `name` and `version` that the server reports where the label has others, and the `reason`.
-        third_party: who made the run where it was not the vendor: `name`, `contact` and `key`.
-        placements: role -> placement, as plain data, where the target's models have other names than the roles.
-        models: deployed model that was judged -> its table, as `config.given_inputs` reads it; None where none was.
+        alias_of: `name` and `version` that the server reports if the label differs, and the `reason`.
+        third_party: who made the run if it was not the vendor: `name`, `contact` and `key`.
+        placements: role -> placement, as plain data, if the target's models are not named like the roles.
+        models: judged deployed model -> its table, as `config.given_inputs` reads it; None if none was judged.
         files: name -> SHA-256.
     """
 
@@ -85,7 +85,7 @@ class Manifest:
 
     @property
     def certified_as(self) -> str:
-        """The standing, with the coverage of one that is partial."""
+        """The standing; a partial one with its coverage."""
         return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
     def text(self) -> str:
@@ -94,7 +94,7 @@ class Manifest:
 
 
 def describe_coverage(coverage: Mapping[str, int]) -> str:
-    """Return a coverage in words."""
+    """Return a coverage as text."""
     return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
 
@@ -108,7 +108,7 @@ def read(folder: Path) -> Manifest:
     """Read the manifest of a folder.
 
     Raises:
-        CertificationError: there is none, or it does not fit the schema.
+        CertificationError: the manifest is missing or does not match the schema.
     """
     path = folder / NAME
     document = _document(path)
@@ -125,10 +125,10 @@ def read(folder: Path) -> Manifest:
 
 
 def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
-    """Return the first member of a manifest that does not fit, and what it has to be; None where all fit.
+    """Return the first invalid member of a manifest and the schema's description of it; None if all are valid.
 
     Args:
-        made: without digests of files, which are not looked at.
+        made: a manifest, without the digests of files, which are not checked.
     """
     whole = replace(made, files=dict.fromkeys((REPORT, RECORDING, *PAGES, NOTE), "0" * 64))
     schema = schemas.load_schema("manifest")
@@ -140,10 +140,10 @@ def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
 
 
 def read_suite_version(folder: Path) -> str | None:
-    """Return the version of the suite that made a folder, whatever its manifest's schema; None where it has none.
+    """Return the version of the suite that made a folder, for any manifest schema; None if the manifest has none.
 
     Raises:
-        CertificationError: there is no manifest that can be read.
+        CertificationError: the manifest is missing or unreadable.
     """
     document = _document(folder / NAME)
     suite = document.get("suite") if isinstance(document, dict) else None
@@ -166,14 +166,14 @@ def _document(path: Path) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ReportedServer:
-    """What a server calls itself in its metadata; empty where it does not say."""
+    """Name and version from a server's metadata; empty if not reported."""
 
     name: str
     version: str
 
     @property
     def text(self) -> str:
-        """Both, for people."""
+        """Both, as text."""
         return f"{self.name or '(no name)'} {self.version or '(no version)'}"
 
     @property
@@ -183,13 +183,13 @@ class ReportedServer:
 
 
 def read_reported_server(report: Mapping[str, Any]) -> ReportedServer:
-    """Return what the server of a report calls itself."""
+    """Return the name and version that the server reported."""
     target = report["target"]
     return ReportedServer(target["name"] or "", target["version"] or "")
 
 
 def find_label_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
-    """Yield why the label of a manifest is not one of a server that calls itself so."""
+    """Yield why the label of a manifest does not match the name and version that the server reports."""
     if made.self_test != found.is_bundled:
         yield _NO_SELF_TEST if made.self_test else _NO_PRODUCT
     elif not made.self_test:
@@ -212,7 +212,7 @@ def _of_a_product(made: Manifest, found: ReportedServer) -> Iterator[str]:
 
 
 def _is_same(made: Manifest, found: ReportedServer) -> bool:
-    """Say whether a label is what a server reports, but for spelling."""
+    """Say whether a label equals what a server reports, ignoring spelling differences."""
     is_version = _version(made.product_version) == _version(found.version)
     return _word(made.product) == _word(found.name) and is_version
 
@@ -225,19 +225,19 @@ def _version(version: str) -> str:
     return version.strip().casefold().removeprefix("v")
 
 
-# --- how long it is valid ---------------------------------------------------------------------------------------------
+# --- validity ---------------------------------------------------------------------------------------------------------
 
 
 def find_last_valid_day(finished: str) -> date:
-    """Return the last day on which a certification by a run that ended then can be valid."""
+    """Return the latest permitted expiry day for a run that ended at `finished`."""
     return datetime.fromisoformat(finished).date() + MAX_VALIDITY
 
 
 def get_today() -> date:
-    """Return the day, in UTC."""
+    """Return the current day, in UTC."""
     return datetime.now(UTC).date()
 
 
 def is_expired(expires: str, day: date | None = None) -> bool:
-    """Say whether a certification that expires on a day is no longer valid on another; None: today."""
+    """Say whether a certification that expires on `expires` is expired on `day`; None means today."""
     return (day or get_today()) > date.fromisoformat(expires)

@@ -1,4 +1,4 @@
-"""`REPRODUCE.md` of a folder: how to verify it, and how to make the run again; made of manifest and report alone."""
+"""`REPRODUCE.md` of a folder: how to verify it and repeat the run; generated from manifest and report alone."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def render(made: Manifest, report: Mapping[str, Any]) -> str:
 
 
 def _models(report: Mapping[str, Any]) -> str:
-    """Return the deployed models that were judged; empty where there were none."""
+    """Return the deployed models that were judged, as text; empty if there were none."""
     return ", ".join(markdown.code(name, 100) for name in report["options"].get("models", []))
 
 
@@ -88,7 +88,7 @@ def _deployed(report: Mapping[str, Any]) -> str:
 
 
 def _names(report: Mapping[str, Any]) -> str:
-    """Return which part of the rows named other clients than the suite, and whether that changed an answer."""
+    """Return how many rows were sent under other clients' names, and whether that changed an answer."""
     sent = [row for row in report["rows"] if row["exchanges"]]
     chosen = [client_names.choose_names(report["seed"], format_key(row["check"], row["row"]))[0] for row in sent]
     usual = [client for client in chosen if client is not client_names.OWN_CLIENT]
@@ -114,7 +114,7 @@ def _product(made: Manifest) -> Iterator[str]:
 
 
 def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
-    """Return the command: what shaped the verdict is in the report; who certified is not repeated."""
+    """Return the command to repeat the run: options that affect the verdict, without the identity of the certifier."""
     target, options = report["target"], report["options"]
     timeout = options["timeout_s"]
     given = {
@@ -134,12 +134,12 @@ def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
 
 
 def _given(made: Manifest) -> dict[str, UserInputs]:
-    """Return the models for which inputs were given."""
+    """Return the models for which the user gave inputs."""
     return {name: given for name, given in build_user_inputs(made.models or {}).items() if given}
 
 
 def _file(made: Manifest) -> str:
-    """Return what the file of --target-config says; empty where none is needed."""
+    """Return the text about the file for --target-config; empty if none is needed."""
     placements = made.placements and {role: Placement.from_dict(entry) for role, entry in made.placements.items()}
     roles = [] if placements is None else [(_NAMES, format_roles_table(placements))]
     inputs = [(_INPUTS, format_input_tables(given))] if (given := _given(made)) else []

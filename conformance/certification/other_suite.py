@@ -1,8 +1,8 @@
-"""A folder that another suite made: what that suite says of it, and what this one would.
+"""Verifies a folder made by another version of the suite with that version, and judges it with this one.
 
-The suite of the version that its manifest names is run from the package index, by `uvx` or `pipx run`.
+The version that the manifest names is run from the package index, by `uvx` or `pipx run`.
 
-Only the version is taken from the folder, and only where it has the form of one: what is run is this project's package.
+Only the version is taken from the folder, and only if it has the form of one; the package is always this project's.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from conformance.transport.settings import SettingsError
 from conformance.transport.unreachable import TargetLostError
 
 PACKAGE = "oip-conformance"
-MAX_RUN_S = 1800.0  # seconds, of which the installation takes a part
+MAX_RUN_S = 1800.0  # including the installation
 MAX_SHOWN_REQUIREMENTS = 12  # in a line
-MAX_OUTPUT_CHARS = 20_000  # characters of what it says
+MAX_OUTPUT_CHARS = 20_000  # characters of its output
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationOutput:
-    """What another suite says of a folder: its lines, and whether the folder holds."""
+    """The output of another suite's verification, and whether the folder is valid."""
 
     lines: tuple[str, ...]
     holds: bool
@@ -48,7 +48,7 @@ def build_command(version: str) -> list[str]:
     """Return the beginning of a command that runs a version of the suite.
 
     Raises:
-        CertificationError: neither program is installed.
+        CertificationError: neither uvx nor pipx is installed.
     """
     wanted = f"{PACKAGE}[grpc,signing]=={version}"
     if program := shutil.which("uvx"):
@@ -62,15 +62,15 @@ def build_command(version: str) -> list[str]:
 
 
 def verify(folder: Path, version: str, arguments: Sequence[str] = ()) -> VerificationOutput:
-    """Let a version of the suite verify a folder.
+    """Verify a folder with a version of the suite.
 
     Args:
-        folder: which.
-        version: of the suite.
-        arguments: of `verify`, beside the folder.
+        folder: the certification folder.
+        version: version of the suite.
+        arguments: arguments of `verify`, in addition to the folder.
 
     Raises:
-        CertificationError: it could not be run.
+        CertificationError: the suite could not be run.
     """
     words = [*build_command(version), "verify", str(folder.resolve()), *arguments]
     try:
@@ -84,11 +84,11 @@ def verify(folder: Path, version: str, arguments: Sequence[str] = ()) -> Verific
     raise CertificationError(f"suite {version} ended with status {done.returncode}: {escape_text(said)}")
 
 
-# --- what this suite would say, as far as the recording has what it would send ----------------------------------------
+# --- judging by this suite, as far as the recording has the requests that it would send -------------------------------
 
 
 def describe_outcome(folder: Folder) -> list[str]:
-    """Return what this suite says, for people. No certification stands or falls by it."""
+    """Return this suite's outcome as text; informative only, it does not affect a certification."""
     head = f"today's suite {__version__}"
     try:
         return files.convert_errors(lambda: [f"{head}: {line}" for line in _said(folder)])
@@ -104,7 +104,7 @@ def _said(folder: Folder) -> Iterator[str]:
     is_same = made.suite["ledger"] == ledger.compute_version()
     yield "its requirements are the same" if is_same else "its requirements are not all the same"
     _, _, results = rejudge.judge_recording(rejudge.make_replay_target(recording), folder.report, made)
-    # What was not recorded ends a row in error, as in any replay.
+    # A request that was not recorded ends its row in an error, as in any replay.
     seen = [result for result in results if result.outcome is not Outcome.ERROR]
     yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"
     unmet = [entry for entry in verdict.conclude_requirements(seen) if _is_unmet_must(entry)]
@@ -129,6 +129,6 @@ def _is_unmet_must(entry: dict[str, Any]) -> bool:
 
 
 def _unseen(results: list[CheckResult], seen: list[CheckResult]) -> list[str]:
-    """Return the requirements that no row can be judged for, though there are rows for them."""
+    """Return the requirements whose rows could not be judged."""
     known = {name for result in seen for name in result.requirements}
     return list(dict.fromkeys(name for result in results for name in result.requirements if name not in known))

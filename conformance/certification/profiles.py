@@ -1,7 +1,7 @@
-"""What can be certified, and what each demands: these extensions, every MUST of them judged and met.
+"""Certification profiles and the extensions they demand: every MUST of these must be judged and met.
 
-A server of which nothing failed, and not all was judged, is certified as partial, with its coverage. One that meets
-every MUST of exchange and transport, and not all of the others, can be certified as interoperable.
+A server without failures, but not judged completely, is certified as partial, with its coverage. A server that meets
+every MUST of exchange and transport, but not all others, can be certified as interoperable.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-# What is certified beside a profile where the server's gRPC address is given, and the area of its requirements.
+# The extension that is certified in addition if the server's gRPC address is given, and the area of its requirements.
 OVER_GRPC, GRPC_AREA = "classification_grpc", "grpc"
-# How it is said of a MUST that its verdict is not "pass".
+# Wording for MUSTs whose verdict is not "pass".
 _UNMET: Mapping[str, str] = {
     Outcome.FAIL: "not met",
     Outcome.KNOWN_FAILURE: "known not to be met",
@@ -35,44 +35,44 @@ MAX_SHOWN = 8  # names in a line
 
 
 def list_extensions(profile: str, *, grpc: bool) -> list[str]:
-    """Return what a run under a profile judges, over gRPC too or not."""
+    """Return the extensions that a run under a profile judges, with or without gRPC."""
     return [*PROFILES[profile], *([OVER_GRPC] if grpc else [])]
 
 
 def is_certifiable(standing: str, profile: str, report: Mapping[str, Any]) -> bool:
-    """Say whether a report shows that its server can be certified as this."""
+    """Say whether a report qualifies its server for a standing."""
     if standing == INTEROPERABLE:
         return bool(report["interoperable"]) and not list_unmet_musts(profile, report, INTEROPERABLE)
     return report["verdict"] == standing and (standing == PARTIAL or not list_unmet_musts(profile, report))
 
 
 def find_standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -> str | None:
-    """Return what a report is certified as under a gate; None: it is not.
+    """Return the standing that a report qualifies for under a gate; None if none.
 
     Args:
         profile: a key of `PROFILES`.
-        report: of a run, as `schemas/report.schema.json` has it.
-        gate: `conformant` takes nothing less, `interoperable` takes that as well; None takes partial.
+        report: report of a run (`schemas/report.schema.json`).
+        gate: `conformant` accepts only that; `interoperable` accepts both; None accepts conformant and partial.
     """
     taken = (CONFORMANT, *{None: (PARTIAL,), INTEROPERABLE: (INTEROPERABLE,)}.get(gate, ()))
     return next((each for each in taken if is_certifiable(each, profile, report)), None)
 
 
 def count_met_musts(report: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many MUSTs that apply were met, of how many: what a partial certification has on its face."""
+    """Return how many of the applicable MUSTs were met, the coverage of a partial certification."""
     musts = tally_report(report)
     return {"met": musts.met, "of": musts.applying}
 
 
 def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
-    """Return the MUSTs that a profile demands and that a report does not show to be met, a line for each reason.
+    """Return the MUSTs that a profile demands and a report does not show as met, one line per reason.
 
-    One of which every row needs an extension that the profile does not have is not demanded.
+    A MUST is not demanded if all its rows need an extension that is not in the profile.
 
     Args:
         profile: a key of `PROFILES`.
-        report: of a run, as `schemas/report.schema.json` has it.
-        standing: what is to be certified; `interoperable` demands the MUSTs of exchange and transport alone.
+        report: report of a run (`schemas/report.schema.json`).
+        standing: standing to certify; `interoperable` demands only the MUSTs of exchange and transport.
     """
     grpc = OVER_GRPC in report["options"]["extensions"]
     demanded = {"protocol", *list_extensions(profile, grpc=grpc)}
@@ -98,16 +98,16 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
 
 
 def _need_more(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
-    """Say whether every row waits for an extension that the profile does not have, though others may."""
+    """Say whether every row needs an extension that is not in the profile."""
     beyond = {name for name in PROFILES["full"] if name not in demanded}
     return bool(rows) and all(_awaited_extension(row) in beyond for row in rows)
 
 
 def _awaited_extension(row: Mapping[str, Any]) -> str | None:
-    """Return the extension for want of which a row does not apply, or None."""
+    """Return the missing extension because of which a row does not apply, or None."""
     reason = row.get("reason")
     if reason is None:
         return None
-    # What has no JSON form waits for binary data.
+    # Tensors without a JSON form need binary data.
     awaited = {ReasonKind.NOT_OFFERED: str(reason["subject"]), ReasonKind.NO_JSON_FORM: "binary_tensor_data"}
     return awaited.get(reason["kind"])

@@ -1,4 +1,4 @@
-"""A recording judged again, and how what comes of it differs from a report."""
+"""Judges a recording again and compares the result with a report."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from conformance.transport.replay import NotRecordedError, ReplayTarget
 from conformance.transport.settings import SettingsError
 from conformance.transport.unreachable import TargetLostError
 
-# What a report says of a row that a second judging cannot say again, or that says something of other rows.
+# Members of a row that judging again cannot reproduce, or that depend on other rows.
 RUN_SPECIFIC_MEMBERS = ("duration_s", "exchanges")
-# What a report says of the target that no recording shows, and on which no verdict rests.
+# Members of the target that a recording does not show and that affect no verdict.
 UNRECORDED_MEMBERS = ("suffers_from_concurrency",)
-# What a report says of the whole, and a second judging has to say again.
+# Top-level members of a report that judging again must reproduce.
 _RECOMPUTED = (
     *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements"),
     "failure_patterns",
@@ -36,10 +36,10 @@ MAX_CLOCK_DIFFERENCE = timedelta(seconds=2)  # times of a report are whole secon
 
 
 def find_differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Yield how a report differs from what the recording is judged to be.
+    """Judge a recording again and yield how the report differs from the result.
 
     Raises:
-        MissingExtraError: it has calls over gRPC, which cannot be judged here.
+        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
     """
     target = report["target"]
     if recording.url != target["url"]:
@@ -84,10 +84,10 @@ def _times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def make_replay_target(recording: Recording) -> ReplayTarget:
-    """Return a recording in the place of its target.
+    """Return a target that replays a recording.
 
     Raises:
-        MissingExtraError: it has calls over gRPC, which cannot be judged here.
+        MissingExtraError: it has gRPC calls, and the extra `grpc` is not installed.
     """
     if recording.grpc:
         expect_grpc("a recording of calls over gRPC")
@@ -97,14 +97,14 @@ def make_replay_target(recording: Recording) -> ReplayTarget:
 def judge_recording(
     target: ReplayTarget, report: Mapping[str, Any], made: Manifest
 ) -> tuple[Subjects, DiscoveryResult, list[CheckResult]]:
-    """Judge a recording by this suite, as the run was asked to judge.
+    """Judge a recording with this suite, with the options of the original run.
 
-    Returns what is judged, what is offered, and the results.
+    Returns the subjects, the discovery result, and the check results.
 
     Raises:
-        NotRecordedError: it has not what the survey asks for.
+        NotRecordedError: the recording lacks a request of the discovery.
         SettingsError: the models of the manifest cannot be judged on it.
-        TargetLost: the target was lost in the survey.
+        TargetLost: the target was lost during discovery.
     """
     roles = made.placements
     placements = None if roles is None else {role: Placement.from_dict(entry) for role, entry in roles.items()}
@@ -130,7 +130,7 @@ def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[s
     )
     differing = [line for key in ours if key in theirs for line in _row(ours[key], theirs[key])]
     yield from differing
-    if not differing:  # one exchange more or less changes the numbers of all that follow
+    if not differing:  # one exchange more or less shifts the numbers of all that follow
         renumbered = (key for key in ours if key in theirs and ours[key]["exchanges"] != theirs[key]["exchanges"])
         yield from (f"{check} [{row}]: exchanges is not what the recording shows" for check, row in renumbered)
     for name in _RECOMPUTED:
@@ -149,5 +149,5 @@ def _row(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a member of a row; of a failure without the command, which names files of the run."""
+    """Return a member of a row; for a failure without `repeat`, which names files of the run."""
     return {name: item for name, item in value.items() if name != "repeat"} if isinstance(value, dict) else value

@@ -1,9 +1,9 @@
-"""What `certify` makes of a report and a recording: a folder that is small, and signed.
+"""Builds the small, signed folder of a certification from a report and a recording.
 
-An Ed25519 signature is of the manifest, and by its digests of the whole folder: who holds the key made it.
+The manifest is signed with Ed25519; its digests extend the signature to the whole folder.
 
-Every folder is signed, so that no byte of its manifest changes unseen: with a key that somebody keeps, or with one that
-was made for the folder and thrown away. Keys are PEM files, as `openssl genpkey -algorithm ed25519` writes them.
+Every folder is signed, so that any change of its manifest is detected: with a lasting key, or with a key that was made
+for this folder and discarded. Keys are PEM files, as `openssl genpkey -algorithm ed25519` writes them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # loaded where keys are used
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 SIGNATURE, COUNTERSIGNATURE = "manifest.sig", "manifest.countersig"
-# Bytes of a folder: it has to fit into a pull request. A run of everything over both transports makes 4.4 MB.
+# A folder has to fit into a pull request. A full run over both transports takes 4.4 MB.
 MAX_FOLDER_BYTES: Final = 5_000_000
-# Of xz: a window that holds a whole area of the suite, and matches that are not sought for ever. A run packs in a third
-# of the time, into a sixth more, for every run has to; a certification is packed once and kept.
+# xz: the window holds a whole area of the suite, and the match search is bounded. An ordinary run compresses in a third
+# of the time to a sixth more bytes, since every run has to; a certification is compressed once and kept.
 XZ_FILTERS: Final = ({"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 16 << 20, "nice_len": 32},)
 
 
@@ -41,19 +41,19 @@ def seal(
     key: Ed25519PrivateKey,
     third_key: Ed25519PrivateKey | None = None,
 ) -> None:
-    """Fill an empty folder.
+    """Write the files of a certification into an empty folder, and sign it.
 
     Args:
-        folder: which.
-        made: its manifest; the digests of the files are put in.
-        report: of the run.
-        recording: of the run, packed.
-        key: of the signature.
-        third_key: of the countersignature, where there is one.
+        folder: the empty folder.
+        made: its manifest; the digests of the files are added.
+        report: report of the run.
+        recording: compressed recording of the run.
+        key: signing key.
+        third_key: countersigning key, or None.
 
     Raises:
-        OSError: something cannot be read or written.
-        CertificationError: the manifest does not fit its schema.
+        OSError: a file cannot be read or written.
+        CertificationError: the manifest does not match its schema.
     """
     _pack(folder, report, recording)
     for page in PAGES:
@@ -68,7 +68,7 @@ def seal(
 
 
 def _pack(folder: Path, report: Mapping[str, Any], recording: Path) -> None:
-    """Write what is packed: the report, and the recording once more, smaller."""
+    """Write the compressed report, and recompress the recording to a smaller file."""
     with lzma.open(folder / REPORT, "wt", filters=XZ_FILTERS, encoding="ascii") as packed:
         packed.write(formats.FORMATS[".json"](report))
     with lzma.open(recording) as source, lzma.open(folder / RECORDING, "wb", filters=XZ_FILTERS) as target:
@@ -79,11 +79,11 @@ def _pack(folder: Path, report: Mapping[str, Any], recording: Path) -> None:
 
 
 def read_private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKey:
-    """Return the key in a file that an option names.
+    """Return the private key in a file that an option names.
 
     Raises:
         CertificationError: the key cannot be used.
-        MissingExtraError: no signature can be made here.
+        MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", option)
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -100,10 +100,10 @@ def read_private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKe
 
 
 def make_throwaway_key() -> Ed25519PrivateKey:
-    """Return a new key.
+    """Return a new key, for one folder.
 
     Raises:
-        MissingExtraError: none can be made here.
+        MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", "a certification")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -112,13 +112,13 @@ def make_throwaway_key() -> Ed25519PrivateKey:
 
 
 def describe_key(key: Ed25519PrivateKey, *, lasting: bool) -> dict[str, Any]:
-    """Return what a manifest says of a key."""
+    """Return the manifest entry of a key."""
     der = _der(key.public_key())
     return {"id": sha256(der).hexdigest(), "public_key": b64encode(der).decode(), "lasting": lasting}
 
 
 def sign(folder: Path, key: Ed25519PrivateKey, name: str = SIGNATURE) -> None:
-    """Sign the manifest of a folder, into a file of this name."""
+    """Sign the manifest of a folder; write the signature to the file `name`."""
     signature = key.sign((folder / NAME).read_bytes())
     (folder / name).write_text(b64encode(signature).decode() + "\n", encoding="ascii")
 
@@ -128,7 +128,7 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
 
     Raises:
         CertificationError: the key cannot be used.
-        MissingExtraError: no signature can be verified here.
+        MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", option)
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -145,15 +145,15 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
 
 
 def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
-    """Return why a file is not the signature of a folder by a key, or None where it is.
+    """Return why a file is not a valid signature of a folder by a key; None if it is.
 
     Args:
-        folder: a certification.
-        key: what its manifest says of the key.
-        name: of the file with the signature.
+        folder: a certification folder.
+        key: the manifest entry of the key.
+        name: name of the signature file.
 
     Raises:
-        MissingExtraError: no signature can be verified here.
+        MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", "a certification")
     from cryptography.exceptions import InvalidSignature
@@ -176,7 +176,7 @@ def _public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
     """Return the key that a manifest describes.
 
     Raises:
-        ValueError: it describes none, or gives it the id of another.
+        ValueError: it describes no key, or its id does not match.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

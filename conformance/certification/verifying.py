@@ -1,4 +1,4 @@
-"""Why a folder is refused: nothing of it is believed, and the recording is judged again by this suite."""
+"""Verifies a folder: trusts nothing in it, judges the recording again with this suite, and yields reasons to refuse."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from conformance.transport.har import HarError
 
 @dataclass(frozen=True)
 class Folder:
-    """A certification folder; what is in it is read once, when it is first asked for."""
+    """A certification folder; its contents are read once, on first access."""
 
     path: Path
 
     @cached_property
     def made(self) -> Manifest:
-        """The manifest. Raises CertificationError where there is none."""
+        """The manifest. Raises CertificationError if it is missing or invalid."""
         return manifest.read(self.path)
 
     @cached_property
     def report(self) -> Mapping[str, Any]:
-        """The report. Raises ReportError where there is none."""
+        """The report. Raises ReportError if it is missing or invalid."""
         return read(self.path / REPORT)
 
     @property
     def reported(self) -> ReportedServer | None:
-        """What the server calls itself by the report; None where there is none that can be read."""
+        """Name and version of the server according to the report; None if the report is unreadable."""
         try:
             return manifest.read_reported_server(self.report)
         except (ReportError, LookupError, TypeError):
@@ -58,14 +58,14 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class RequiredSigners:
-    """Whose signatures are demanded: ids of keys; None: of the key that the manifest names."""
+    """Ids of the keys whose signatures are demanded; None accepts the key that the manifest names."""
 
     vendor: str | None = None
     third_party: str | None = None
 
 
 def reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
-    """Yield why a folder is refused; each step rests on those before it, so the first that refuses is the last."""
+    """Yield why a folder is refused; each step relies on the previous ones, so the first failing step is the last."""
     try:
         made = folder.made
     except CertificationError as error:
@@ -87,7 +87,7 @@ def reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
 
 
 def _said(step: Callable[[], Iterator[str]]) -> list[str]:
-    """Return why a step refuses a folder; what it trips over is such a reason, too."""
+    """Return why a step refuses a folder; errors that it raises count as reasons."""
     try:
         return files.convert_errors(lambda: list(step()), "what it says does not go together: ")
     except (ReportError, files.UnreadableError) as error:
@@ -122,7 +122,7 @@ def _files(folder: Path, made: Manifest) -> Iterator[str]:
 
 
 def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Look at the report alone: whole, of this suite, with the options that the profile demands."""
+    """Check the report alone: complete, of this suite, with the options that the profile demands."""
     if report["footer"]["digest"] != json_report.compute_digest(report):
         yield "the report was changed: its footer has another digest"
     if report["suite"]["digest"] != json_report.compute_suite_digest():
@@ -139,7 +139,7 @@ def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 
 def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Hold what is certified against what the report shows: no more than that, and no less."""
+    """Check that the certified standing is exactly what the report shows."""
     verdict, is_interoperable = report["verdict"], report["interoperable"]
     shown = is_interoperable if made.standing == INTEROPERABLE else verdict == made.standing
     if not shown and (made.standing, verdict) != (PARTIAL, CONFORMANT):
@@ -155,7 +155,7 @@ def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     grpc = profiles.OVER_GRPC in options["extensions"]
     demanded = {"profile": "certify", "extensions": profiles.list_extensions(made.profile, grpc=grpc)}
-    if ALL_MODELS not in (models := list(made.models or ())):  # which models the server lists the recording says
+    if ALL_MODELS not in (models := list(made.models or ())):  # otherwise the recording decides which models are listed
         demanded["models"] = models
     neutral: dict[str, Any] = {"dangerous": False}
     for name, value in (neutral | demanded).items():
@@ -164,7 +164,7 @@ def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 
 def _manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Hold what the manifest says of the run against the report."""
+    """Compare the manifest's statements about the run with the report."""
     yield from manifest.find_label_faults(made, manifest.read_reported_server(report))
     theirs = {name: made.suite[name] for name in ("version", "digest")}
     if theirs != {name: report["suite"][name] for name in theirs} or made.suite["ledger"] != ledger.compute_version():
@@ -196,7 +196,7 @@ def _recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Itera
 
 
 def describe_label(folder: Folder) -> str:
-    """Return one line with the label, and what the server calls itself; empty where there is no manifest."""
+    """Return one line with the label and the server's reported name; empty without a valid manifest."""
     try:
         made = folder.made
     except CertificationError:

@@ -1,6 +1,7 @@
-"""Writes the model roles as folders that a real server serves: `oip-conformance models export`.
+"""Exports the model roles as folders for real servers: `oip-conformance models export`.
 
-Nothing that is exported imports this package, and nothing here imports `templates/`: the models are judged, too.
+Exported code does not import this package, and nothing here imports `templates/`: the exported models are judged, and
+judged code shares nothing with the suite.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from conformance.roles import roles
 from conformance.roles.roles import Role
 from conformance.spec.user_error import UserError
 
-# A model's name becomes the name of a folder and a piece of a URL.
+# A model's name becomes a folder name and a URL segment.
 _PREFIX = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 
 
@@ -27,11 +28,11 @@ class ExportError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export came to.
+    """The result of an export.
 
     Attributes:
         models: role -> name of its model, in the order of `roles.toml`.
-        left_out: role -> why the format cannot serve it.
+        left_out: role -> reason why the format cannot serve it.
     """
 
     models: Mapping[str, str]
@@ -41,17 +42,17 @@ class ExportResult:
 def export(
     format_name: str, folder: Path, names: Iterable[str] = (), prefix: str = "", without: Iterable[str] = ()
 ) -> ExportResult:
-    """Write roles into `folder` as one of `FORMATS` has them, with a role map and a README.
+    """Write roles into `folder` in one of `FORMATS`, with a role map and a README.
 
     Args:
         format_name: key of `FORMATS`.
         folder: absent or empty.
-        names: of the roles; by default all that the format can serve.
-        prefix: put before the name of each role to make the name of its model.
-        without: datatypes that this one server lacks, beside those that none of its format has.
+        names: names of the roles; by default all that the format can serve.
+        prefix: prepended to the name of each role to form the name of its model.
+        without: datatypes that this server lacks, in addition to those that the format lacks.
 
     Raises:
-        ExportError: a role that is unknown or cannot be served, a folder in use, or one that cannot be written.
+        ExportError: a role is unknown or cannot be served, or the folder is not empty or cannot be written.
     """
     form = FORMATS[format_name]
     chosen, left_out = _choose(form, list(dict.fromkeys(names)), list(without))
@@ -69,7 +70,7 @@ def export(
 
 
 def _choose(form: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
-    """Return the roles to write, and why others cannot be: where roles are named, that is an error."""
+    """Return the roles to write, and the reasons for omitted ones; a named role that cannot be served is an error."""
     known = roles.load()
     for name in names:
         if name not in known:
@@ -94,7 +95,7 @@ def _make_room(folder: Path) -> None:
 
 
 def _role_map(form: Format, models: Mapping[str, str]) -> str:
-    """Return a role map in TOML; a JSON string of such names is one of TOML as well."""
+    """Return a role map in TOML; JSON strings of such names are also valid TOML."""
     addresses = [f'{member} = "{address}"' for member, address in form.listens.items()]
     head = ["# Which model fills which role: pytest --target-config=target.toml", *addresses, "", "[roles]"]
     lines = [f"{role} = {json.dumps(model)}" for role, model in models.items()]

@@ -1,7 +1,7 @@
-"""The servers that roles are exported for: which roles each can serve, and the files that it is given.
+"""The servers that roles are exported for: which roles each can serve, and the files written for it.
 
-What the models compute, and the code of each server, are files of `templates/`, copied as they stand; what differs from
-role to role is data.
+The models' functions and the code of each server are files in `templates/`, copied unchanged; the differences between
+roles are data.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from conformance.roles.roles import MAX_BATCH, Role, TensorSpec
 from conformance.spec import data_files
 
 TEMPLATES = data_files.PACKAGE_FOLDER / "export" / "templates"
-# The names are no identifiers: these are no packages, and their files import each other by bare name, as exported.
+# The folder names are not identifiers, so these are not packages; their files import each other by bare name.
 COMPUTE = TEMPLATES / "all-servers" / "role_compute.py"
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How one server is given its models.
+    """The export format of one server.
 
     Attributes:
-        name: as `--format` takes it.
-        listens: member of a role map -> where the server listens, unless told otherwise: `url`, or `grpc` where it has
-            no HTTP.
+        name: value of `--format`.
+        listens: member of a role map -> the server's default address: `url`, or `grpc` if it has no HTTP.
         refusal: returns why the server cannot serve a role, in a few words, or None.
-        write: writes the roles, by the names of their models, into a folder.
+        write: writes the roles, keyed by model name, into a folder.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Format:
 
 
 def refuse_datatypes(*datatypes: str) -> Callable[[Role], str | None]:
-    """Return what says why a server without these datatypes cannot serve a role, or None."""
+    """Return a function that says why a server without these datatypes cannot serve a role, or None."""
 
     def refusal(role: Role) -> str | None:
         used = {spec.datatype for spec in (*role.inputs, *role.outputs)}
@@ -57,7 +56,7 @@ def refuse_datatypes(*datatypes: str) -> Callable[[Role], str | None]:
 
 
 def describe_role(role: Role) -> dict[str, Any]:
-    """Return what an exported model has to know of its role. Shapes are whole: -1 in front of those of a batch."""
+    """Return the role data for an exported model. Shapes include the batch dimension, as a leading -1."""
     entry = {
         "role": role.name,
         "purpose": role.purpose,
@@ -70,7 +69,7 @@ def describe_role(role: Role) -> dict[str, Any]:
 
 
 def describe_tensors(role: Role, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
-    """Return inputs or outputs as model metadata has them."""
+    """Return inputs or outputs in the format of model metadata."""
     batch = [-1] if role.batching else []
     return [{"name": spec.name, "datatype": spec.datatype, "shape": [*batch, *spec.shape]} for spec in specs]
 
@@ -86,11 +85,11 @@ def copy_files(folder: Path, *files: Path) -> None:
         shutil.copyfile(file, folder / file.name)
 
 
-# --- servers that read all roles from one file: KServe, Dynamo, and one's own -----------------------------------------
+# --- servers that read all roles from one file: KServe, Dynamo, and a custom Python server ----------------------------
 
 
 def _write_roles(server: str, *names: str, has_labels: bool = False) -> Callable[[Path, Mapping[str, Role]], None]:
-    """Return what writes `roles.json`, by the names of the models, beside the server's code."""
+    """Return a function that writes `roles.json`, keyed by model name, and the server's code."""
     code = [TEMPLATES / f"{server}-server" / name for name in names]
 
     def write(folder: Path, models: Mapping[str, Role]) -> None:
@@ -105,8 +104,8 @@ def _write_roles(server: str, *names: str, has_labels: bool = False) -> Callable
 
 # --- MLServer: settings.json, the runtime, and `NAME/` with model-settings.json and role.json -------------------------
 
-# With workers, which are its default, MLServer 1.7 does not start beside a recent uvloop. Ports and addresses are left
-# out, because what stands here cannot be changed by the environment.
+# With workers, the default, MLServer 1.7 does not start with a recent uvloop. Ports and addresses are omitted, because
+# the environment cannot override settings in this file.
 _MLSERVER_SETTINGS: Final = {"debug": False, "parallel_workers": 0}
 
 
@@ -126,7 +125,7 @@ def _write_mlserver(folder: Path, models: Mapping[str, Role]) -> None:
         write_json(folder / name / "model-settings.json", settings)
 
 
-# --- Triton's python backend: `models/NAME/` with config.pbtxt, label files and `1/`; each model is whole -------------
+# --- Triton's python backend: `models/NAME/` with config.pbtxt, label files and `1/`; models share no files -----------
 
 _TRITON_CODE = (TEMPLATES / "triton-server" / "model.py", TEMPLATES / "triton-server" / "triton_tensors.py", COMPUTE)
 

@@ -1,5 +1,5 @@
-"""Many targets judged in one go, each by a run of its own as `oip-conformance run` makes it. See docs/fleet.md.
+"""Judges many targets with one command, each in a separate run like `oip-conformance run`. See docs/fleet.md.
 
-`fleet_file` says what is to be judged, `units` makes a unit of work of each target, `unit_runner` does one, `pools`
-hand them out, here or to a Dask cluster, `run_folder` keeps what came of them, `index` puts it together.
+`fleet_file` lists the targets, `units` creates a unit of work per target, `unit_runner` runs one, `pools` distribute
+them on this machine or a Dask cluster, `run_folder` stores the results, `index` summarises them.
 """

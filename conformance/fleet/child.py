@@ -1,8 +1,8 @@
-"""The process that one run is: `python -m conformance.fleet.child`, with pytest's arguments as JSON on stdin.
+"""The child process of one run: `python -m conformance.fleet.child`, with pytest's arguments as JSON on stdin.
 
-It is pytest as ever, with two differences. Its arguments are on no command line, where every process of the machine
-could read what secrets stand among them. And it lives no longer than whoever started it: stdin ends when that is gone,
-however it came to its end, and with it ends this process with all that it started.
+It runs pytest, with two differences. Its arguments may hold secrets, so they are not on the command line, where every
+process of the machine could read them. And it does not outlive its parent: when the parent ends in any way, stdin
+closes, and this process ends with all its children.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 def main() -> int:
     """Run pytest and return its exit status."""
-    lifeline = os.dup(0)  # pytest puts something else in the place of stdin
+    lifeline = os.dup(0)  # pytest replaces stdin
     arguments: list[str] = json.loads(_line(lifeline))
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     return int(pytest.main(arguments))
@@ -32,7 +32,7 @@ def _line(descriptor: int) -> bytes:
 
 
 def _end_with(lifeline: int) -> None:
-    """Wait for the end of the lifeline, then end everything here, without a word: nobody is there to listen."""
+    """Wait for the end of the lifeline, then kill this process group silently."""
     while os.read(lifeline, 65536):
         pass
     if os.getpgrp() == os.getpid():

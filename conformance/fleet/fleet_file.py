@@ -1,4 +1,4 @@
-"""The file of a fleet in TOML, as `schemas/fleet.schema.json` has it: many targets, and how they are judged."""
+"""Reads a fleet file (TOML, `schemas/fleet.schema.json`): many targets, and how they are judged."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from conformance.transport.settings import SettingsError, strip_user
 
 Entries = Mapping[str, Any]
 
-USAGE: Final = 4  # the exit status of a usage error, as pytest has it: 2 means interrupted
-MAX_NAME_CHARS: Final = 100  # characters of a name, which is that of a folder
+USAGE: Final = 4  # the exit status of a usage error, like pytest's; 2 means interrupted
+MAX_NAME_CHARS: Final = 100  # characters of a target name, which is also a folder name
 _NO_PART: Final = re.compile(r"[^A-Za-z0-9._-]+")
 ALL: Final = "all"  # every model that a target lists
-# Members of a target that are the fleet's own; the others are those of a target file.
+# Members of a target that only a fleet file has; the others are those of a target file.
 _OWN: Final = ("file", "baseline", "limits")
 _JOINED: Final = ("headers", "tls", "limits")
 
 
 class FleetError(UserError):
-    """The fleet file, an option or the folder cannot be used; the line names file, target and member."""
+    """The fleet file, an option or the folder cannot be used; the message names file, target and member."""
 
     status = USAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take of a target, and of the time of the fleet.
+    """Limits of a run on connections to the target and on time.
 
     Attributes:
-        connections: asked on at once; None: as a run chooses by itself.
+        connections: simultaneous connections; None: the run's default.
         time: seconds for the whole run.
-        retries: of a target that could not be reached, each `retry_pause` seconds after the attempt before.
+        retries: retries for an unreachable target, each `retry_pause` seconds after the previous attempt.
     """
 
     connections: int | None = None
@@ -54,10 +54,10 @@ class FleetTarget:
     """One target of a fleet.
 
     Attributes:
-        place: where the fleet file speaks of it, for messages.
-        entries: what a target file would say of it, with the defaults of the fleet; may hold secrets.
-        models: deployed ones to judge, by their names; `ALL` among them stands for all.
-        baseline: the file of failures that are known, or None.
+        place: its location in the fleet file, for messages.
+        entries: the entries of a target file, merged with the defaults of the fleet; may hold secrets.
+        models: names of the deployed models to judge; `ALL` stands for all.
+        baseline: the file of known failures, or None.
     """
 
     name: str
@@ -70,14 +70,14 @@ class FleetTarget:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What a fleet file says.
+    """The contents of a fleet file.
 
     Attributes:
-        gate: what decides the exit status of each run, `conformant` or `interoperable`; None: whether something fails.
-        workers: how many targets are judged at once; None: as many as the machine is good for.
-        keep: how many runs keep their reports.
-        evidence: whether bytes of requests and answers are kept.
-        baselines: the folder of baselines that no target names, or None.
+        gate: standing that decides the exit status of each run, `conformant` or `interoperable`; None: any failure.
+        workers: number of targets judged concurrently; None: chosen from the number of processors.
+        keep: number of runs whose reports are kept.
+        evidence: whether the bytes of requests and answers are stored.
+        baselines: the default folder of baselines, for targets that name none, or None.
     """
 
     path: Path
@@ -95,7 +95,8 @@ def load(path: Path) -> Fleet:
     """Read the file.
 
     Raises:
-        FleetError: it, or a file that it names, cannot be read, is not TOML or does not fit; or it names no target.
+        FleetError: the file, or one that it names, is unreadable, not TOML or does not match the schema; or it names no
+            target.
     """
     try:
         entries = files.parse_toml(files.read_text(path))
@@ -114,13 +115,13 @@ def load(path: Path) -> Fleet:
 
 def _expect_form(path: Path, entries: Entries) -> None:
     fleet, target = schemas.load_schema("fleet"), schemas.load_schema("target")
-    schema = {**fleet, "$defs": {**fleet["$defs"], "target-file": target}}  # which it refers to
+    schema = {**fleet, "$defs": {**fleet["$defs"], "target-file": target}}  # the fleet schema refers to this
     error = schemas.find_fault(entries, schema)
     if error is None:
         return
     place = ".".join(str(part) for part in error.absolute_path)
     said = error.message
-    if "headers" in error.absolute_path:  # what jsonschema says quotes the value
+    if "headers" in error.absolute_path:  # jsonschema's message would quote the value, which may be secret
         said = "a header has a name, and a text for its value"
     raise FleetError(escape_text(f"{path}: {place}: {said}" if place else f"{path}: {said}", 600))
 
@@ -153,7 +154,7 @@ def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, 
     merged = _joined(_located(defaults, path.absolute().parent), _located(found, folder))
     if not ("url" in merged or "grpc" in merged):
         raise FleetError(f"{path}: {place}: names no url and no grpc")
-    by_itself = (ALL,) if "url" in merged else ()  # models are surveyed over HTTP
+    by_itself = (ALL,) if "url" in merged else ()  # models are discovered over HTTP
     return FleetTarget(
         name,
         place,
@@ -165,7 +166,7 @@ def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, 
 
 
 def _parted(entries: Entries) -> tuple[Entries, tuple[str, ...] | None]:
-    """Return entries as a target file has them, and the models that they name, other than by tables; None: nothing."""
+    """Split off a `models` entry that is a list or `ALL`: return the other entries, and the models, or None."""
     named = entries.get("models")
     if named is None or isinstance(named, Mapping):
         return entries, None
@@ -175,7 +176,7 @@ def _parted(entries: Entries) -> tuple[Entries, tuple[str, ...] | None]:
 
 def _limits(path: Path, place: str, entries: Entries) -> Limits:
     for member, value in entries.items():
-        if math.isnan(value):  # which is in no schema's way: nothing is less than it, or more
+        if math.isnan(value):  # NaN passes the schema's minimum and maximum: every comparison with it is false
             raise FleetError(f"{path}: {place}.limits.{member}: nan is no number of seconds")
     return Limits(**entries)
 
@@ -189,7 +190,7 @@ def _beside(path: Path, name: str | None) -> Path | None:
 
 
 def _joined(defaults: Entries, own: Entries) -> dict[str, Any]:
-    """Return the defaults with what is said of a target itself; names of headers are the same in any case."""
+    """Return the defaults, overridden by the target's own entries; header names match in any case."""
     joined = {name: _joined_table(defaults[name], own[name]) for name in _JOINED if name in defaults and name in own}
     return {**defaults, **own, **joined}
 
@@ -200,7 +201,7 @@ def _joined_table(defaults: Entries, own: Entries) -> dict[str, Any]:
 
 
 def _located(entries: Entries, folder: Path) -> dict[str, Any]:
-    """Return entries whose names of files hold in any folder."""
+    """Return the entries with file names made absolute."""
     found = dict(entries)
     if "ca" in found.get("tls", {}):
         found["tls"] = {**found["tls"], "ca": str(folder / found["tls"]["ca"])}
@@ -215,7 +216,7 @@ def _located_value(value: str, folder: Path) -> str:
 
 
 def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
-    """See that every target has a folder of its own, on every file system."""
+    """Check that folder names are distinct on every file system, including case-insensitive ones."""
     seen: dict[str, str] = {}
     for target in targets:
         other = seen.setdefault(target.name.lower(), target.name)
@@ -225,7 +226,7 @@ def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
             )
 
 
-# --- targets that are there by their URL alone ------------------------------------------------------------------------
+# --- targets that are listed only by URL ------------------------------------------------------------------------------
 
 
 def _read_urls(path: Path, entries: Entries) -> list[str]:
@@ -249,8 +250,8 @@ def make_name(url: str, taken: Collection[str]) -> str:
     """Return a name for a URL: its host, port and path, without user and password.
 
     Args:
-        url: as it is written; variables in it are not looked up.
-        taken: names in lower case that others have.
+        url: URL as written; variables in it are not expanded.
+        taken: names in use, in lower case.
     """
     place = strip_user(url).partition("://")[2] or url
     name = _NO_PART.sub("-", place).strip("-._")[: MAX_NAME_CHARS - 8].rstrip("-._") or "target"

@@ -1,6 +1,6 @@
-"""What a run of a fleet came to, as `schemas/fleet_index.schema.json` has it; both pages are made of it.
+"""The results of a fleet run (`schemas/fleet_index.schema.json`), from which both pages are rendered.
 
-It is made from the folder alone, so that a run that was ended has one, too. Nothing here is escaped.
+It is built from the folder alone, so that an interrupted run has an index as well. Nothing here is escaped.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def build(
     """Return the index of a run.
 
     Args:
-        folder: of the fleet.
-        record: of the run.
-        earlier: the finished runs before it, the earliest first.
-        names: of all targets, in the order of the fleet file.
-        profile: that was asked for.
-        stopped: why not all targets were judged, where that is so.
+        folder: folder of the fleet.
+        record: record of the run.
+        earlier: the finished runs before it, earliest first.
+        names: names of all targets, in the order of the fleet file.
+        profile: the requested profile.
+        stopped: why some targets were not judged; empty if all were.
     """
     run = RunFolder(folder, record)
     reports = {name: _report(run.of(name)) for name in names}
@@ -71,7 +71,7 @@ def build(
 
 
 def compute_exit_status(targets: Sequence[Mapping[str, Any]]) -> int:
-    """Return the exit status of a fleet: 1 where a target has it, else 6 where one has it or was not run, else 0."""
+    """Return the exit status of a fleet: 1 if any target has it, else 6 if any has it or was not run, else 0."""
     found = {target["status"] for target in targets}
     worst = (EXIT_STATUS["nonconformant"], EXIT_STATUS["incomplete"])
     return next((status for status in worst if status in found), EXIT_STATUS["conformant"])
@@ -126,7 +126,7 @@ def _counts(found: Tally) -> dict[str, int]:
 
 
 def _areas(report: Report) -> dict[str, dict[str, int]]:
-    """Return what became of the MUSTs of each area that the run is about; of one without any, nothing."""
+    """Return the counts of MUSTs by outcome for each judged area; areas without any are omitted."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
     entries = filter_counted(report["requirements"], report["options"]["extensions"])
     if not any(map(is_judged, entries)):
@@ -169,7 +169,7 @@ def _past(record: RunRecord) -> Index:
 def _changes(
     folder: Path, before: RunRecord, verdicts: Mapping[str, str], reports: Mapping[str, Report | None]
 ) -> Index:
-    """Return what differs from the run before; of a target that was not run now, nothing is said."""
+    """Return the changes since the previous run; targets that were not run now are omitted."""
     run = {name: verdict for name, verdict in verdicts.items() if verdict != NOT_RUN}
     both = [name for name in run if name in before.verdicts]
     turned = [name for name in both if before.verdicts[name] != run[name]]

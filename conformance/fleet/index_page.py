@@ -1,4 +1,4 @@
-"""The index of a fleet as files for people and programs, and what the command prints of it."""
+"""Renders the index of a fleet as JSON, Markdown and HTML files, and as the command's output."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ MATRIX_TEXT: Final = (
     "Under extensions the verdict, under areas how many of the MUSTs that apply are met; nothing where none applies."
 )
 WORDS: Final[Mapping[str, str]] = {name: name.replace("_", " ") for name in (*EXIT_STATUS, "not_run")}
-# The verdict on an extension in a cell of a few characters.
+# Short forms of a verdict on an extension, for table cells.
 SHORT: Final[Mapping[str, str]] = {CONFORMANT: "yes", PARTIAL: "part", NONCONFORMANT: "NO", INCOMPLETE: "?"}
-MAX_NAMED_TARGETS: Final = 5  # of a requirement
-MAX_PRINTED: Final = 10  # targets, and changes of a kind, that are printed
-MAX_PAST_RUNS: Final = 10  # before this one, of a target
+MAX_NAMED_TARGETS: Final = 5  # targets named per requirement
+MAX_PRINTED: Final = 10  # targets, and changes of each kind, that are printed
+MAX_PAST_RUNS: Final = 10  # runs in the history bar of a target
 MAX_TEXT_CHARS: Final = 200
 _OF_STATUS: Final = {EXIT_STATUS[name]: name for name in (CONFORMANT, NONCONFORMANT, INCOMPLETE)}
 
 
 def write(folder: Path, index: Entry) -> None:
-    """Write the files of an index, each whole or not at all.
+    """Write the files of an index, each atomically.
 
     Raises:
         OSError: one cannot be written.
@@ -61,7 +61,7 @@ def write(folder: Path, index: Entry) -> None:
 
 
 def build_page(index: Entry) -> SimplePage:
-    """Return an index as a page."""
+    """Build the page of an index."""
     head = f"{_count_targets(index)} on {index['started'][:10]}: {_describe_counts(index)}.{_describe_stop(index)}"
     blocks: list[Block] = [
         Paragraph([Span(WRITTEN_BY, "own")], is_dim=True),
@@ -88,12 +88,12 @@ def _link(target: Entry) -> Span:
 
 
 def _describe_verdict(target: Entry) -> str:
-    """Return the verdict of a target: one that is not conformant may be interoperable."""
+    """Return the verdict of a target as text; a nonconformant one may be interoperable."""
     return describe_verdict(WORDS[target["verdict"]], target.get("interoperable"))
 
 
 def _list_unwell(index: Entry) -> Block:
-    """List the targets that fail, and those of which it cannot be said, these last."""
+    """List the targets that fail, then those without a conclusive verdict."""
     found = sorted((target for target in index["targets"] if target["status"]), key=lambda target: target["status"])
     if not found:
         return Paragraph(["Every target was judged, and none needs a look."])
@@ -112,7 +112,7 @@ def _list_unwell(index: Entry) -> Block:
 
 
 def _describe_gate(target: Entry) -> Iterator[str]:
-    """Yield how a target differs from its baseline; nothing where it has none."""
+    """Yield the differences of a target from its baseline, if it has one."""
     if found := target.get("gate"):
         parts = [f"{found[name]} {name}" for name in ("new", "fixed", "stale", "known") if found[name]]
         yield f"baseline: {', '.join(parts) or 'nothing is known to fail'}"
@@ -164,7 +164,7 @@ def _build_matrix(index: Entry) -> Table:
 
 
 def _draw_past(index: Entry, target: Entry) -> Bar:
-    """Return the verdicts of a target in the last runs, the earliest first."""
+    """Draw the verdicts of a target in the last runs, earliest first."""
     past = [run["verdicts"].get(target["name"], "") for run in index["history"][-MAX_PAST_RUNS:]]
     label = "last runs: " + ", ".join(WORDS.get(verdict, "-") for verdict in past)
     width = 100 / MAX_PAST_RUNS
@@ -172,7 +172,7 @@ def _draw_past(index: Entry, target: Entry) -> Bar:
 
 
 def _show_area(counts: Mapping[str, int] | None) -> Cell:
-    """Return how many of the MUSTs that apply are met, coloured by the worst that is among them."""
+    """Return how many of the applicable MUSTs are met, coloured by the worst outcome."""
     if not counts:
         return cell()
     kinds = {"fail": counts["failed"], "blocked": counts["stuck"], "pass": counts["met"], "not_applicable": 1}
@@ -180,7 +180,7 @@ def _show_area(counts: Mapping[str, int] | None) -> Cell:
 
 
 def _list_unmet(index: Entry) -> Block:
-    """List what some target does not meet: MUSTs first, and then what most of them miss."""
+    """List unmet requirements: MUSTs first, then by the number of targets that do not meet them."""
     found: dict[tuple[str, str], list[str]] = {}
     for target in index["targets"]:
         for entry in target.get("unmet", ()):
@@ -210,11 +210,11 @@ def _list_runs(index: Entry) -> Table:
     return Table("Over time", ["run", *WORDS.values(), "suite"], rows)
 
 
-# --- what is printed --------------------------------------------------------------------------------------------------
+# --- printed output ---------------------------------------------------------------------------------------------------
 
 
 def format_target(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
-    """Return the line of a target that is done."""
+    """Return the output line of a finished target."""
     said = escape_text(outcome.said, MAX_TEXT_CHARS) or ("" if outcome.is_reached else "could not be reached")
     verdict = outcome.verdict or _OF_STATUS[outcome.status]
     line = f"[{count:{len(str(total))}}/{total}] {unit.name}  {verdict}  {outcome.seconds:g} s"
@@ -222,7 +222,7 @@ def format_target(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
 
 
 def format_summary(folder: Path, index: Entry) -> list[str]:
-    """Return the summary of a run; its last line is what the fleet came to."""
+    """Return the summary of a run; its last line is the overall result."""
     verdict = f"{_count_targets(index)}: {_describe_counts(index)}{_describe_stop(index)}"
     return [*_print_unwell(index), *_print_changes(index["changes"] or {}), f"index: {folder / 'index.html'}", verdict]
 
@@ -232,12 +232,12 @@ def _count_targets(index: Entry) -> str:
 
 
 def _describe_counts(index: Entry) -> str:
-    """Return how many targets came to what."""
+    """Return the number of targets per verdict, as text."""
     return ", ".join(f"{count} {WORDS[verdict]}" for verdict, count in index["counts"].items() if count)
 
 
 def _describe_stop(index: Entry) -> str:
-    """Return that the run was ended, and how it is gone on with; empty where it is whole."""
+    """Return why the run stopped early, and how to resume it; empty if it is complete."""
     return f" ({index['stopped']}: the same command goes on)" if index["stopped"] else ""
 
 

@@ -1,6 +1,6 @@
-"""Who does units of work: this machine, each run a process of its own, or the workers of a Dask cluster.
+"""Pools that run units of work: on this machine, one process per run, or on the workers of a Dask cluster.
 
-`carry_out` hands units out, has those tried again that could not be reached, and tells of each what came of it.
+`carry_out` submits the units, retries unreachable targets, and reports the outcome of each.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from conformance.spec import extras
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import EXIT_STATUS
 
-LOOK: Final = 5.0  # seconds between two looks at whether anybody still works
-# A run waits most of its time for its target, so that one that is silent costs a place and no processor.
+LOOK: Final = 5.0  # seconds between two checks that the pool is still alive
+# A run mostly waits for its target, so there can be more runs than processors.
 RUNS_PER_PROCESSOR: Final = 4
-# Seconds: to reach the scheduler and a first worker, and that a cluster may be without any worker in the midst of it.
+# Time to reach the scheduler and a first worker, and how long a cluster may be without any worker during a run.
 CONNECT_WAIT_S: Final = 30.0
 MAX_WORKERLESS_S: Final = 300.0
-_UNDER_WAY: Final = ("executing", "long-running")  # as a worker of Dask calls the state of a task
-# How Dask says that a unit could not be done, by the name of what it raises; its words may quote what was sent.
+_UNDER_WAY: Final = ("executing", "long-running")  # Dask's names for the states of a running task
+# Messages for Dask's exceptions, by class name; Dask's own messages may quote the arguments, which may be secret.
 _FAILURES: Final = {
     "KilledWorker": "the workers that did it were lost",
     "ModuleNotFoundError": "the suite is not installed on the worker",
@@ -43,17 +43,17 @@ Work = Callable[[Unit, Callable[[], bool]], Outcome]
 
 
 class Pool(Protocol):
-    """Whoever does units of work."""
+    """Runs units of work."""
 
     @property
     def gone(self) -> str:
-        """Why nothing comes of it any more; empty as long as something may."""
+        """Why the pool can run no more units; empty while it can."""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
-        """Do a unit when its turn comes, then tell what came of it, in any thread."""
+        """Queue a unit; call `done` with its outcome, in any thread."""
 
     def stop(self) -> None:
-        """End everything that is under way."""
+        """Stop all running units."""
 
 
 def carry_out(
@@ -63,14 +63,14 @@ def carry_out(
     keep: Callable[[Unit, Outcome, int], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Have all units done; return why some were not, or nothing.
+    """Run all units; return why some were not run, or an empty string.
 
     Args:
-        units: each with a name of its own.
-        limits: of each, by name.
-        pool: does them.
-        keep: is given a unit, what came of it, and how often it was tried; in this thread.
-        clock: seconds.
+        units: units with unique names.
+        limits: limits by unit name.
+        pool: runs the units.
+        keep: called in this thread with a unit, its outcome, and the number of attempts.
+        clock: returns seconds.
     """
     outcomes: SimpleQueue[Outcome] = SimpleQueue()
     by_name = {unit.name: unit for unit in units}
@@ -107,15 +107,15 @@ def carry_out(
 
 
 def choose_worker_count() -> int:
-    """Return how many runs at once this machine is good for."""
+    """Return the default number of concurrent runs on this machine."""
     return RUNS_PER_PROCESSOR * (os.cpu_count() or 1)
 
 
 class LocalPool:
-    """Does units of work in threads that each wait for a process.
+    """Runs units of work in threads that each wait for a process.
 
     Attributes:
-        gone: why nothing comes of it any more; always empty: this machine is here.
+        gone: why the pool can run no more units; always empty for this machine.
     """
 
     gone = ""
@@ -124,16 +124,16 @@ class LocalPool:
         """Prepare the threads.
 
         Args:
-            workers: how many units are done at once.
-            folder_for: makes the folder in which a unit is done.
-            do: does a unit.
+            workers: number of units that run concurrently.
+            folder_for: creates the working folder of a unit.
+            do: runs a unit.
         """
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="fleet")
         self._folder_for, self._do = folder_for, do
         self._stopped = Event()
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
-        """Do a unit when its turn comes, then tell what came of it; of one that was ended nothing is told."""
+        """Queue a unit; call `done` with its outcome, unless the unit is stopped."""
 
         def tell(future: Future[Outcome | None]) -> None:
             outcome = None if future.cancelled() else future.result()
@@ -143,7 +143,7 @@ class LocalPool:
         self._threads.submit(self._done, unit).add_done_callback(tell)
 
     def stop(self) -> None:
-        """End everything that is under way, and wait until it has ended."""
+        """Stop all running units and wait until they have ended."""
         self._stopped.set()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
@@ -154,11 +154,11 @@ class LocalPool:
         return None if self._stopped.is_set() else outcome
 
 
-# --- a Dask cluster that is there already -----------------------------------------------------------------------------
+# --- an existing Dask cluster -----------------------------------------------------------------------------------------
 
 
 def run_on_worker(unit: Unit, task: str) -> Outcome:
-    """Do a unit on a worker of Dask, as long as its task is wanted: this is what is sent there."""
+    """Run a unit on a Dask worker until it ends or its task is cancelled; this function is sent to the worker."""
     from distributed import get_worker
 
     tasks = get_worker().state.tasks
@@ -171,7 +171,7 @@ def run_on_worker(unit: Unit, task: str) -> Outcome:
 
 
 class Cluster:
-    """Does units of work on the workers of a cluster; as many at once as these have threads."""
+    """Runs units of work on the workers of a cluster, as many concurrently as the workers have threads."""
 
     def __init__(
         self,
@@ -180,17 +180,17 @@ class Cluster:
         do: Callable[[Unit, str], Outcome] = run_on_worker,
         patience: float = CONNECT_WAIT_S,
     ) -> None:
-        """Reach the cluster.
+        """Connect to the cluster.
 
         Args:
-            address: of the scheduler, as Dask writes it: `tcp://host:8786`.
+            address: address of the scheduler in Dask's format: `tcp://host:8786`.
             run: a name for the tasks of this run.
-            do: does a unit there.
+            do: runs a unit on a worker.
             patience: seconds to reach the scheduler, and then a worker.
 
         Raises:
             MissingExtraError: Dask is not installed.
-            FleetError: nobody is there.
+            FleetError: the scheduler does not answer, or has no worker.
         """
         extras.expect_installed("fleet", "--scheduler")
         from distributed import Client
@@ -212,7 +212,7 @@ class Cluster:
 
     @property
     def gone(self) -> str:
-        """Why nothing comes of it any more; empty as long as something may."""
+        """Why the pool can run no more units; empty while it can."""
         if self._client.status != "running":
             return "the scheduler is gone"
         if self._client.scheduler_info(n_workers=1)["workers"]:
@@ -221,7 +221,7 @@ class Cluster:
         return f"the cluster was without a worker for {MAX_WORKERLESS_S:g} s" if is_bereft else ""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
-        """Do a unit when its turn comes, then tell what came of it; of one that was ended nothing is told."""
+        """Queue a unit; call `done` with its outcome, unless the unit is stopped."""
         self._count += 1
         task = f"oip-fleet-{self._run}-{self._count}-{unit.name}"
 
@@ -236,7 +236,7 @@ class Cluster:
         future.add_done_callback(tell)  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
-        """Give up what is under way: its workers end it as soon as they hear of it."""
+        """Cancel the running units; workers stop them when they are notified."""
         self._is_stopped = True
         if self._futures and self._client.status == "running":
             self._client.cancel(list(self._futures.values()))  # type: ignore[no-untyped-call]

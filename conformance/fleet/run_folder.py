@@ -1,11 +1,11 @@
-"""The folder of a fleet: what came of each run and each target, in such a form that a run can be gone on with.
+"""The folder of a fleet: the results of each run and each target, stored so that a run can be resumed.
 
-    DIR/index.html, index.md, index.json    of the last run
-    DIR/runs/RUN.json                       of each run: when it was, and its verdicts
-    DIR/runs/RUN/NAME/                      of each target: report, evidence, `done.json`
+    DIR/index.html, index.md, index.json    index of the last run
+    DIR/runs/RUN.json                       per run: its times and verdicts
+    DIR/runs/RUN/NAME/                      per target: report, evidence, `done.json`
 
-A target is done when its folder is there under its name: it is made under another one, and renamed as the last thing.
-So whatever ends a fleet leaves nothing half done that could be taken for done.
+A target is done when the folder with its name exists: the folder is created under a temporary name and renamed last.
+So an interruption never leaves an incomplete result that looks complete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from conformance.spec import files
 
 DONE: Final = "done.json"
 RUNS: Final = "runs"
-# What is tried again when a run is gone on with: it says nothing of the target.
+# Failures that are retried when a run is resumed, since they do not depend on the target.
 _OF_THE_WAY: Final = (RunFailure.WORKER, RunFailure.OTHER_SUITE)
 
 
@@ -39,11 +39,11 @@ class RunRecord:
     """One run of the fleet.
 
     Attributes:
-        name: of its folder: when it began.
-        started: a UTC time in ISO 8601; so is `finished`, which is empty as long as not all targets are done.
-        salt: of the digests of its units.
+        name: folder name, from the start time.
+        started: a UTC time in ISO 8601, like `finished`, which is empty until all targets are done.
+        salt: salt for the digests of its units.
         suite: version and digest of the suite that judged.
-        verdicts: of each target, once the run is finished.
+        verdicts: verdict of each target, once the run is finished.
     """
 
     name: str
@@ -56,11 +56,11 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class TargetRecord:
-    """What is kept of a target that is done.
+    """The stored result of a finished target.
 
     Attributes:
-        digest: of the unit, under the salt of the run.
-        tried: how often it was tried to reach the target.
+        digest: digest of the unit, with the salt of the run.
+        tried: number of attempts to reach the target.
     """
 
     digest: str
@@ -73,10 +73,10 @@ class TargetRecord:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Have a folder alone; it is made where it is not there.
+    """Lock a folder for exclusive use; create it if it is missing.
 
     Raises:
-        FleetError: it cannot be written, or another fleet writes there.
+        FleetError: the folder cannot be written, or another fleet has locked it.
     """
     try:
         (folder / RUNS).mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def read_records(folder: Path) -> list[RunRecord]:
-    """Return the runs of a folder, the earliest first; a file that is none of ours is passed over."""
+    """Return the runs of a folder, earliest first; foreign files are skipped."""
     found = []
     for path in sorted((folder / RUNS).glob("*.json")):
         with suppress(files.UnreadableError, TypeError):
@@ -106,7 +106,7 @@ def read_records(folder: Path) -> list[RunRecord]:
 
 
 def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
-    """Return the run to go on with, or a new one: where the last is finished, was of another suite, or `anew` asks.
+    """Return the run to resume, or a new one if the last is finished, is of another suite, or `anew` is set.
 
     Raises:
         OSError: it cannot be written.
@@ -116,14 +116,14 @@ def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
         return found[-1]
     now = datetime.now(UTC)
     name = now.strftime("%Y%m%dT%H%M%SZ")
-    later = [record.name for record in found if record.name >= name]  # in the same second, or a clock that was set back
+    later = [record.name for record in found if record.name >= name]  # same second, or the clock was set back
     record = RunRecord(f"{max(later)}+" if later else name, _time(now), secrets.token_hex(8), suite)
     write(folder, record)
     return record
 
 
 def write(folder: Path, record: RunRecord) -> None:
-    """Write what is known of a run.
+    """Write the record of a run.
 
     Raises:
         OSError: it cannot be written.
@@ -132,7 +132,7 @@ def write(folder: Path, record: RunRecord) -> None:
 
 
 def format_now() -> str:
-    """Return the time as records have it."""
+    """Return the current time in the format of records."""
     return _time(datetime.now(UTC))
 
 
@@ -141,7 +141,7 @@ def _time(moment: datetime) -> str:
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Take the folders of all but the last runs away; what they came to stays."""
+    """Delete the folders of all but the last `keep` runs; their records stay."""
     for record in read_records(folder)[:-keep]:
         shutil.rmtree(folder / RUNS / record.name, ignore_errors=True)
 
@@ -159,20 +159,20 @@ class RunFolder:
         self.path.mkdir(exist_ok=True)
 
     def of(self, name: str) -> Path:
-        """Return the folder of a target, there or not."""
+        """Return the path of a target's folder, which may not exist."""
         return self.path / name
 
     def done(self, name: str) -> TargetRecord | None:
-        """Return what came of a target that is done; None where it is not."""
+        """Return the result of a target; None if it is not done."""
         with suppress(files.UnreadableError, TypeError):
             return TargetRecord(**files.parse_json(files.read_bytes(self.of(name) / DONE)))
         return None
 
     def tidy(self, digests: Mapping[str, str]) -> frozenset[str]:
-        """Take away what is half done, and what was done otherwise than it is asked for now; return what is done.
+        """Delete incomplete, outdated and retryable results; return the names of finished targets.
 
         Args:
-            digests: of all units, by name.
+            digests: digests of all units, by name.
         """
         kept = {name for name, digest in digests.items() if _holds(self.done(name), digest)}
         for path in self.path.iterdir():
@@ -181,11 +181,11 @@ class RunFolder:
         return frozenset(kept)
 
     def make_folder(self, unit: Unit) -> Path:
-        """Make the folder in which a unit is done; it gets its name once it is."""
+        """Create the working folder of a unit, with a temporary name."""
         return Path(tempfile.mkdtemp(prefix=f".{unit.name}.", dir=self.path))
 
     def keep(self, unit: Unit, outcome: Outcome, digest: str, tried: int) -> None:
-        """Keep what came of a unit.
+        """Store the outcome of a unit.
 
         Raises:
             OSError: it cannot be written.
@@ -196,7 +196,7 @@ class RunFolder:
         trouble = str(outcome.trouble or "")
         done = TargetRecord(digest, outcome.status, tried, outcome.seconds, trouble, outcome.said)
         (made / DONE).write_text(json.dumps(asdict(done), indent=1) + "\n", encoding="utf-8")
-        made.chmod(0o755)  # as other folders: `mkdtemp` makes them for their owner alone
+        made.chmod(0o755)  # `mkdtemp` creates folders with access for the owner only
         made.rename(self.of(unit.name))
 
 
@@ -207,7 +207,7 @@ def _holds(done: TargetRecord | None, digest: str) -> bool:
 def _write_below(folder: Path, name: str, octets: bytes) -> None:
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
-        return  # nothing that a run writes
+        return  # no run writes such a path
     path = folder.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(octets)

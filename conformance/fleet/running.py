@@ -1,4 +1,4 @@
-"""One run of a fleet, from its file to its index: begun, or gone on with where it was ended."""
+"""One run of a fleet, from its file to its index: a new run, or a resumed one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the command line says of a run.
+    """The command-line options of a run.
 
     Attributes:
-        folder: of the fleet.
-        workers: how many targets at once; None: as many as this machine is good for.
-        scheduler: of a Dask cluster; empty: this machine does the work.
-        anew: what could be gone on with is left as it is.
-        updates_baselines: the baseline of each target is written anew.
+        folder: folder of the fleet.
+        workers: number of concurrent targets; None: chosen from the number of processors.
+        scheduler: address of a Dask scheduler; empty: run on this machine.
+        anew: start a new run even if one could be resumed.
+        updates_baselines: rewrite the baseline of each target.
     """
 
     folder: Path
@@ -47,13 +47,13 @@ def run(
     """Judge the fleet and write its index; return the summary and the exit status.
 
     Args:
-        fleet: what is judged.
-        wishes: of the user.
-        say: is given a line for each target that is done.
-        pool: makes whoever does the work; None: as `wishes` has it.
+        fleet: the targets, and how they are judged.
+        wishes: options of the run.
+        say: called with a line for each finished target.
+        pool: creates the pool that runs the units; None: the one that `wishes` selects.
 
     Raises:
-        FleetError: it cannot begin, or its folder not be written.
+        FleetError: the run cannot start, or its folder cannot be written.
     """
     every = units.make_units(fleet, here=not wishes.scheduler, updates_baselines=wishes.updates_baselines)
     try:
@@ -64,7 +64,7 @@ def run(
 
 
 class _Run:
-    """One run: what it is to do, and what it has."""
+    """One run: its units and its progress."""
 
     def __init__(self, fleet: Fleet, wishes: RunOptions, every: Sequence[Unit], say: Say) -> None:
         self.fleet, self.wishes, self.every, self.say = fleet, wishes, every, say
@@ -75,7 +75,7 @@ class _Run:
         self.finished = 0
 
     def carried_out(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
-        """Do what is not done yet, and conclude."""
+        """Run the remaining units, and write the results."""
         done = self.folder.tidy(self.digests)
         left = [unit for unit in self.every if unit.name not in done]
         self.finished = len(done)
@@ -97,7 +97,7 @@ class _Run:
         return LocalPool(self.wishes.workers or pools.choose_worker_count(), folder.make_folder)
 
     def _worked(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
-        """Do units of work; return why not all of them were done, and whether somebody has ended the fleet."""
+        """Run units; return why some were not run, and whether the fleet was interrupted."""
         limits = {target.name: target.limits for target in self.fleet.targets}
         pool = make(self.folder)
         try:
@@ -115,7 +115,7 @@ class _Run:
         self.say(index_page.format_target(unit, outcome, self.finished, len(self.every)))
 
     def _concluded(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
-        """Write what the run leaves; return the summary and the exit status."""
+        """Write the results of the run; return the summary and the exit status."""
         self.folder.tidy(self.digests)
         names = [unit.name for unit in self.every]
         record = self.record if stopped else replace(self.record, finished=run_folder.format_now())
@@ -137,13 +137,13 @@ class _Run:
         run_folder.prune(self.wishes.folder, self.fleet.keep)
 
     def _store_baselines(self) -> None:
-        """Bring the baselines that runs have written anew to where the fleet keeps them."""
+        """Copy the baselines that the runs have written to the fleet's baseline files."""
         for target in self.fleet.targets:
             if target.baseline is None:
                 continue
             try:
                 text = files.read_text(self.folder.of(target.name) / BASELINE)
             except files.UnreadableError:
-                continue  # the run came to nothing, and the baseline stays as it is
+                continue  # the run wrote no baseline; keep the old one
             target.baseline.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(target.baseline, text)

@@ -1,6 +1,6 @@
-"""One unit of work, done here or on any machine: a run of the suite as pytest makes it, in a process of its own.
+"""Runs one unit of work, on this or another machine: a pytest run of the suite in a separate process.
 
-The process is ended when its time is over, or when nobody wants it any more.
+The process is ended when its time is over, or when the unit is cancelled.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ PAGE: Final = "report.html"
 EVIDENCE: Final = "evidence"
 TARGET: Final = "target.toml"
 BASELINE: Final = "baseline.toml"
-_INI: Final = "pytest.ini"  # empty: nothing of the user's own shapes the run
+_INI: Final = "pytest.ini"  # empty, so that the user's configuration does not affect the run
 _OWN_STATUS: Final = tuple(EXIT_STATUS.values())
 _USAGE: Final = 4
-_LOGGED: Final = 64 * 1024  # bytes at the end of a log that are looked at
-# Seconds between two looks at the process, and that a run has for its reports once its time is over.
+_LOGGED: Final = 64 * 1024  # bytes at the end of a log that are searched for errors
+# Time between two polls of the process, and time for a run to write its reports after its time limit.
 POLL_INTERVAL_S: Final = 0.1
 GRACE_PERIOD_S: Final = 60.0
-LOG: Final = "run.log"  # what pytest prints
-# What shapes a run from the environment, or writes what a single run is to write.
+LOG: Final = "run.log"  # pytest's output
+# Environment variables that affect a run, or make it write CI summaries that only a single run should write.
 _NOT_PASSED_ON: Final = frozenset(
     {*(f"OIP_{name.upper()}" for name in SETTING_OPTIONS), "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"}
 )
@@ -46,12 +46,12 @@ _NOT_PASSED_ON: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """How a process came to its end.
+    """How a process ended.
 
     Attributes:
-        status: its exit status; negative where a signal ended it.
-        was_late: it took longer than it may.
-        was_unwanted: it was ended because nobody wanted it any more.
+        status: its exit status; negative if a signal ended it.
+        was_late: it exceeded its time limit.
+        was_unwanted: it was ended because the unit was cancelled.
     """
 
     status: int
@@ -60,16 +60,16 @@ class ProcessExit:
 
 
 def is_always_wanted() -> bool:
-    """Say that a unit is wanted: where nobody can end the fleet."""
+    """Return True: the default for units that cannot be cancelled."""
     return True
 
 
 def judge_unit(unit: Unit, is_wanted: Callable[[], bool] = is_always_wanted) -> Outcome:
-    """Judge the target of a unit; whatever goes wrong is part of the outcome.
+    """Judge the target of a unit; failures become part of the outcome.
 
     Args:
-        unit: of work.
-        is_wanted: asked all the time; when it says no, all that runs here for the unit is ended.
+        unit: the unit of work.
+        is_wanted: polled during the run; when it returns False, the run is killed.
     """
     if unit.suite != compute_suite_digest():
         return Outcome(
@@ -91,7 +91,7 @@ def judge_unit(unit: Unit, is_wanted: Callable[[], bool] = is_always_wanted) -> 
 
 @contextmanager
 def _folder(unit: Unit) -> Iterator[Path]:
-    """Yield the folder of the unit, or one that is taken away."""
+    """Yield the folder of the unit, or a temporary one."""
     if unit.folder:
         yield Path(unit.folder)
         return
@@ -100,7 +100,7 @@ def _folder(unit: Unit) -> Iterator[Path]:
 
 
 def _arguments(unit: Unit, folder: Path) -> list[str]:
-    """Write what the run reads, and return pytest's arguments."""
+    """Write the input files of the run, and return pytest's arguments."""
     (folder / _INI).write_text("[pytest]\n", encoding="utf-8")
     (folder / TARGET).write_text(unit.target, encoding="utf-8")
     given = [f"--target-config={TARGET}", f"--conformance-profile={unit.profile}"]
@@ -152,7 +152,7 @@ def _trouble(
 
 
 def _status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] | None) -> int:
-    """Return the status of a run: its own, or what the rules of one run make of a report that is cut short."""
+    """Return the exit status of a run; if it was cut short, derive the status from its partial report."""
     if report is None:
         return EXIT_STATUS["incomplete"]
     if ended.status in _OWN_STATUS and not ended.was_late:
@@ -171,7 +171,7 @@ def _report(folder: Path) -> dict[str, Any] | None:
 
 
 def _last_error(folder: Path) -> str:
-    """Return what pytest said about the options of a run."""
+    """Return pytest's last error message about the options of a run."""
     with (folder / LOG).open("rb") as log:
         log.seek(max(0, (folder / LOG).stat().st_size - _LOGGED))
         lines = log.read().decode("utf-8", "replace").splitlines()
@@ -194,17 +194,17 @@ def run_process(
     *,
     grace: float = GRACE_PERIOD_S,
 ) -> ProcessExit:
-    """Run pytest with arguments, in a folder; nothing that it started is left afterwards.
+    """Run pytest in a folder; kill all processes that it started afterwards.
 
     Args:
-        arguments: of pytest; they may hold secrets.
-        folder: to run in; what pytest prints goes to `LOG` there.
-        seconds: after which it is asked to end, and to leave what it has.
-        is_wanted: asked all the time; the process is ended at once when it says no.
-        grace: seconds after which it is ended when it was asked to.
+        arguments: pytest's arguments; they may hold secrets.
+        folder: working folder; pytest's output goes to `LOG` there.
+        seconds: time limit, after which pytest is asked to stop and write its reports.
+        is_wanted: polled during the run; when it returns False, the process is killed.
+        grace: seconds from that request until the process is killed.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(
@@ -214,7 +214,7 @@ def run_process(
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is for the fleet; and the group is ended as one
+            start_new_session=True,  # Ctrl-C reaches only the fleet, and the process group can be killed as one
         )
     try:
         assert process.stdin is not None  # noqa: S101 - for the type checker
@@ -247,7 +247,7 @@ def _waited(
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a run: that of the fleet, but for what would shape it."""
+    """Return the environment of a run: the fleet's, without variables that would affect it."""
     kept = {
         name: value
         for name, value in os.environ.items()

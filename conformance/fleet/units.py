@@ -1,7 +1,7 @@
-"""Units of work: one for each target, made once all targets are seen to be usable; and what comes of one.
+"""Units of work, one per target, created once all targets are validated; and the outcome of a unit.
 
-Both are plain data, the same for the pool of this machine and for a cluster. Neither shows more of itself than its
-name: what a scheduler logs of its tasks is their `repr`.
+Both are plain data, the same for the pool of this machine and for a cluster. Their `repr` contains only the name, since
+a scheduler logs the `repr` of its tasks.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from conformance.spec import files
 from conformance.transport import config, settings
 from conformance.transport.settings import SettingsError, strip_user
 
-# Values that show nothing: the name of a variable, behind the scheme of an Authorization or not, and that of a file.
+# Values without secrets: a variable reference, optionally after an Authorization scheme, or a file reference.
 _SHOWN_VALUE: Final = re.compile(r"[A-Za-z]*\s*\$\{\w+\}|@(?!@).*", re.DOTALL)
 _SHOWN_USER: Final = re.compile(r"[^/]*://\$\{\w+\}(:\$\{\w+\})?@")
-# In place of addresses that a variable stands for.
+# Placeholders for addresses that contain variables.
 _SOME: Final = {"url": "http://h", "grpc": "h:1"}
-# A digest of a short password could be tried out by whoever reads the state: each try costs a few milliseconds.
+# A short password could be guessed from its digest, so each guess is made to cost a few milliseconds.
 _COST: Final = {"n": 2**12, "r": 8, "p": 1}
 
 
@@ -41,18 +41,18 @@ class Unit:
     """One target to be judged by one run.
 
     Attributes:
-        name: of the target.
-        target: the text of a target file without secrets: those that stand in the fleet file itself are in `headers`
-            and `url`, those of the environment and of files are looked up where the work runs.
-        headers: each as "Name: value", as they were written.
-        url: with user and password; empty where the target file has it.
-        models: deployed ones to judge, by their names; `all` stands for every one that the target lists.
-        gate: what decides its exit status, `conformant` or `interoperable`; None: whether something fails.
-        connections: on how many to ask at once; None: as a run chooses by itself.
-        seconds: that the run may take.
-        baseline: text of a baseline, empty where one is to be written; None without one.
-        suite: the digest of the suite that is to judge.
-        folder: where to leave what the run writes; empty: it comes back with the outcome.
+        name: name of the target.
+        target: text of a target file without secrets. Secrets written in the fleet file are in `headers` and `url`;
+            those from the environment and from files are read where the unit runs.
+        headers: headers with secrets, each "Name: value" as written.
+        url: URL with user and password; empty if `target` contains the URL.
+        models: names of the deployed models to judge; `all` stands for every model that the target lists.
+        gate: standing that decides the exit status, `conformant` or `interoperable`; None: any failure.
+        connections: number of simultaneous connections; None: the run's default.
+        seconds: time limit of the run.
+        baseline: text of a baseline, empty if one is to be written; None without one.
+        suite: digest of the suite that must judge.
+        folder: output folder; empty: the files are returned in the outcome.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Unit:
 
 
 class RunFailure(StrEnum):
-    """Why a run came to no verdict of its own."""
+    """Why a run did not produce a verdict."""
 
-    TIME = "time"  # it took longer than it may
-    USAGE = "usage"  # what it was given cannot be used where it ran
+    TIME = "time"  # it exceeded its time limit
+    USAGE = "usage"  # its options cannot be used where it ran
     CRASHED = "crashed"  # it left no report
     OTHER_SUITE = "other_suite"  # another version of the suite is installed where it ran
     WORKER = "worker"  # the worker was lost, or cannot do the work
@@ -85,16 +85,16 @@ class RunFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a unit.
+    """The outcome of a unit.
 
     Attributes:
         status: the exit status of the run: 0, 1 or 6.
         is_reached: whether the target ever answered.
-        seconds: that the run took.
-        trouble: None where the run ended by itself and left a report.
-        said: about the trouble, in one line.
-        verdict: of the report, as a sentence has it; empty without one.
-        folder: where the run has left what it wrote; empty where it was given none, and `files` has it: name -> bytes.
+        seconds: duration of the run.
+        trouble: None if the run ended normally and left a report.
+        said: a one-line message about the trouble.
+        verdict: verdict of the report, as text; empty without a report.
+        folder: output folder; if the unit had none, it is empty and `files` has the output: name -> bytes.
     """
 
     name: str
@@ -109,12 +109,12 @@ class Outcome:
 
 
 def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> list[Unit]:
-    """Return a unit for each target.
+    """Create a unit for each target.
 
     Args:
-        fleet: with at least one target.
-        here: the work runs on this machine, so that secrets can be looked up already, to see whether they are there.
-        updates_baselines: baselines are written anew.
+        fleet: a fleet with at least one target.
+        here: the units run on this machine, so that the presence of secrets can be checked now.
+        updates_baselines: baselines are rewritten.
 
     Raises:
         FleetError: a target cannot be used; the message names file, target and member.
@@ -123,7 +123,7 @@ def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> 
 
 
 def digest(unit: Unit, salt: str) -> str:
-    """Return a digest of all that decides what a unit comes to; equal for equal units under the same salt."""
+    """Return a digest of everything that affects the outcome; equal units have equal digests for the same salt."""
     fields = {name: value for name, value in asdict(unit).items() if name != "folder"}
     text = json.dumps(fields, sort_keys=True).encode()
     return hashlib.scrypt(text, salt=salt.encode(), dklen=16, **_COST).hex()
@@ -156,13 +156,13 @@ def _unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: b
 
 
 def _expect_usable(target: FleetTarget, *, here: bool) -> None:
-    """See that a run would take the target.
+    """Check that a run would accept the target.
 
     Raises:
-        SettingsError: it would not.
+        SettingsError: the target cannot be used.
     """
     entries = dict(target.entries)
-    if not here:  # what stands for a secret is known on the cluster alone
+    if not here:  # variables and files with secrets exist only on the cluster
         entries = {name: value for name, value in entries.items() if name not in ("headers", "tls")}
         entries |= {name: some for name, some in _SOME.items() if "${" in entries.get(name, "")}
     found = config.build_config(entries, Path())
@@ -178,10 +178,10 @@ def _expect_usable(target: FleetTarget, *, here: bool) -> None:
 
 
 def _baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:
-    """Return the text of a baseline, empty where it is to be made; None where there is none.
+    """Return the text of a baseline; empty if it is to be created, None if there is none.
 
     Raises:
-        BaselineError: it cannot be read.
+        BaselineError: the baseline cannot be read.
     """
     if path is None:
         return None
@@ -192,7 +192,7 @@ def _baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str |
 
 
 def _parted(entries: Mapping[str, Any]) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Return the URL where it holds a secret, headers that do, and all entries without these."""
+    """Return the URL if it holds a secret, headers with secrets, and all entries without them."""
     url, headers = str(entries.get("url", "")), entries.get("headers", {})
     address = url if _SHOWN_USER.match(url) else strip_user(url)
     public = {name: value for name, value in headers.items() if _is_shown(name, value)}

@@ -1,5 +1,5 @@
 """The pages of `docs/requirements`, written from the ledger, the checks, the fixtures, the faults and the results.
 
-`subjects` gathers what there is to say of a requirement, `examples` shows a golden case, `servers` reads what real
-servers do, `pages` writes it all down. Questions and the glossary are data beside them. Nothing is judged here.
+`requirement_facts` gathers the facts about a requirement, `examples` shows a golden case, `servers` reads the results
+of real servers, `pages` renders it all. Questions and the glossary are TOML files here. Nothing is judged here.
 """

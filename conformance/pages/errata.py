@@ -1,8 +1,8 @@
-"""docs/errata.md: where the documents contradict each other, themselves or their examples, or are silent.
+"""Renders docs/errata.md: contradictions between the documents, within them or with their examples, and gaps.
 
-Strategy: `errata.toml` has the readings and a wording that would settle them; its head explains the keys. The ledger
-has what the suite decided, and why; reports have what servers do. The page is a pure function of these, and nobody
-edits it.
+Strategy: `errata.toml` has the readings and a proposed wording; its header comment explains the keys. The ledger has
+the suite's decisions and their reasons; reports have the behaviour of servers. The page is a pure function of these,
+and is not edited by hand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.spec.ledger import Requirement
 
 FILE = "pages/errata.toml"
 EXCUSED = "excused"
-# In the order of the page: title and what is below it.
+# Kinds in the order of the page: title and introduction.
 KINDS: Mapping[str, tuple[str, str]] = {
     "contested": ("Contested", "The text has several readings, or two documents say different things."),
     "example": (
@@ -31,14 +31,14 @@ KINDS: Mapping[str, tuple[str, str]] = {
     ),
     "silence": ("Silence", "No sentence says it, and servers differ, or clients have to guess."),
 }
-MAX_SHOWN = 4  # observations of one server
-WIDTH = 90  # characters of each, and of a line of a wording
+MAX_SHOWN = 4  # observations per server
+WIDTH = 90  # characters of an observation, and of a line of a wording
 FOLDER = "requirements/"
 
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """One place where the documents leave a reader alone; the head of `errata.toml` explains the fields."""
+    """One contradiction or gap in the documents; the header comment of `errata.toml` explains the fields."""
 
     name: str
     kind: str
@@ -56,7 +56,7 @@ def load() -> tuple[Erratum, ...]:
     """Return the errata in the order of the page.
 
     Raises:
-        KeyError: one names a requirement, a sentence or a document that there is not; the message names both.
+        KeyError: an erratum names an unknown requirement, sentence or document; the message names both.
     """
     tables = {name: table for name, table in data_files.load_toml(FILE).items() if name != EXCUSED}
     order = list(KINDS)
@@ -80,7 +80,7 @@ def render(servers: Sequence[ServerResult]) -> str:
     """Return the page, ending in a newline.
 
     Args:
-        servers: whose results it shows.
+        servers: the servers whose results it shows.
     """
     by_kind = {kind: [found for found in load() if found.kind == kind] for kind in KINDS}
     return pages.render_template(
@@ -98,7 +98,7 @@ def render(servers: Sequence[ServerResult]) -> str:
 
 
 def _words(found: Sentence) -> str:
-    """Return the words by which a sentence is found in its document; nothing for a section with an anchor."""
+    """Return the first and last words that locate a sentence in its document; empty for a section with an anchor."""
     return " ... ".join(filter(None, (found.first, found.last)))
 
 
@@ -107,7 +107,7 @@ def _references(entries: Iterable[Requirement]) -> str:
 
 
 def _rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
-    """Yield the cells of a table: servers that do the same, and what they do about each requirement."""
+    """Yield table rows: the names of servers with equal results, and their result for each requirement."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for server in servers:
         cells = tuple(_cell(server, entry) for entry in found.requirements)
@@ -116,14 +116,14 @@ def _rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]
 
 
 def _cell(server: ServerResult, requirement: Requirement) -> str:
-    """Return what a server does about a requirement: what was observed, and the outcome where that says more."""
+    """Return a server's result for a requirement: the outcome, unless it is just "observed", and the observations."""
     observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:MAX_SHOWN]]
     word = server.word(requirement)
     return "<br>".join(observed if observed and word == "observed" else [word, *observed])
 
 
 def _decisions(found: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
-    """Yield requirements that say the same over both transports, and their note as Markdown."""
+    """Yield groups of requirements with the same text over both transports, and their note as Markdown."""
     by_text: dict[tuple[str, str, str], list[Requirement]] = {}
     for entry in found.requirements:
         by_text.setdefault((entry.level, entry.statement, entry.note), []).append(entry)

@@ -1,9 +1,9 @@
-"""One golden case for a requirement, as a reader can follow it: what is sent, and what must come back.
+"""One readable golden case per requirement: the request, and the required answer.
 
-Strategy: the case that `examples.toml` names, else one that is about the requirement above all, as small as there is.
-Of clients the golden cases do not speak; one that shows what a client owes is named there.
-JSON is shown as it is sent but for folded lines, binary data as hexadecimal digits, an element at a time; what is long
-is cut, and says so.
+Strategy: the case that `examples.toml` names, else the smallest case that is mainly about the requirement. Golden cases
+name no client requirements, so `examples.toml` names the cases for those.
+JSON is shown as sent, with long lines folded, and binary data as hexadecimal digits grouped by element. Long content is
+truncated and marked.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ REFUSAL = ("HTTP status 400 to 499", '{"error": "..."}')
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A golden case in lines.
+    """A golden case as lines of text.
 
     Attributes:
         place: its folder below `fixtures/`.
         title: what it shows, in one sentence.
-        request: what is sent.
-        answer: what must come back.
+        request: the request.
+        answer: the required answer.
     """
 
     place: str
@@ -54,14 +54,14 @@ class Example:
 
 @cache
 def load() -> Mapping[str, Example]:
-    """Return requirement id -> the golden case that shows it; those without one are left out."""
+    """Return requirement id -> the golden case that shows it; requirements without one are omitted."""
     cases: list[Case | GrpcCase] = [*golden_requests.load_all(), *golden_calls.load_all()]
     chosen = load_toml("pages/examples.toml")
     naming: dict[str, list[Case | GrpcCase]] = {}
     for case in cases:
         for name in case.requirements:
             naming.setdefault(name, []).append(case)
-    # The names of cases are their own over each transport.
+    # Names of cases are unique only within a transport.
     by_name = {(GRPC if isinstance(case, GrpcCase) else HTTP, case.name): case for case in cases}
     of_clients = {
         entry.id: by_name[entry.transport, chosen[entry.id]]
@@ -76,7 +76,7 @@ def load() -> Mapping[str, Example]:
 
 @dataclass(frozen=True, slots=True)
 class _Rank:
-    """Ranks cases for a requirement, the clearest first."""
+    """Sort key for the cases of a requirement, clearest first."""
 
     requirement: str
     chosen: str | None
@@ -94,7 +94,7 @@ def _example(case: Case | GrpcCase) -> Example:
     return Example(f"{kind}/{case.name}", case.title, tuple(_request(case)), tuple(_answer(case)))
 
 
-# --- what is sent -----------------------------------------------------------------------------------------------------
+# --- the request ------------------------------------------------------------------------------------------------------
 
 
 def _request(case: Case) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _call(case: GrpcCase) -> Iterator[str]:
         yield f"... ({len(lines)} lines)"
 
 
-# --- what must come back ----------------------------------------------------------------------------------------------
+# --- the required answer ----------------------------------------------------------------------------------------------
 
 
 def _answer(case: Case) -> Iterator[str]:
@@ -161,14 +161,14 @@ def _call_answer(case: GrpcCase) -> Iterator[str]:
 
 
 def _or_answered(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
-    """Yield what an answer must hold that comes in place of a refusal, where one may."""
+    """Yield the required contents of an answer that a server may give instead of a refusal, if it may."""
     lines = [line for output in outputs for line in _output(output, forms)]
     if lines:
         yield f"({level}: a server that answers all the same answers with)"
         yield from lines
 
 
-# How an output comes; over gRPC a case leaves it to the datatype, which may allow typed contents as well as raw ones.
+# Forms of an output; over gRPC the datatype decides, which may allow typed as well as raw contents.
 FORMS = {"binary": ", binary data", "json": ", in the JSON", "either": ", in the JSON or as binary data"}
 FORMS_OVER_GRPC = {"either": ""}
 

@@ -1,4 +1,4 @@
-"""A requirement, a check or a fault in a few lines for a terminal, as `oip-conformance explain` prints them."""
+"""Explanations of a requirement, a check or a fault for the terminal: `oip-conformance explain`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from conformance.transport.reference_faults import Fault
 
 WIDTH = 100
 LABEL_WIDTH = 11
-MAX_SHOWN_NAMES = 8  # of many names
-UNWRAPPED_LABELS = ("Page", "Run", "Serve", "Judge")  # what is copied, and so never broken into lines
+MAX_SHOWN_NAMES = 8  # names in a list
+UNWRAPPED_LABELS = ("Page", "Run", "Serve", "Judge")  # texts to copy, which are never wrapped
 Lines = Iterator[tuple[str, str]]
 
 
 class UnknownNameError(UserError):
-    """Nothing has this name; the message names what is spelled like it."""
+    """Nothing has this name; the message suggests similar names."""
 
     def __init__(self, name: str, near: Sequence[str]) -> None:
         hint = f"; did you mean {', '.join(near)}?" if near else ""
@@ -35,7 +35,7 @@ class UnknownNameError(UserError):
 
 
 def explain(name: str) -> str:
-    """Return what there is to say of a requirement, a check or a fault, without a newline at the end.
+    """Explain a requirement, a check or a fault, without a trailing newline.
 
     Raises:
         UnknownNameError: nothing has this name.
@@ -52,13 +52,13 @@ def explain(name: str) -> str:
 
 
 def find_similar_names(known: Iterable[str], name: str) -> list[str]:
-    """Return the names that a wrong one may have meant, in whatever letters it is written."""
+    """Return names similar to a misspelled one, ignoring case."""
     spelled: Mapping[str, str] = {each.lower(): each for each in known}
     return [spelled[match] for match in get_close_matches(name.lower(), spelled, n=3)]
 
 
 def describe_requirement(entry: Requirement) -> Lines:
-    """Yield a label and a text for each thing to say of a requirement."""
+    """Yield the label and text of each fact about a requirement."""
     yield "Level", f"{entry.level}, {entry.basis}"
     if entry.concern:
         yield "Concern", f"{entry.concern}: {CONCERNS[entry.concern]}"
@@ -81,7 +81,7 @@ def describe_requirement(entry: Requirement) -> Lines:
 
 
 def describe_check(check: Check) -> Lines:
-    """Yield a label and a text for each thing to say of a check."""
+    """Yield the label and text of each fact about a check."""
     yield "Claim", check.claim
     answers = list(dict.fromkeys(name for row in check.rows for name in check.requirements(row)))
     is_broad = len(answers) > MAX_SHOWN_NAMES
@@ -99,12 +99,12 @@ def describe_check(check: Check) -> Lines:
 
 
 def _extensions(check: Check, row: Row) -> set[str]:
-    """Return the extensions without which a row does not apply."""
+    """Return the extensions that a row needs."""
     return {ledger.get_requirement(check.requirements(row)[0]).extension, *row.needs} & set(EXTENSIONS)
 
 
 def _options(check: Check) -> Iterator[str]:
-    """Yield the options that a run needs in which the check is judged."""
+    """Yield the pytest options of a run that judges the check."""
     if check.area in checks.CLIENT_AREAS:
         yield "--client-adapter=COMMAND"
         return
@@ -121,7 +121,7 @@ def _options(check: Check) -> Iterator[str]:
 
 
 def describe_fault(fault: Fault) -> Lines:
-    """Yield a label and a text for each thing to say of a fault."""
+    """Yield the label and text of each fact about a fault."""
     yield "Fault", fault.summary
     yield from (("Breaks", _requirement(name)) for name in fault.breaks)
     if not fault.breaks:

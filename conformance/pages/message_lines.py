@@ -1,4 +1,4 @@
-"""What a message holds, in lines for a page: JSON with long lines folded, tensors as digits; what is long is cut."""
+"""Formats messages as lines for a page: JSON with long lines folded, tensors as digits; long content is truncated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_BYTES, SHOWN_VALUES, SHOWN_TEXT, SHOWN_JSON = 24, 6, 48, 900
 
 
 def format_json(octets: bytes) -> Iterator[str]:
-    """Yield JSON as it is sent, but for folded lines."""
+    """Yield JSON as sent, with long lines folded."""
     text = octets.decode("utf-8", "backslashreplace")
     cut = text if len(text) <= SHOWN_JSON else f"{text[:SHOWN_JSON]} ... ({len(octets)} bytes)"
     for line in cut.splitlines():
@@ -21,7 +21,7 @@ def format_json(octets: bytes) -> Iterator[str]:
 
 
 def _folded(line: str) -> Iterator[str]:
-    """Yield a line of JSON in pieces that fit the page, each ending behind a comma where it can."""
+    """Yield a line of JSON in pieces that fit the page, split after a comma if possible."""
     while len(line) > WIDTH:
         end = line.rfind(",", 0, WIDTH)
         cut = end + 1 if end > 0 else WIDTH
@@ -31,7 +31,7 @@ def _folded(line: str) -> Iterator[str]:
 
 
 def format_bytes(name: str, octets: bytes, width: int, values: tuple[Value, ...] | None = None) -> Iterator[str]:
-    """Yield a line that names bytes, and their digits."""
+    """Yield a line that names the bytes, and a line with their hexadecimal digits."""
     meaning = f" = {format_values(values)}" if values else ""
     yield f"<{name}, {len(octets)} bytes{meaning}>"
     if octets:
@@ -41,13 +41,13 @@ def format_bytes(name: str, octets: bytes, width: int, values: tuple[Value, ...]
 
 
 def find_group_width(datatype: str) -> int:
-    """Return how many bytes are shown together: an element, or of BYTES, whose elements differ in length, four."""
+    """Return how many bytes are shown as a group: one element, or four for BYTES, whose elements vary in length."""
     known = DATATYPES.get(datatype)
     return (known.size if known else None) or 4
 
 
 def format_values(values: Iterable[Value]) -> str:
-    """Return the first elements of a tensor, as many as are quickly read."""
+    """Return the first elements of a tensor, as many as fit a short line."""
     every = [format_element(value, 16) for value in values]
     shown = every[:SHOWN_VALUES]
     while len(shown) > 1 and len(", ".join(shown)) > SHOWN_TEXT:

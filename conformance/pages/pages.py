@@ -1,7 +1,7 @@
-"""The pages of `docs/requirements` as text: an index, a page for each area, a glossary.
+"""Renders the pages of `docs/requirements`: an index, a page for each area, a glossary.
 
-Strategy: the templates hold the words, this module hands them what they need and knows how text becomes Markdown. The
-pages are a pure function of the ledger, the checks, the fixtures, the faults and the results; nobody edits them.
+Strategy: the templates hold the text; this module provides their data and the Markdown filters. The pages are a pure
+function of the ledger, the checks, the fixtures, the faults and the results; they are not edited by hand.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NOTICE = (
     "Written by `oip-conformance requirements -o docs/requirements`. Edit `conformance/spec/ledger.toml` and "
     "`conformance/pages/` instead."
 )
-MAX_FAULTS = 8  # about a requirement, in the open; more of them fold away
-MAX_SIDE_FAULTS = 24  # about another one, by name
+MAX_FAULTS = 8  # faults that target a requirement; more are folded
+MAX_SIDE_FAULTS = 24  # faults that target another requirement and break this one as well
 MEANINGS: Mapping[Level, str] = {
     Level.MUST: "the words of a document, or what follows from them; a server that does not meet it fails",
     Level.SHOULD: "examples and good sense; a server that does not meet it is advised",
@@ -66,7 +66,7 @@ def render(servers: Sequence[ServerResult]) -> dict[str, str]:
     """Return the text of each page by its name, ending in a newline.
 
     Args:
-        servers: whose results the pages show; without any they say nothing of real servers.
+        servers: the servers whose results the pages show; if empty, the pages omit real servers.
 
     Raises:
         NoFaultsError: the reference server does not list its faults.
@@ -121,7 +121,7 @@ def _area(area: str, entries: Sequence[Requirement], servers: Sequence[ServerRes
 
 
 def _by_area() -> dict[str, list[Requirement]]:
-    """Return the requirements by area, in the order of the ledger, without those that are the same over gRPC."""
+    """Return the requirements by area, in the order of the ledger, without gRPC variants of HTTP requirements."""
     areas: dict[str, list[Requirement]] = {}
     for entry in ledger.load().values():
         if entry.id == entry.name:
@@ -130,7 +130,7 @@ def _by_area() -> dict[str, list[Requirement]]:
 
 
 def _over_grpc() -> dict[str, Requirement]:
-    """Return id -> the same requirement over gRPC, where it is one there, too."""
+    """Return the id of an HTTP requirement -> its gRPC variant, if it has one."""
     return {entry.name: entry for entry in ledger.load().values() if entry.id != entry.name}
 
 
@@ -138,7 +138,7 @@ def _over_grpc() -> dict[str, Requirement]:
 
 
 def render_template(template: str, **values: Any) -> str:
-    """Return a page of a template, ending in a newline."""
+    """Render a template to a page, ending in a newline."""
     text = _environment().get_template(template).render(notice=NOTICE, **values)
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
@@ -161,18 +161,18 @@ def _environment() -> jinja2.Environment:
 
 
 def link_source(found: Sentence) -> str:
-    """Return where a requirement stands, as Markdown: a link to the sentence."""
+    """Return a Markdown link to the source sentence of a requirement."""
     text = re.sub(r"[\[\]]", r"\\\g<0>", str(found))
     return f"[{text}]({found.url})"
 
 
 def format_note(text: str) -> str:
-    """Return a note with the kinds of what it says in bold."""
+    """Return a note with the words "Erratum:", "Contested:" and "Decision:" in bold."""
     return _KIND.sub(r"**\1:** ", text)
 
 
 def link_ids(text: str, own: str, folder: str = "") -> str:
-    """Return a text in which every id of a requirement but its own leads there; `folder` is that of the pages."""
+    """Return a text with every requirement id except `own` linked; `folder` is the folder of the pages."""
     names = "|".join(sorted(map(re.escape, ledger.load()), key=len, reverse=True))
     pattern = re.compile(rf"`[^`]*`|(?<![\w-])({names})(?![\w-])")
     return pattern.sub(
@@ -181,18 +181,18 @@ def link_ids(text: str, own: str, folder: str = "") -> str:
 
 
 def link_requirement(requirement_id: str, folder: str = "") -> str:
-    """Return a link to a requirement; `folder` is that of the pages, where the link stands outside."""
+    """Return a link to a requirement; `folder` is the folder of the pages, for links from outside it."""
     entry = ledger.get_requirement(requirement_id)
     return f"[{entry.id}]({folder}{format_page_name(entry.page)}#{entry.id})"
 
 
 def build_anchor(word: str) -> str:
-    """Return the name of a word's place on the page of the glossary."""
+    """Return the anchor of a word on the glossary page."""
     return re.sub(r"[^a-z]+", "-", word.lower()).strip("-")
 
 
 def escape_cell(text: str) -> str:
-    """Return a text as it stands in a table."""
+    """Escape a text for a table cell."""
     return text.replace("|", "\\|")
 
 
@@ -202,10 +202,10 @@ def format_code(text: str) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """Return a text that ends in a full stop."""
+    """Return a text, with a full stop added if it lacks one."""
     return text if text.endswith(".") else f"{text}."
 
 
 def describe_servers(requirement: Requirement, servers: Sequence[ServerResult]) -> str:
-    """Return in one line what real servers do about a requirement."""
+    """Return in one line the outcomes of real servers for a requirement."""
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in group_by_outcome(requirement, servers).items())

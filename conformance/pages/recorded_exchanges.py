@@ -1,7 +1,7 @@
-"""For a requirement that no golden case shows: one exchange of the suite with the bundled server, as it went.
+"""One recorded exchange of the suite with the bundled server, for each requirement without a golden case.
 
-Strategy: the first row of the clearest check is judged. Of its exchanges the one is shown that `recorded.toml` numbers,
-else the first that is refused, else the last: what comes before it is there to be compared with.
+Strategy: the first row of the clearest check is judged. The exchange whose index `recorded.toml` gives is shown, else
+the first refused one, else the last: earlier exchanges usually serve as references.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from conformance.wire.grpc_request import SERVICE, parse_request
 from conformance.wire.json_text import parse_json
 
 MAX_LINES = 30
-# What the head of an answer has anew each time.
+# Response headers that change with each run.
 VOLATILE_HEADERS = ("date", "server")
 Lines = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedExchange:
-    """An exchange in lines.
+    """An exchange as lines of text.
 
     Attributes:
-        check: whose row it is of, by its id; `row` is the row's, empty where the check has one.
-        before: how many exchanges of the row come before it.
-        request: what is sent.
-        answer: what the bundled server answers.
+        check: id of its check; `row` is the id of the row, empty if the check has only one.
+        before: number of earlier exchanges in the row.
+        request: the request.
+        answer: the answer of the bundled server.
     """
 
     check: str
@@ -52,7 +52,7 @@ class RecordedExchange:
 
 @cache
 def load() -> Mapping[str, RecordedExchange]:
-    """Return requirement id -> an exchange that shows it, for those without a golden case.
+    """Return requirement id -> an exchange that shows it, for requirements without a golden case.
 
     Raises:
         RuntimeError: the bundled server did not start.
@@ -87,7 +87,7 @@ def _recorded(
     place = load_toml("pages/recorded.toml").get(requirement, next(refused, len(exchanges) - 1))
     exchange = exchanges[place]
     request, answer = (_call, _call_answer) if Reply(exchange).is_over_grpc else (_request, _answer)
-    port = urlsplit(exchange.url).netloc  # another one each time
+    port = urlsplit(exchange.url).netloc  # differs in each run
     sides = [tuple(line.replace(port, "127.0.0.1:8000") for line in side(exchange)) for side in (request, answer)]
     return RecordedExchange(found.check.id, found.rows[0].id, place, *sides)
 
@@ -121,7 +121,7 @@ def _answer(exchange: Exchange) -> Iterator[str]:
 
 
 def _body(octets: bytes, json_length: int = 0) -> Iterator[str]:
-    """Yield JSON as such, so many bytes of it or all, and what else there is as text where it is some, or as digits."""
+    """Yield a body as JSON, its first `json_length` bytes or all, and the rest as text if printable, else as digits."""
     head = octets[: json_length or None]
     if isinstance(parse_json(head).value, dict):
         yield from format_json(head)

@@ -1,4 +1,4 @@
-"""All there is to say of each requirement, gathered for its page and for `oip-conformance explain`."""
+"""Facts about each requirement, for its page and for `oip-conformance explain`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.transport.reference_faults import Fault
 
 @dataclass(frozen=True, slots=True)
 class RequirementCheck:
-    """A check that answers for a requirement, with those of its rows that do."""
+    """A check that covers a requirement, with the rows that cover it."""
 
     check: Check
     rows: tuple[Row, ...]
@@ -24,33 +24,33 @@ class RequirementCheck:
 
 @dataclass(frozen=True, slots=True)
 class RequirementFaults:
-    """The faults that break a requirement: those that are about it, and those that cannot help breaking it, too."""
+    """The faults that break a requirement: those that target it, and those that break it as a side effect."""
 
     about: tuple[Fault, ...]
     beside: tuple[Fault, ...]
 
 
 def is_of_models(check: Check) -> bool:
-    """Say whether a check is run on a model that the user names, and not otherwise."""
+    """Say whether a check runs only on models that the user names."""
     return all(check.find_fit(row) and not check.find_role(row) for row in check.rows)
 
 
 def describe_row_count(found: RequirementCheck) -> str:
-    """Return how many rows of a check answer for a requirement, and whether they need a model that the user names."""
+    """Return how many rows of a check cover a requirement, and whether they need `--target-model`."""
     count = len(found.rows)
     return f"{count} row{'' if count == 1 else 's'}{', with `--target-model`' if is_of_models(found.check) else ''}"
 
 
 def find_clearest_check(requirement: str) -> RequirementCheck | None:
-    """Return the check that is about a requirement above all; None where none answers for it."""
+    """Return the check that is most specific to a requirement; None if no check covers it."""
     return min(map_checks().get(requirement, ()), key=lambda found: _spread(found, requirement), default=None)
 
 
 def _spread(found: RequirementCheck, requirement: str) -> tuple[bool, bool, int, int]:
-    """Return how far a check is from a requirement.
+    """Return a sort key: how unspecific a check is to a requirement.
 
-    That is: whether it is not part of every run, whether it is of another area, how far down it names the requirement,
-    and how many it names.
+    In this order: whether it is not part of every run, whether it belongs to another area, the position at which it
+    lists the requirement, and how many requirements it lists.
     """
     check = found.check
     is_special = check.explores or check.of_survey or is_of_models(check) or any(row.dangerous for row in found.rows)
@@ -60,14 +60,14 @@ def _spread(found: RequirementCheck, requirement: str) -> tuple[bool, bool, int,
 
 
 def list_checks() -> tuple[Check, ...]:
-    """Return all checks, those on models that the user names and those of clients included, in the suite's order."""
+    """Return all checks in the suite's order, including those on deployed models and those of clients."""
     others = [check for area in (ROBUSTNESS, *checks.CLIENT_AREAS) for check in checks.list_area_checks(area)]
     return (*checks.load(), *others)
 
 
 @cache
 def map_checks() -> Mapping[str, Sequence[RequirementCheck]]:
-    """Return requirement id -> the checks that answer for it, in the order of the suite."""
+    """Return requirement id -> the checks that cover it, in the order of the suite."""
     found: dict[str, dict[str, tuple[Check, list[Row]]]] = {}
     for check, row in list_rows(list_checks()):
         for requirement in check.requirements(row):
@@ -79,7 +79,7 @@ def find_faults(requirement: str) -> RequirementFaults:
     """Return the faults of the reference server that break a requirement.
 
     Raises:
-        NoFaultsError: the server's own list cannot be had.
+        NoFaultsError: the reference server does not list its faults.
     """
     known = reference_faults.load().values()
     return RequirementFaults(

@@ -1,4 +1,4 @@
-"""What real servers do about a requirement, from the reports of runs against them (`docs/results`)."""
+"""Results of real servers per requirement, from the reports of runs against them (`docs/results`)."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Requirement
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 
-# The report on the bundled server, which is no real one.
+# The report on the bundled server, which does not count as a real one.
 BUNDLED = "reference"
 NOT_OFFERED, NOT_JUDGED, UNKNOWN = "not offered", "not judged", "no result yet"
-# In the order in which a page shows them.
+# Words for outcomes, in the order in which a page shows them.
 ORDER = (*(words.short for words in OUTCOME_WORDINGS.values()), NOT_OFFERED, NOT_JUDGED, UNKNOWN)
 
 
-# What a server says beside the status of a call.
+# A gRPC refusal: status, and the server's message, which is dropped.
 _STATUS_TEXT = re.compile(r"^(refused: [A-Z_]+): .*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerResult:
-    """A server, and what a run found.
+    """A server and the results of a run against it.
 
     Attributes:
-        name: with its version, as its metadata or else the file of the report says it.
+        name: name and version from its metadata; without a name there, the name of the report file.
         offered: the extensions that it offers, and `protocol`.
         over: the transports over which it was judged.
         verdicts: outcome by requirement id.
-        observed: by requirement id, what its checks observed, the most frequent first.
+        observed: observations of checks by requirement id, most frequent first.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ServerResult:
     observed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def word(self, requirement: Requirement) -> str:
-        """Return in a word or two what the server does about a requirement."""
+        """Return the server's outcome for a requirement in a word or two."""
         verdict = self.verdicts.get(requirement.id)
         if verdict is None:
             return UNKNOWN
@@ -56,7 +56,7 @@ class ServerResult:
 
 
 def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
-    """Return the servers that have a report in a folder, by the names of the files; the bundled one on demand."""
+    """Load the reports in a folder, sorted by file name; the bundled server's only if `bundled` is set."""
     files = sorted(path for path in folder.glob("*.json") if bundled or path.stem != BUNDLED)
     return tuple(_server(path.stem, json.loads(path.read_bytes())) for path in files)
 
@@ -82,6 +82,6 @@ def _observed(report: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def group_by_outcome(requirement: Requirement, servers: Sequence[ServerResult]) -> dict[str, list[str]]:
-    """Return what servers do about a requirement -> their names, the words in the order of `ORDER`."""
+    """Return outcome -> names of the servers with it, for a requirement, in the order of `ORDER`."""
     words = {server.name: server.word(requirement) for server in servers}
     return {word: names for word in ORDER if (names := [name for name in words if words[name] == word])}

@@ -1,5 +1,5 @@
-"""A registry of certifications: a repository of folders, checked as they come in, and shown as a static site.
+"""A registry of certifications: a repository of folders, checked on submission and published as a static site.
 
-`policy` is what its keepers demand, and what they have revoked; `entries` the folders, each verified; `checking` says
-why one is not taken; `static_site` is all of it for people and programs.
+`policy` reads the requirements and revocations of its maintainers. `entries` verifies the folders. `checking` reports
+why a submission is refused. `static_site` publishes everything for people and programs.
 """

@@ -1,6 +1,6 @@
-"""Certifications that are handed in: why a registry does not take one, and the comment that says so.
+"""Checks submitted certifications: why a registry refuses one, and the comment that reports it.
 
-A folder is verified, and held against what the registry's keepers demand and what is there already.
+A folder is verified, and compared with the registry's policy and its existing certifications.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.spec.tally import tally_report
 from conformance.spec.text import escape_text
 
-# How long before a certification expires the next one of the same product and version is taken.
+# How long before a certification expires a new one of the same product and version is accepted.
 RENEWAL_PERIOD = timedelta(days=60)
-# Demand of a registry -> whether a manifest meets it, and what to do.
+# Demand of a registry -> function that says whether a manifest meets it, and what to do otherwise.
 DEMAND_CHECKS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
     "product_url": (lambda made: bool(made.product_url), "say where the product can be had: --product-url"),
     "licence": (lambda made: bool(made.licence), "say its licence: --licence"),
@@ -34,26 +34,26 @@ DEMAND_CHECKS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
     "lasting_key": (lambda made: bool(made.key["lasting"]), "sign with a key that you keep: --sign"),
 }
 
-MAX_SHOWN_REASONS = 20  # of a folder
+MAX_SHOWN_REASONS = 20  # per folder
 _NO_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class FolderCheck:
-    """A folder that was handed in, and why it is not taken; nothing where it is."""
+    """A submitted folder, and why it is refused; no problems if it is accepted."""
 
     entry: Entry
     problems: tuple[str, ...]
 
     @property
     def is_taken(self) -> bool:
-        """Whether it is."""
+        """Whether the folder is accepted."""
         return not self.problems
 
 
 @dataclass(frozen=True, slots=True)
 class ExistingCertification:
-    """A certification that a registry has already."""
+    """A certification that is already in a registry."""
 
     place: Path
     made: Manifest
@@ -61,12 +61,12 @@ class ExistingCertification:
 
 
 def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
-    """Check folders on a day.
+    """Check submitted folders.
 
     Args:
-        given: the folders; they may be below the root, or elsewhere.
-        root: of the registry, whose policy counts, and whose certifications are there already.
-        day: on which they are handed in.
+        given: the folders, inside or outside the root.
+        root: root of the registry, with its policy and existing certifications.
+        day: day of submission.
 
     Raises:
         RegistryError: the registry's own files cannot be read.
@@ -78,19 +78,19 @@ def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
         entry = entries.read(path, root, demanded, notices, day)
         problems = entry.refusals or tuple(find_problems(entry, demanded, known, day))
         found.append(FolderCheck(entry, problems))
-        if not entry.refusals:  # two that are handed in together are held against each other
+        if not entry.refusals:  # folders submitted together are also compared with each other
             known.append(ExistingCertification(path, entry.made))
     return found
 
 
 def find_problems(entry: Entry, demanded: Policy, others: Sequence[ExistingCertification], day: date) -> list[str]:
-    """Return why a verified certification is not taken.
+    """Return why a verified certification is refused.
 
     Args:
-        entry: which.
+        entry: the certification.
         demanded: the policy of the registry.
-        others: the certifications that are there already.
-        day: on which it is handed in.
+        others: the existing certifications.
+        day: day of submission.
     """
     made = entry.made
     return [
@@ -104,15 +104,15 @@ def find_problems(entry: Entry, demanded: Policy, others: Sequence[ExistingCerti
 
 
 def find_signer_problems(made: Manifest, demanded: Policy) -> list[str]:
-    """Return why a certification that is there already does not stand: nobody whom the policy knows has signed it.
+    """Return why an existing certification is invalid: it is a refused self-test, or its signer is not in the policy.
 
-    What else the policy demands is asked when a certification is handed in, and not again.
+    The policy's other demands are checked only on submission.
     """
     return [*_product(made, demanded), *_signers(made, demanded)]
 
 
 def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[ExistingCertification]:
-    """Return the certifications below a root but for those in some folders; what cannot be read counts for nothing."""
+    """Return the certifications below a root, except those in the folders `but`; unreadable ones are skipped."""
     left_out = {path.resolve() for path in but}
     found = []
     for path in entries.find_folders(root):
@@ -153,7 +153,7 @@ def _suite(made: Manifest, demanded: Policy) -> Iterator[str]:
 
 
 def _signers(made: Manifest, demanded: Policy) -> Iterator[str]:
-    """Hold the keys against those of the policy; a self-test needs none."""
+    """Compare the keys with those of the policy; a self-test needs none."""
     if made.self_test:
         return
     signers = [("vendor", made.vendor, made.key["id"], demanded.vendors)]
@@ -183,7 +183,7 @@ def _expiry(entry: Entry, day: date) -> Iterator[str]:
 
 
 def _unlike(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
-    """Look for the same product, version and profile, and for the same run under another label."""
+    """Look for a certification of the same product, version and profile, and for the same run under another label."""
     made = entry.made
     for known_one in others:
         place, other = known_one.place, known_one.made
@@ -205,7 +205,7 @@ def _unlike(entry: Entry, others: Sequence[ExistingCertification], day: date) ->
 
 
 def make_subject_key(made: Manifest) -> tuple[str, ...]:
-    """Return what has one certification at a time: vendor, product, version, profile, however they are spelled."""
+    """Return the key that has one certification at a time: normalised vendor, product and version, and the profile."""
     parts = (made.vendor, made.product, made.product_version)
     return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile)
 
@@ -214,9 +214,9 @@ def make_subject_key(made: Manifest) -> tuple[str, ...]:
 
 
 def render_comment(found: Sequence[FolderCheck]) -> str:
-    """Return one comment in Markdown: what is taken, and what to do where something is not.
+    """Return one comment in Markdown: which folders are accepted, and what to do about the others.
 
-    What a stranger wrote stands in it as code: neither a link nor the mention of a person comes of it.
+    Text from submissions is formatted as code, so that it creates neither links nor mentions.
     """
     refused = sum(not each.is_taken for each in found)
     title = "Certifications: all taken" if not refused else f"Certifications: {refused} of {len(found)} not taken"
@@ -244,7 +244,7 @@ def _folder(found: FolderCheck) -> Iterator[str]:
 
 
 def _facts(entry: Entry) -> Iterator[str]:
-    """Yield what a reviewer looks at in a folder that is verified."""
+    """Yield the facts that a reviewer needs about a verified folder."""
     made, report = entry.made, entry.folder.report
     signer = f"key {markdown.code(made.key['id'])}{'' if made.key['lasting'] else ', made for this folder alone'}"
     advice = tally_report(report, "SHOULD")

@@ -1,4 +1,4 @@
-"""The certifications of a registry: every folder below its root that has a manifest, verified."""
+"""The verified certifications of a registry: every folder below its root that has a manifest."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, Outc
 from conformance.spec.tally import Tally, tally_report
 from conformance.spec.text import escape_text
 
-# What a registry's repository has beside certifications.
+# Folders of a registry's repository that hold no certifications.
 _NOT_LOOKED_INTO = {".git", ".github", "node_modules"}
 
 
 class Status(StrEnum):
-    """What became of a certification; the first that applies."""
+    """The status of a certification: the first that applies."""
 
     REFUSED = "not verified"
     REVOKED = "revoked"
@@ -36,7 +36,7 @@ class Status(StrEnum):
     VALID = "valid"
 
 
-# Of badges; white letters can be read on all of them.
+# Colours of badges; white text is readable on all of them.
 STATUS_COLORS = {
     Status.VALID: COLORS[CONFORMANT],
     Status.REVOKED: COLORS[NONCONFORMANT],
@@ -51,11 +51,11 @@ class Entry:
     """A certification in a registry.
 
     Attributes:
-        folder: where it is.
-        place: the same, from the root of the registry.
-        refusals: why it is not verified.
-        notice: what the keepers say of it, where they have revoked it or it is in dispute.
-        status: on the day for which it was asked.
+        folder: the certification folder.
+        place: its path relative to the root of the registry.
+        refusals: why verification failed.
+        notice: the maintainers' notice, if it is revoked or in dispute.
+        status: its status on the requested day.
     """
 
     folder: Folder
@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def made(self) -> Manifest:
-        """The manifest; what is not verified may have none."""
+        """The manifest; a refused folder may have none."""
         return self.folder.made
 
     @cached_property
@@ -74,11 +74,11 @@ class Entry:
         """The SHA-256 of the manifest."""
         return manifest.digest(self.folder.path / manifest.NAME)
 
-    # --- what pages show of one that is verified
+    # --- what pages show of a verified certification
 
     @property
     def directory(self) -> str:
-        """Where its pages are in the site, ending in a slash."""
+        """The folder of its pages in the site, ending in a slash."""
         return f"certifications/{self.id[:SHORT_ID]}/"
 
     @property
@@ -88,32 +88,32 @@ class Entry:
 
     @property
     def reported(self) -> ReportedServer:
-        """What the server calls itself."""
+        """The name and version that the server reports."""
         return manifest.read_reported_server(self.folder.report)
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it is over gRPC, too."""
+        """Whether gRPC was judged as well."""
         return OVER_GRPC in self.folder.report["options"]["extensions"]
 
     @cached_property
     def musts(self) -> Tally:
-        """What became of the requirements."""
+        """The outcomes of the MUSTs."""
         return tally_report(self.folder.report)
 
     @cached_property
     def advice(self) -> Tally:
-        """What became of the advice."""
+        """The outcomes of the SHOULDs."""
         return tally_report(self.folder.report, "SHOULD")
 
     @property
     def less(self) -> str:
-        """What it is certified as, where that is less than conformant; else empty."""
+        """Its standing if that is less than conformant; else empty."""
         return "" if self.made.standing == CONFORMANT else self.made.standing
 
     @property
     def color(self) -> str:
-        """Of its badge."""
+        """The colour of its badge."""
         return COLORS[self.made.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
 
     @property
@@ -123,13 +123,13 @@ class Entry:
 
     @property
     def unheeded(self) -> list[dict[str, str]]:
-        """The advice that was not followed."""
+        """The SHOULDs that were not followed."""
         return self._requirements(Outcome.ADVISORY)
 
     def _requirements(self, outcome: Outcome) -> list[dict[str, str]]:
-        """Return the requirements that came to an outcome; statements are those of this suite's ledger.
+        """Return the requirements with an outcome; statements are from this suite's ledger.
 
-        The page of one has a URL, or in the report of an early suite a path, which leads nowhere from here.
+        Reports of early suites have a path instead of a URL for a requirement's page; such a path is not linked.
         """
         known = ledger.load()
         return [
@@ -151,7 +151,7 @@ class Entry:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What the manifest says, for people, each with its name."""
+        """Facts from the manifest for display: name and value."""
         made, third = self.made, self.made.third_party
         key = made.key["id"] + ("" if made.key["lasting"] else " (made for this folder alone)")
         given = [
@@ -171,7 +171,7 @@ class Entry:
 
     @property
     def message(self) -> str:
-        """What a badge says."""
+        """The text of its badge."""
         version = escape_text(self.made.product_version, 30)
         if self.status is not Status.VALID:
             return f"{self.status} {version}"
@@ -187,7 +187,7 @@ def find_folders(root: Path) -> list[Path]:
 
 
 def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) -> Entry:
-    """Verify a folder; return it with its status on a day."""
+    """Verify a folder; return its entry with the status on a day."""
     folder = Folder(path)
     place = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
     if refusals := tuple(_refusals(folder, policy)):
@@ -207,7 +207,7 @@ def _status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -
 
 
 def _refusals(folder: Folder, policy: Policy) -> Iterator[str]:
-    """Yield why a folder does not hold, by the suite that made it."""
+    """Yield why a folder is invalid, according to the suite version that made it."""
     try:
         version = manifest.read_suite_version(folder.path)
         if version in (None, __version__):
@@ -217,6 +217,6 @@ def _refusals(folder: Folder, policy: Policy) -> Iterator[str]:
         elif not (said := other_suite.verify(folder.path, version)).holds:
             yield from said.lines
         else:
-            _ = folder.made, folder.report  # this suite has to be able to show them
+            _ = folder.made, folder.report  # raises if this suite cannot read them
     except (CertificationError, ReportError) as error:
         yield str(error)

@@ -1,4 +1,4 @@
-"""What the keepers of a registry have written: `registry.toml`, what they demand, and `revoked.toml`, what fell.
+"""The files of a registry's maintainers: the policy in `registry.toml`, and revocations in `revoked.toml`.
 
 `schemas/registry.schema.json` and `schemas/revoked.schema.json` explain the members.
 """
@@ -17,7 +17,7 @@ from conformance.spec import files, schemas
 from conformance.spec.user_error import UserError
 
 POLICY, NOTICES = "registry.toml", "revoked.toml"
-# What a registry can demand of a manifest; each by default.
+# Demands that a registry can make of a manifest; all are on by default.
 DEMANDS = ("product_url", "licence", "provenance", "lasting_key")
 
 
@@ -27,16 +27,16 @@ class RegistryError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a registry demands.
+    """The policy of a registry.
 
     Attributes:
-        title: of the site; `url` where it is, ending in a slash.
-        suites: version of a suite whose certifications are taken -> the last day on which new ones are; None: no end.
-        vendors: name -> ids of the keys that they sign with; `third_parties` likewise.
-        demands: of `DEMANDS`.
-        most_bytes: of a folder.
-        interoperable: whether servers are taken that are interoperable, and not conformant; `partial` likewise.
-        self_tests: whether certifications of the suite's own server are taken.
+        title: title of the site; `url` is its address, ending in a slash.
+        suites: accepted suite version -> last accepted day of a run; None: no end.
+        vendors: name -> ids of signing keys; `third_parties` likewise.
+        demands: a subset of `DEMANDS`.
+        most_bytes: maximum size of a folder.
+        interoperable: whether interoperable but not conformant servers are accepted; `partial` likewise.
+        self_tests: whether certifications of the suite's own server are accepted.
     """
 
     title: str
@@ -53,13 +53,13 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What the keepers say of a certification.
+    """A revocation or dispute of a certification.
 
     Attributes:
         certification: the SHA-256 of its manifest.
-        on: the day; `reason` why.
-        requirement: the one that is in dispute; empty where it is another matter.
-        url: where it is discussed; empty where nowhere.
+        on: the day; `reason` says why.
+        requirement: the disputed requirement; empty if the notice is about something else.
+        url: where it is discussed; may be empty.
     """
 
     certification: str
@@ -81,7 +81,7 @@ def read(root: Path) -> Policy:
     """Read `registry.toml` of a registry.
 
     Raises:
-        RegistryError: it is not there, or not of its form.
+        RegistryError: the file is missing, or does not match its schema.
     """
     document = _document(root / POLICY, "registry")
     return Policy(
@@ -99,10 +99,10 @@ def read(root: Path) -> Policy:
 
 
 def read_notices(root: Path) -> Notices:
-    """Read `revoked.toml` of a registry; without one nothing is revoked.
+    """Read `revoked.toml` of a registry; a missing file means no notices.
 
     Raises:
-        RegistryError: it cannot be read, or is not of its form.
+        RegistryError: the file cannot be read, or does not match its schema.
     """
     path = root / NOTICES
     document = _document(path, "revoked") if path.exists() else {}
@@ -121,7 +121,7 @@ def _day(text: str | None) -> date | None:
 
 
 def _document(path: Path, schema: str) -> dict[str, Any]:
-    """Return what a file says; days are text, whether they have quotes or not."""
+    """Read a file; dates become strings, whether quoted or not."""
     try:
         document: dict[str, Any] = json.loads(json.dumps(files.parse_toml(files.read_text(path)), default=str))
     except files.UnreadableError as error:

@@ -1,6 +1,6 @@
 """The static site of a registry: an index, a page for each certification with its report, badges, a feed, index.json.
 
-Nothing of a folder is copied: pages, reports and badges are made of what was verified, and Jinja2 escapes every text.
+No file of a folder is copied: pages, reports and badges are rendered from verified data, and Jinja2 escapes all text.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from conformance.spec.outcome import GATES
 from conformance.spec.text import escape_text
 
 INDEX_SCHEMA = 1
-EPOCH = "1970-01-01T00:00:00+00:00"  # of a feed without items
+EPOCH = "1970-01-01T00:00:00+00:00"  # update time of a feed without items
 _NO_SLUG = re.compile(r"[^a-z0-9.]+")
 
 
 def build(root: Path, site: Path, day: date) -> list[Entry]:
-    """Verify every folder of a registry, and write its site as of a day; return the certifications.
+    """Verify every folder of a registry, and write its site for a day; return the certifications.
 
     Args:
-        root: of the registry.
+        root: root of the registry.
         site: a folder that is absent or empty.
-        day: on which it is asked what is valid.
+        day: day for which validity is determined.
 
     Raises:
-        RegistryError: the registry's own files cannot be read, or the site not be written.
+        RegistryError: the registry's own files cannot be read, or the site cannot be written.
     """
     demanded, notices = policy.read(root), policy.read_notices(root)
     make_empty_folder(site, RegistryError)
@@ -59,7 +59,7 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
 
 
 def _standing(entry: Entry, demanded: Policy) -> Entry:
-    """Return a certification, refused where nobody signed it whom the policy knows."""
+    """Return a certification; mark it as refused if its signer is not in the policy."""
     problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.made, demanded))
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
 
@@ -88,7 +88,7 @@ def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tupl
 
 
 def _badges(product: Product) -> Iterator[tuple[str, str]]:
-    """Yield the badges of a product: for each profile the newest certification that is valid, or else the newest."""
+    """Yield the badges of a product, one per profile: of the newest valid certification, or else of the newest."""
     for profile in PROFILES:
         found = product.of_profile(profile)
         valid = [entry for entry in found if entry.status is Status.VALID]
@@ -122,7 +122,7 @@ def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy
 
 
 def _indexed(entry: Entry, product: Product) -> dict[str, Any]:
-    """Return what `index.json` says of a certification: its manifest but for digests, and what became of it."""
+    """Return the entry of a certification in `index.json`: its manifest without digests, its status and outcomes."""
     made = json.loads(entry.made.text())
     members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements", "models")}
     notice = entry.notice
@@ -157,7 +157,7 @@ def _json(document: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Product:
-    """A product of a vendor, with its certifications, the newest first."""
+    """A product of a vendor, with its certifications, newest first."""
 
     vendor: str
     name: str
@@ -165,7 +165,7 @@ class Product:
 
     @property
     def place(self) -> str:
-        """Its place in the index, and in the folder of badges."""
+        """Its anchor in the index page, and its path below the folder of badges."""
         return f"{make_slug(self.vendor)}/{make_slug(self.name)}"
 
     def of_profile(self, profile: str) -> list[Entry]:
@@ -174,7 +174,7 @@ class Product:
 
 
 def group_by_product(found: Iterable[Entry]) -> list[Product]:
-    """Return the products that have certifications, by vendor and name."""
+    """Return the products with certifications, sorted by vendor and name."""
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in found:
         groups.setdefault((entry.made.vendor, entry.made.product), []).append(entry)
@@ -185,7 +185,7 @@ def group_by_product(found: Iterable[Entry]) -> list[Product]:
 
 
 def make_slug(text: str) -> str:
-    """Return a name of a file for a text: small letters, digits, hyphens; a digest where little of it is left."""
+    """Return a file name for a text: lower-case letters, digits, hyphens; a digest if little of the text remains."""
     found = _NO_SLUG.sub("-", text.casefold()).strip("-.")
     return found if found and 2 * len(found) >= len(text.strip()) else sha256(text.encode()).hexdigest()[:SHORT_ID]
 
@@ -195,7 +195,7 @@ def make_slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """What the feed tells of a certification; `kind` keeps apart what is told of the same one."""
+    """An event of a certification in the feed; `kind` distinguishes events of the same certification."""
 
     kind: str
     place: str
@@ -206,7 +206,7 @@ class FeedItem:
 
 
 def make_feed(found: Iterable[Entry], demanded: Policy) -> list[FeedItem]:
-    """Return what the Atom feed tells: certifications, and what became of them on a day that somebody wrote down."""
+    """Return the items of the Atom feed: new certifications, and dated revocations and disputes."""
     every = [item for entry in found for item in _tell(entry, demanded)]
     return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
 

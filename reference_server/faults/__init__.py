@@ -1,17 +1,17 @@
-"""Switchable faults: the server made wrong in one place, to show that a check can fail.
+"""Switchable faults: each breaks one behaviour of the server, to show that a check can fail.
 
-A fault replaces one step of the server, a function or method of its modules, by a body that gets the original first:
+A fault replaces one step of the server, a function or method of its modules, by a body. The body receives the original
+function first:
 
     @fault("response.join", breaks="BIN-ORDER-O")
     def binary_outputs_in_reverse(original, head, binary):
         \"\"\"Binary data follow the JSON in reverse.\"\"\"
         return original(head, list(binary)[::-1])
 
-`python -m reference_server --list-steps` lists the steps and what they take; a body that takes something else is an
-error as soon as the faults are loaded. A fault's name is the function's, with hyphens; its docstring says what the
-server does. `breaks` names the requirements, as ids of the suite's ledger: these and no others are to be found unmet.
-The one that the fault is about comes first; those that cannot help seeing it follow. The bodies stand in the modules
-of this package, by area.
+`python -m reference_server --list-steps` lists the steps and their parameters; a body with other parameters is an error
+when the faults are loaded. A fault's name is the function's, with hyphens; its docstring says what the server does.
+`breaks` lists requirement ids of the suite's ledger: exactly these must be reported as unmet. The requirement that the
+fault targets comes first, then those that it breaks unavoidably. The modules of this package hold the bodies, by area.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Fault:
     """One fault.
 
     Attributes:
-        name: on the command line.
-        steps: what is replaced: "module.function" or "module.Class.method" of this server.
+        name: name on the command line.
+        steps: the replaced functions: "module.function" or "module.Class.method" of this server.
         breaks: ids of the requirements that the server no longer meets.
-        body: takes the original step first, then what the step takes.
-        broad: it breaks so much that nobody can say which checks fail; it only must not go unseen.
-        large: it shows only in what the suite's quick profile leaves out, the large and the many alike.
-        walks: the kind of request by which it shows in the suite's walk, where it takes two things at once; else "".
-        surveyed: it shows while the suite looks at what the server offers.
+        body: takes the original step first, then the step's parameters.
+        broad: it breaks so much that the failing checks cannot be listed; some check must fail.
+        large: it is visible only in rows that the suite's quick profile omits, such as large or numerous requests.
+        walks: the kind of request in the suite's walk that shows it, if it needs a combination of two factors; else "".
+        surveyed: it is visible during discovery.
     """
 
     name: str
@@ -62,16 +62,16 @@ class Fault:
 
     @property
     def over_grpc(self) -> bool:
-        """Whether it is over gRPC alone; a fault of what both transports share is seen over HTTP."""
+        """Whether it affects only gRPC; a fault in shared code is visible over HTTP."""
         return all(step.startswith("grpc_") for step in self.steps)
 
     @property
     def area(self) -> str:
-        """The module in which it stands."""
+        """The name of its module."""
         return self.body.__module__.rpartition(".")[2]
 
     def require_fit(self) -> None:
-        """Require that the body takes what each step takes; raises what `steps.require_fit` raises."""
+        """Require that the body takes the parameters of each step; raises the errors of `steps.require_fit`."""
         for step in self.steps:
             steps.require_fit(self.body, step)
 
@@ -84,7 +84,7 @@ def fault(
     walks: str = "",
     surveyed: bool = False,
 ) -> Callable[[Body], Fault]:
-    """Make a fault of a body; see `Fault`."""
+    """Return a decorator that turns a body into a fault; see `Fault` for the parameters."""
 
     def make(body: Body) -> Fault:
         ids = (breaks,) if isinstance(breaks, str) else tuple(breaks)
@@ -98,9 +98,9 @@ def load() -> dict[str, Fault]:
     """Return every fault by name, in the order of the modules.
 
     Raises:
-        AttributeError: the server has no step that a fault replaces.
-        TypeError: a fault takes something else than its step. For faults over gRPC, whose packages may be missing, both
-            are raised by `switch_on`.
+        AttributeError: a fault replaces a step that the server does not have.
+        TypeError: a fault has other parameters than its step. For faults over gRPC, whose packages may be missing,
+            `switch_on` raises both errors.
     """
     modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
     faults = [value for module in modules for value in vars(module).values() if isinstance(value, Fault)]
@@ -112,11 +112,11 @@ def load() -> dict[str, Fault]:
 
 @contextmanager
 def switch_on(found: Fault) -> Iterator[None]:
-    """Put the fault in the place of its steps, and the steps back afterwards.
+    """Replace the steps by the fault, and restore them afterwards.
 
     Raises:
         AttributeError: the server has no such step.
-        TypeError: the fault takes something else than its step.
+        TypeError: the fault has other parameters than its step.
     """
     found.require_fit()
     places = [steps.find_place(step) for step in found.steps]
@@ -137,7 +137,7 @@ _INHERITED = object()
 
 
 def _replacement(body: Body, owner: Any, name: str) -> Callable[..., Any]:
-    """Return a function, so that it becomes a method where the step is one; a coroutine where the step is one."""
+    """Return a wrapper of the body for a step: a plain function, usable as a method, or a coroutine like the step."""
     original = getattr(owner, name)
     if inspect.iscoroutinefunction(original):
 

@@ -1,4 +1,4 @@
-"""Binary data in answers: inference header, Content-Length, Content-Type and sizes, written wrongly."""
+"""Answers with binary data: wrong inference header, Content-Length, Content-Type or sizes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Part = tuple[dict[str, Any], bytes | memoryview | None]
 
 
 def set_header(response: Response, name: str, value: object | None) -> Response:
-    """Set a header of an answer; None takes it away."""
+    """Set a header of an answer; None removes it."""
     if value is None:
         del response.headers[name]
     else:
@@ -79,7 +79,7 @@ def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binar
 
 
 class AnswerRewriter:
-    """A connection on which head and body of answers with an inference header are changed, and that then closes."""
+    """A connection that changes answers with an inference header, and closes after a changed one."""
 
     def __init__(self, transport: Any, change: Callable[[bytes, bytes], bytes | None]) -> None:
         self._transport = transport
@@ -90,7 +90,7 @@ class AnswerRewriter:
         return getattr(self._transport, name)
 
     def write(self, octets: bytes | memoryview) -> None:
-        """Write what the server writes; a head waits for its body, and `change` may give another for both."""
+        """Write data; a head is held until its body, and `change` may replace both."""
         data = bytes(octets)
         if f"\r\n{HEADER.lower()}: ".encode() in data:
             self._head = data
@@ -103,7 +103,7 @@ class AnswerRewriter:
 
 
 def set_length(head: bytes, length: int) -> bytes:
-    """Return a head with another Content-Length, and the announcement that the connection closes."""
+    """Return a head with another Content-Length and `Connection: close`."""
     return re.sub(rb"(?<=\ncontent-length: )[0-9]+", str(length).encode() + b"\r\nconnection: close", head)
 
 
@@ -189,7 +189,7 @@ async def errors_called_plain_text(original: Any, http: Request, exception: Infe
 
 
 def set_size(part: Part, size: object) -> Part:
-    """Return an output that states another size, if it is binary."""
+    """Return an output with another binary_data_size, if it is binary."""
     entry, data = part
     return (entry if data is None else entry | {"parameters": {"binary_data_size": size}}), data
 
@@ -238,7 +238,7 @@ def size_of_nothing_left_out(original: Any, model: Model, wish: RequestedOutput,
     return ({name: value for name, value in entry.items() if name != "parameters"} if data == b"" else entry), data
 
 
-# --- one form, not both and not none ----------------------------------------------------------------------------------
+# --- exactly one form of data per output ------------------------------------------------------------------------------
 
 
 @fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")

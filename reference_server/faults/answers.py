@@ -1,4 +1,4 @@
-"""What answers say of themselves: their paths and status, model, outputs and id."""
+"""Answers with wrong metadata: path, status, model, outputs or id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that do not speak the protocol, say the same to everybody, or tell clients apart by their names."""
+"""Servers that do not speak the protocol, give every client the same answer, or depend on the client's name."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def numbers_are_right_for_the_judge_alone(original: Any, service: Any, htt
 @fault("grpc_server.handler", breaks="OIP-CLIENT-NAME/grpc")
 def calls_are_answered_for_the_judge_alone(original: Any, models: Any, method: Any) -> Callable[[bytes, Any], bytes]:
     """A call of anybody but the judge is refused."""
-    from reference_server.grpc_server import CODES, refuse  # what it needs may be missing
+    from reference_server.grpc_server import CODES, refuse  # its packages may be missing
 
     handle = original(models, method)
 

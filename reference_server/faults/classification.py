@@ -1,4 +1,4 @@
-"""Classes in a wrong number, order, shape or text, of the wrong scores, or where nobody asked for them."""
+"""Classification faults: wrong number, order, shape, text or scores of classes, or classes that were not requested."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Part = tuple[Object, Octets | None]
 
 
 def replace_value(text: bytes, value: str) -> bytes:
-    """Return a class with another value."""
+    """Return a class string with another value."""
     return value.encode() + text[text.index(b":") :]
 
 
 def replace_index(text: bytes, index: int) -> bytes:
-    """Return a class with another index."""
+    """Return a class string with another index."""
     value, _, *label = text.split(b":", 2)
     return b":".join([value, b"%d" % index, *label])
 
@@ -36,7 +36,7 @@ def is_integer(row: Any) -> bool:
     return row.dtype.kind in "iu"
 
 
-# --- what is asked for ------------------------------------------------------------------------------------------------
+# --- requested classes ------------------------------------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", breaks=("CLS-PARAMETER", "CLS-BOOL"))
@@ -78,7 +78,7 @@ def classification_on_the_request_counted_from_0(original: Any, model: Model, re
     return original(model, request | {"outputs": more})
 
 
-# --- how many ---------------------------------------------------------------------------------------------------------
+# --- the number of classes --------------------------------------------------------------------------------------------
 
 
 @fault("classification.classify", breaks="CLS-COUNT")
@@ -206,7 +206,7 @@ def every_item_has_the_first_ranking(original: Any, tensor: Tensor, count: int, 
     return Tensor("BYTES", result.shape, make_objects(first * result.shape[0]))
 
 
-# --- the text of a class, and its form ------------------------------------------------------------------------------
+# --- the text of a class, and the form of the output ----------------------------------------------------------------
 
 
 @fault("classification.class_text", breaks="CLS-FORMAT")

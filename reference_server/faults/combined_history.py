@@ -1,4 +1,4 @@
-"""What one request leaves to the next, or to the one beside it, where both have something special about them."""
+"""Faults where one request affects the next, or a concurrent one, and both have a special property."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ ISOLATION = "OIP-ISOLATION"
 
 
 async def _read_body(service: Any, http: Request) -> bytes:
-    """Return the body without its coding, and keep it as it came, so that it can be read once more."""
+    """Return the decoded body; the raw body stays cached, so that it can be read again."""
     await http.body()
     body: bytes = await service.read_body(http)
     return body
 
 
-# --- one after the other --------------------------------------------------------------------------------------------
+# --- consecutive requests -------------------------------------------------------------------------------------------
 
 _answers: dict[Any, Response] = {}
 
 
 async def _cached(key: Any, answer: Any) -> Response:
-    """Return the answer that was given under this key, or this one."""
+    """Return the cached answer for a key; compute and cache it if missing."""
     if key not in _answers:
         if len(_answers) > 8:
             _answers.clear()
@@ -132,13 +132,13 @@ def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes)
     return original(model, body[:-1] + before[len(body) - 1 : len(body)] if is_written_over else body)
 
 
-# --- side by side ---------------------------------------------------------------------------------------------------
+# --- concurrent requests --------------------------------------------------------------------------------------------
 
 _bodies: dict[str, bytes] = {}
 
 
 async def _shared(key: str, body: bytes) -> bytes:
-    """Return what stands in a buffer after everybody had time to write into it."""
+    """Write to a shared buffer, wait for concurrent requests to do so, and return its contents."""
     _bodies[key] = body
     await asyncio.sleep(0.005)
     return _bodies[key]

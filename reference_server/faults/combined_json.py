@@ -1,4 +1,4 @@
-"""What goes wrong with JSON in one spelling, beside one form of tensors."""
+"""Faults that need a certain JSON spelling together with a certain form of tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARSE, INPUT, OUTPUTS = "request.parse", "request.parse_input", "request.parse_o
 
 
 def _head(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
-    """Return the JSON of a request, and its length; none of a raw one."""
+    """Return the JSON of a request, and its length; empty for a raw request."""
     length = int(values[0]) if values and values[0].isdecimal() else len(body)
     return body[:length], length
 

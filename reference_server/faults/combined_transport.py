@@ -1,4 +1,4 @@
-"""What goes wrong on one way alone: a framing, a coding, a path or gRPC, together with one form of request."""
+"""Faults that need a certain framing, coding, path or gRPC, together with a certain form of request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READ, ANSWER = "app.Service.read_body", "app.Service.infer"
 
 
 def is_chunked(http: Request) -> bool:
-    """Whether a request comes in chunks."""
+    """Whether a request is chunked."""
     return "transfer-encoding" in http.headers
 
 
@@ -33,7 +33,7 @@ def is_raw(http: Request) -> bool:
 
 
 def is_binary(answer: Response) -> bool:
-    """Whether an answer holds binary data."""
+    """Whether an answer contains binary data."""
     return HEADER in answer.headers
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong with some elements at some places of tensors of some size, in one form."""
+"""Faults that need certain elements at certain positions, or a certain size of tensors, in one form of data."""
 
 from __future__ import annotations
 

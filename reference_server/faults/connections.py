@@ -1,4 +1,4 @@
-"""Connections: requests in pieces or behind each other, and clients that do not read at once."""
+"""Connection faults: segmented or pipelined requests, and clients that read slowly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Transport:
         return getattr(self._transport, name)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write what `change` makes of the data."""
+        """Write the data as changed by `change`."""
         octets = bytes(data)
         if octets.startswith(b"HTTP/1.1 "):
             self.head = octets
@@ -51,7 +51,7 @@ def content_length_of_json_counts_characters(original: Any, head: bytes, binary:
 
 
 async def _pieces(http: Request) -> list[bytes]:
-    """Return the body as it arrives."""
+    """Return the body in pieces, as received."""
     return [piece async for piece in http.stream() if piece]
 
 
@@ -147,10 +147,10 @@ MAX_STALL_S = 0.1
 
 
 class _Impatient(Transport):
-    """A connection that ends where none of what waits to be sent goes out for a while."""
+    """A connection that is aborted when its write buffer does not shrink for MAX_STALL_S."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write data, and look after them twice."""
+        """Write data, and check the write buffer twice afterwards."""
         super().write(data)
         asyncio.get_running_loop().call_later(MAX_STALL_S, self._look)
 

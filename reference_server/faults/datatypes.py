@@ -1,4 +1,4 @@
-"""Elements of one datatype or another read or written wrong: width, sign, precision, truth, letters."""
+"""Elements of some datatype read or written wrongly: width, sign, precision, booleans, strings."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def string_lengths_read_as_signed_bytes(original: Any, data: memoryview, count: 
 
 
 def join_prefixed(items: Iterable[tuple[int, bytes]]) -> bytes:
-    """Return elements behind lengths of four bytes."""
+    """Return elements, each after a length of four bytes."""
     return b"".join(length.to_bytes(4, "little") + item for length, item in items)
 
 
@@ -182,7 +182,7 @@ def string_lengths_written_big_endian(_original: Any, elements: Iterable[bytes])
     return b"".join(len(item).to_bytes(4, "big") + item for item in elements)
 
 
-# --- one form unlike the other ----------------------------------------------------------------------------------------
+# --- differences between JSON and binary data -------------------------------------------------------------------------
 
 
 @fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE"))

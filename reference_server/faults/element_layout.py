@@ -1,4 +1,4 @@
-"""Elements laid out wrong in the body: byte order, order of elements, gaps, lengths, bytes that are not left alone."""
+"""Wrong layout of elements in the body: byte order, element order, gaps, lengths, modified bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 
 def swap_bytes(elements: Any) -> Any:
-    """Return numbers with their bytes in reverse."""
+    """Return numbers with reversed bytes."""
     return elements.view(f"u{elements.itemsize}").byteswap().view(elements.dtype)
 
 
@@ -80,7 +80,7 @@ def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
     return original(replace(tensor, elements=order_by_columns(tensor.elements, tensor.shape)))
 
 
-# --- left alone -------------------------------------------------------------------------------------------------------
+# --- bytes that must stay unchanged -----------------------------------------------------------------------------------
 
 
 @fault("framing.BinaryData.__init__", breaks="BIN-BODY-I")
@@ -108,11 +108,11 @@ def blank_between_the_json_and_a_brace(original: Any, head: bytes, binary: Seque
     return original(head, [b" ", *binary] if apart else binary)
 
 
-# --- lengths that do not add up ---------------------------------------------------------------------------------------
+# --- inconsistent lengths ---------------------------------------------------------------------------------------------
 
 
 def split_framed(data: bytes, count: int, *, unit: int = 1, cut: bool = False) -> Iterator[bytes]:
-    """Yield elements behind lengths, from multiples of `unit` bytes on; with `cut` the data may end in one."""
+    """Yield length-prefixed elements aligned to `unit` bytes; with `cut` the last ones may be truncated."""
     offset = 0
     for index in range(count):
         if offset + 4 > len(data) and not cut:

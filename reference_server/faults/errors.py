@@ -1,4 +1,4 @@
-"""Refusals that do not look like one, requests that should have been refused, and servers that do not get over it."""
+"""Malformed refusals, invalid requests that are accepted, and servers that do not recover from a refusal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
-# --- what a refusal looks like ----------------------------------------------------------------------------------------
+# --- the format of a refusal ------------------------------------------------------------------------------------------
 
 
 @fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
@@ -56,7 +56,7 @@ async def unknown_path_answered_with_detail(original: Any, http: Any, exception:
     return await original(http, exception)
 
 
-# --- requests that cannot be carried out ------------------------------------------------------------------------------
+# --- requests that cannot be executed ---------------------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", "app.refused", breaks="OIP-REFUSAL")
@@ -115,7 +115,7 @@ def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> li
 
 
 def _reread(original: Any, data: memoryview, read: Any) -> Object:
-    """Return the JSON object; where it is none, what a laxer reader makes of it."""
+    """Return the JSON object; if strict parsing fails, parse it with the laxer `read`."""
     try:
         request: Object = original(data)
     except InferenceError:
@@ -180,7 +180,7 @@ def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
     return _reread(original, data, lambda text: json.loads(text)[0])
 
 
-# --- inputs against the metadata --------------------------------------------------------------------------------------
+# --- inputs that contradict the metadata ------------------------------------------------------------------------------
 
 
 @fault("request.parse_inputs", breaks="OIP-SIGNATURE")
@@ -194,7 +194,7 @@ def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: A
 
 
 def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
-    """Read an input as one of the declared datatype where it has a certain other one."""
+    """Read an input of the datatype `datatype` as if it had the declared one."""
     if entry.get("datatype") == datatype:
         entry = {**entry, "datatype": spec.datatype}
     return original(model, spec, entry, rest)

@@ -1,4 +1,4 @@
-"""gRPC: what another call leaves in an answer, one before it or one in flight beside it."""
+"""gRPC: answers affected by an earlier or a concurrent call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
 Message = Any
-OVERLAP_S = 0.003  # seconds; calls in flight together overlap for so long
+OVERLAP_S = 0.003  # time in which concurrent calls overlap
 
 _answers: dict[str, Any] = {"last": b"", "refused": False}
 

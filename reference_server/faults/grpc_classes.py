@@ -1,4 +1,4 @@
-"""gRPC: classification that is wrong there alone."""
+"""gRPC: classification faults that affect only gRPC."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Message = Any
 
 
 def rewrite_classes(found: Tensor, wish: RequestedOutput, change: Callable[[bytes], bytes]) -> Tensor:
-    """Return an output with the texts of its classes changed, if it is classified."""
+    """Return an output with changed class strings, if it is classified."""
     return found if wish.classes is None else replace(found, elements=make_objects(map(change, found.elements)))
 
 
 def set_shapes(response: Message, request: Any, change: Callable[[list[int]], list[int]]) -> Message:
-    """Return a response with other shapes of its classified outputs."""
+    """Return a response with changed shapes of its classified outputs."""
     for wish, entry in zip(request.outputs, response.outputs, strict=True):
         if wish.classes:
             entry.shape[:] = change(list(entry.shape))

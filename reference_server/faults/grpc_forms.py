@@ -1,4 +1,4 @@
-"""gRPC: tensors in typed and raw contents, their order, and contents that should be refused."""
+"""gRPC: wrong typed or raw contents, wrong order, and accepted contents that should be refused."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) ->
 
 
 def swap_bytes(data: bytes, datatype: str) -> bytes:
-    """Return raw contents in the other order of bytes."""
+    """Return raw contents with the byte order swapped."""
     size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
     return data if size == 1 else np.frombuffer(data, f"u{size}").byteswap().tobytes()
 

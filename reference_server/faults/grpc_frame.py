@@ -1,4 +1,4 @@
-"""gRPC: methods, metadata, versions, names, ids and listed outputs."""
+"""gRPC: wrong methods, metadata, versions, names, ids or listed outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference_server.request import RequestedOutput
 Message = Any
 
 
-# --- methods, and models and versions that there are not ------------------------------------------------------------
+# --- methods, unknown models and unknown versions -------------------------------------------------------------------
 
 
 @fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
@@ -73,7 +73,7 @@ def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, m
     model = models.get(message.model_name)
     names = [spec.name for spec in model.outputs] if model else []
     if model and any(entry.name not in names for entry in message.outputs):
-        from tritonclient.grpc import service_pb2  # it may be missing
+        from tritonclient.grpc import service_pb2  # the package may be missing
 
         return service_pb2.ModelInferResponse()
     return original(models, message)

@@ -1,4 +1,4 @@
-"""gRPC: calls that should be refused, the status of a refusal, and what it leaves behind."""
+"""gRPC: accepted calls that should be refused, wrong statuses, and effects that outlast a refusal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reference_server.tensors import NUMPY, Tensor
 
 
 def fit_contents(datatype: str, shape: Any, data: bytes) -> bytes:
-    """Return raw contents cut, or filled up with zeros, to the size of the tensor."""
+    """Return raw contents truncated or zero-padded to the size of the tensor."""
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
@@ -77,7 +77,7 @@ def grpc_bits_of_another_field_are_taken_over(original: Any, datatype: str, shap
     return original(datatype, shape, contents)
 
 
-# --- inputs, and what follows -----------------------------------------------------------------------------------------
+# --- inputs, and bytes after them -------------------------------------------------------------------------------------
 
 Message = Any
 
@@ -141,9 +141,9 @@ def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any,
     return original(models, method, octets)
 
 
-# --- calls that end as no library of gRPC ends them: a front of bare HTTP/2 takes them and hands them on --------------
+# --- calls with endings that no gRPC library produces: a bare HTTP/2 proxy in front of the server ---------------------
 
-INTERNAL_ERROR = 2  # of HTTP/2 (RFC 9113, 7)
+INTERNAL_ERROR = 2  # HTTP/2 error code (RFC 9113, 7)
 FRAME, WINDOW = 16 * 1024, 64 * 1024 * 1024
 HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
 
@@ -155,7 +155,7 @@ LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
     """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
     made = original(*arguments)
-    if len(arguments) == 5:  # how the server listens; every call is the other step
+    if len(arguments) == 5:  # the constructor of the server; the other step is a call
         server = arguments[0]
         listener = socket.create_server(("127.0.0.1", 0))
         inner, server.address = server.address, f"127.0.0.1:{listener.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""What a hostile client can do to a server that does not look out for it: what robustness means, broken."""
+"""Robustness faults: servers without protection against hostile clients."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reference_server.faults import fault
 
 LARGE = 256 * 1024  # bytes of a body
 HUGE = 2**31
-SLOW = 8  # connections that are served at a time
+SLOW = 8  # connections that are served concurrently
 
 
 class _Deaf:
-    """A transport that says yes to everything, and does nothing: it stays open, and nothing is written."""
+    """A transport that accepts every call and does nothing: it stays open and writes nothing."""
 
     def __getattr__(self, _: str) -> Callable[..., None]:
         return lambda *_: None
@@ -103,14 +103,14 @@ async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: 
             return JSONResponse({"error": "no place is left"}, 503)
         return await original(self, http)
     except ClientDisconnect:
-        self.taken += 1  # what is given back below
+        self.taken += 1  # cancels the decrement below
         raise
     finally:
         self.taken -= 1
 
 
 async def _never_answered(http: Request) -> Response:
-    """Wait until the client gives up."""
+    """Wait until the client disconnects."""
     while (await http.receive())["type"] != "http.disconnect":
         pass
     return Response(status_code=500)
@@ -162,10 +162,10 @@ def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
 
 
 def _ending(original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]) -> Any:
-    """Take a step of a server whose models end with a message: how it is made is one, and every call is another."""
+    """Body for two steps, the creation of the service and each call: a call that is too large removes all models."""
     if len(arguments) == 2:
         service, models = arguments
-        return original(service, dict(models))  # of its own, so that others keep theirs
+        return original(service, dict(models))  # a copy, so that other services keep their models
     models, method, octets = arguments
     if is_too_much(method, octets):
         models.clear()

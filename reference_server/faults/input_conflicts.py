@@ -1,4 +1,4 @@
-"""Inputs that contradict the metadata or themselves, lack something or are given twice: taken, and not rightly."""
+"""Inputs that contradict the metadata or themselves, are incomplete or duplicated, and are wrongly accepted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: O
 
 
 def _as_the_model_has_it(entry: Object, spec: TensorSpec | None) -> Object:
-    """Return a binary input with the model's datatype, and the size that this makes."""
+    """Return a binary input with the model's datatype and the matching size."""
     is_other = spec is not None and _is_numeric(entry) and spec.datatype not in ("BYTES", entry["datatype"])
     if spec is None or not is_other or get_declared_size(entry) is None:
         return entry
@@ -220,11 +220,11 @@ def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model
     return original(model, request | {"inputs": read}, rest)
 
 
-# --- twice ------------------------------------------------------------------------------------------------------------
+# --- duplicates -------------------------------------------------------------------------------------------------------
 
 
 def _once(entries: Any) -> Any:
-    """Return objects, the first of each name alone."""
+    """Return objects without later duplicates of a name."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return entries
     names = [entry.get("name") for entry in entries]
@@ -240,7 +240,7 @@ def first_of_equal_inputs_taken(original: Any, model: Model, request: Object, re
 
 @dataclass(frozen=True)
 class _Again(RequestedOutput):
-    """An output that has been wished for before."""
+    """An output that was already requested."""
 
 
 @fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))

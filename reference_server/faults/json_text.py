@@ -1,4 +1,4 @@
-"""The JSON of requests and answers: as text, in one spelling alone, and the elements that it spells."""
+"""JSON faults in requests and answers: encoding, accepted spellings, and values of elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _changed(data: Any, change: Change) -> Any:
 
 
 def _limits(datatype: str) -> tuple[int, int]:
-    """Return the least and the greatest integer of a datatype; the same twice where it has none."""
+    """Return the least and the greatest integer of a datatype; (0, 0) for a non-integer datatype."""
     if datatype not in NUMPY or np.dtype(NUMPY[datatype]).kind not in "iu":
         return 0, 0
     found = np.iinfo(NUMPY[datatype])
@@ -112,7 +112,7 @@ def flat_strings_read_by_columns(original: Any, datatype: str, shape: tuple[int,
 
 
 def _nested(items: list[Any], shape: Sequence[int]) -> list[Any]:
-    """Return flat elements nested as a shape, row by row."""
+    """Return flat elements nested like a shape, in row-major order."""
     for extent in reversed(shape[1:]):
         items = [items[at : at + extent] for at in range(0, len(items), extent)]
     return items
@@ -172,7 +172,7 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
-# --- how requests are written ---------------------------------------------------------------------------------------
+# --- spellings of requests ------------------------------------------------------------------------------------------
 
 
 def _inputs(found: Object) -> list[Object]:
@@ -181,7 +181,7 @@ def _inputs(found: Object) -> list[Object]:
 
 
 def _behind(owner: Object, name: str, other: str) -> bool:
-    """Whether one member stands behind another, both being there."""
+    """Whether both members exist and `name` comes after `other`."""
     names = list(owner)
     return name in owner and other in owner and names.index(name) > names.index(other)
 
@@ -216,7 +216,7 @@ def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
 
 
 def _parse_without(original: Any, data: Any, pattern: bytes, what: str) -> Object:
-    """Read JSON, but refuse a text in which the pattern is found."""
+    """Parse JSON, but refuse a text that matches the pattern."""
     if re.search(pattern, bytes(data)):
         raise InferenceError(what)
     return original(data)

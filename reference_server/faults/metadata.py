@@ -1,4 +1,4 @@
-"""What server and models say of themselves, said wrongly, and a first look that breaks them."""
+"""Wrong server and model metadata, and servers that the first metadata request breaks."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
     return document | {"outputs": document["inputs"]}
 
 
-# --- the first look ---------------------------------------------------------------------------------------------------
+# --- discovery --------------------------------------------------------------------------------------------------------
 
 _met: set[str] = set()
 
 
 def _once(name: str) -> bool:
-    """Say whether it is the first time."""
+    """Say whether this is the first call for a name."""
     is_first = name not in _met
     _met.add(name)
     return is_first

@@ -1,4 +1,4 @@
-"""Tensors and their bytes in another order than the JSON says, and JSON and binary data that disturb each other."""
+"""Tensors or their bytes in another order than the JSON declares, and interference of JSON and binary data."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ Part = tuple[Object, Octets | None]
 
 
 def build_answer(model: Model, request: Any, entries: Sequence[Object], binary: Sequence[Octets]) -> Any:
-    """Return an answer with these outputs in the JSON and these binary data."""
+    """Return an answer with these entries in the JSON and these binary data."""
     head = {} if request.id is None else {"id": request.id}
     head |= {"model_name": model.name, "model_version": VERSION, "outputs": list(entries)}
     return response.frame(response.encode(head), binary)

@@ -1,4 +1,4 @@
-"""Outputs in another form than was asked for: defaults, overrides, flags in the wrong place or of a wrong type."""
+"""Outputs in another form than requested: defaults, overrides, flags in the wrong place or of a wrong type."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def get_flags(request: Object) -> list[Any]:
 
 
 def set_forms(wishes: Wishes, forms: list[bool]) -> Wishes:
-    """Return outputs in other forms."""
+    """Return requested outputs with these values of `binary`."""
     return [replace(wish, binary=binary) for wish, binary in zip(wishes, forms, strict=True)]
 
 
 def get_parameters(owner: object) -> Object:
-    """Return the parameters of an object; empty where there are none."""
+    """Return the parameters of an object; empty if it has none."""
     found = owner.get("parameters") if isinstance(owner, dict) else None
     return found if isinstance(found, dict) else {}
 
@@ -40,7 +40,7 @@ def set_default(request: Object, value: object) -> Object:
 
 
 def get_entries(request: Object, name: str) -> list[Object]:
-    """Return the objects of an array; none where there is no array."""
+    """Return the objects in an array member; empty if it is not an array."""
     entries = request.get(name)
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
@@ -95,7 +95,7 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
     return set_forms(wishes, [flag is not False for flag in flags])
 
 
-# --- no output listed, and one parameter against the other ----------------------------------------------------------
+# --- no output listed, and conflicting parameters -------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", breaks="BIN-ALL-TRUE")

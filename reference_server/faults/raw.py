@@ -1,4 +1,4 @@
-"""Raw binary requests taken for something else, read or counted wrongly, or answered wrongly."""
+"""Raw binary requests that are not recognised, read or counted wrongly, or answered wrongly."""
 
 from __future__ import annotations
 
@@ -183,12 +183,12 @@ def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) ->
 
 
 def read_resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
-    """Read a raw body of numbers cut, or filled up with zeros, to a size."""
+    """Read a raw body of numbers, truncated or zero-padded to a size."""
     return original(model, body[:size] + bytes(max(0, size - len(body))))
 
 
 def count_row_bytes(model: Model) -> int:
-    """Return the bytes of one row of the one input, that is of its fixed dimensions; 0 where bytes are not counted."""
+    """Return the byte size of the single input's fixed dimensions; 0 if the size of a body cannot be checked."""
     spec, *others = model.inputs
     if others or spec.datatype == "BYTES" or spec.shape.count(VARIABLE) > 1:
         return 0
@@ -225,7 +225,7 @@ def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes)
 
 
 def is_raw(http: Request) -> bool:
-    """Whether a request is a raw one."""
+    """Whether a request is a raw binary one."""
     return http.headers.get(HEADER) == "0"
 
 

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers under way: in chunks, behind Expect, coded, or left unread."""
+"""Transfer of request and answer bodies: chunked, after Expect, coded, or left unread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READ = "http_protocol.OipHttpProtocol.data_received"
 
 
 def _refuse(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
-    """Refuse what came if it is the rest of a chunked request, or a whole one, in which the pattern stands."""
+    """Refuse received data of a chunked request that match the pattern."""
     is_chunked = b"chunked\r\n" in data
     if is_chunked and re.search(pattern, data):
         protocol.send_400_response("chunks that are not understood")
@@ -162,13 +162,13 @@ def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: i
     return found if found and not unpacker.eof else original(body, coding, limit)
 
 
-# --- left unread, so that they become the next request ----------------------------------------------------------------
+# --- unread bodies that are parsed as the next request ----------------------------------------------------------------
 
 NO_BODY = b"Content-Length: 0"
 
 
 def _leave(original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes) -> None:
-    """Read what came, but give the head of a request whose body is left unread another framing: the rest comes next."""
+    """Parse data, but replace the framing of a request whose body is left unread; its body is parsed as new data."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
         original(protocol, data)

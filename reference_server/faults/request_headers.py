@@ -1,4 +1,4 @@
-"""The inference header and Content-Type of requests, read wrongly."""
+"""Wrong reading of the inference header and Content-Type of requests."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ OCTET_STREAM = "application/octet-stream"
 
 
 def find_json_end(body: bytes) -> int:
-    """Return where the first JSON value of a body ends; 0 where there is none."""
-    text = body.decode("latin-1")  # a character a byte
+    """Return the end offset of the first JSON value of a body; 0 if there is none."""
+    text = body.decode("latin-1")  # one character per byte
     try:
         return json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip()))[1]
     except ValueError:
@@ -29,14 +29,14 @@ def find_json_end(body: bytes) -> int:
 
 
 def parse_number(values: Sequence[str]) -> int | None:
-    """Return the header as a number; None where it is absent, is none, or stands there twice."""
+    """Return the header as a number; None if it is absent, not a number, or repeated."""
     return int(values[0]) if len(values) == 1 and re.fullmatch("-?[0-9]+", values[0]) else None
 
 
 FORM = "application/x-www-form-urlencoded"
 
 
-# --- where the JSON of a request ends ---------------------------------------------------------------------------------
+# --- the length of the JSON of a request ------------------------------------------------------------------------------
 
 
 @fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
@@ -92,7 +92,7 @@ def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, valu
     return original(model, values, body)
 
 
-# --- how the header is found and read ---------------------------------------------------------------------------------
+# --- finding and reading the header -----------------------------------------------------------------------------------
 
 
 @fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))

@@ -1,4 +1,4 @@
-"""`binary_data_size` of inputs: read wrongly, or wrong and not noticed."""
+"""`binary_data_size` of inputs: read wrongly, or wrong values accepted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reference_server.tensors import NUMPY, TensorSpec
 
 
 def get_remaining(rest: Any) -> Any:
-    """Return the bytes that no input has taken yet."""
+    """Return the binary data that no input has consumed yet."""
     return rest._left
 
 
@@ -29,17 +29,17 @@ def count_native_bytes(datatype: str, shape: Sequence[int]) -> int:
 
 
 def get_declared_size(entry: Object) -> Any:
-    """Return the size that an input declares, whatever it is."""
+    """Return the declared size of an input, of any type."""
     return (entry.get("parameters") or {}).get("binary_data_size")
 
 
 def set_declared_size(entry: Object, size: object) -> Object:
-    """Return an input that declares another size; None takes it away."""
+    """Return an input with another declared size; None removes it."""
     return entry | {"parameters": {"binary_data_size": size}}
 
 
 def is_sound(request: Object) -> bool:
-    """Say whether the inputs are objects with names, as the step behind a fault would make sure."""
+    """Say whether the inputs are objects with names, which the original step would check."""
     inputs = request.get("inputs")
     return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
@@ -170,7 +170,7 @@ def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, res
 
 
 def set_native_sizes(entries: list[Object], total: int) -> list[Object]:
-    """Return inputs that declare their native sizes, when these make the same sum; BYTES keep theirs."""
+    """Return inputs with their native sizes if the sum is unchanged; BYTES keep their declared size."""
     plain = [
         get_declared_size(e) if e["datatype"] == "BYTES" else count_native_bytes(e["datatype"], e["shape"])
         for e in entries

@@ -1,4 +1,4 @@
-"""What one request leaves for another, or takes from one in flight beside it."""
+"""Faults where one request affects a later or a concurrent one."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _written_over(tensor: Tensor, before: Tensor) -> Tensor:
     return replace(tensor, elements=elements)
 
 
-_strings: set[int] = set()  # connections on which strings are under way
+_strings: set[int] = set()  # connections with a string request in flight
 
 
 @fault("http_protocol.OipHttpProtocol.data_received", breaks="OIP-ERROR")
@@ -102,7 +102,7 @@ def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: An
     original(protocol, data)
 
 
-# --- in flight, ids and buffers -------------------------------------------------------------------------------------
+# --- concurrent requests, ids and buffers ---------------------------------------------------------------------------
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")

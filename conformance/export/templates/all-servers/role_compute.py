@@ -1,7 +1,7 @@
-"""What the models of the roles compute. It needs numpy, 1.24 or newer, and nothing else.
+"""The functions that the models of the roles compute. Requires only numpy, 1.24 or newer.
 
 A role is the data of its JSON file. Tensors are numpy arrays of their own datatype, with two exceptions: the elements
-of BYTES are `bytes` objects, and BF16, which numpy has not, is an array of uint16 with the same bits.
+of BYTES are `bytes` objects, and BF16, which numpy lacks, is an array of uint16 with the same bits.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ MAX_EMITTED = 100_000
 
 
 class RefusedError(ValueError):
-    """The inputs are not what the model takes; the message says why."""
+    """The model does not accept the inputs; the message says why."""
 
 
 def check(role: Role, given: Sequence[tuple[str, str, Sequence[int]]]) -> None:
-    """Hold the inputs of a request, each with name, datatype and shape, against the declared ones.
+    """Compare the inputs of a request, each with name, datatype and shape, with the declared ones.
 
     Raises:
-        RefusedError: a name, a datatype or a shape is not the declared one.
+        RefusedError: a name, a datatype or a shape differs from the declaration.
     """
     declared = {tensor["name"]: tensor for tensor in role["inputs"]}
     if sorted(name for name, _, _ in given) != sorted(declared):
@@ -93,12 +93,12 @@ def cast(role: Role, numbers: Array) -> Sequence[Array]:
 
 
 def _widened(bits: Array) -> Array:
-    """Return BF16 as FP32, of which it is the upper half."""
+    """Return BF16 as FP32; the bits of BF16 are the upper half of FP32."""
     return np.left_shift(bits, 16, dtype=np.uint32).view(np.float32)
 
 
 def _rounded(numbers: Array) -> Array:
-    """Return numbers as BF16, rounded to the nearest, a tie to the even one; NaN stays NaN."""
+    """Return numbers as BF16, rounded to nearest, ties to even; NaN stays NaN."""
     words = numbers.astype(np.float32).view(np.uint32)
     upper, lower = words >> 16, words & 0xFFFF
     up = (lower > 0x8000) | ((lower == 0x8000) & (upper % 2 == 1))
@@ -118,13 +118,13 @@ def length(_role: Role, elements: Array) -> Sequence[Array]:
 
 
 def weighted_sum(_role: Role, numbers: Array) -> Sequence[Array]:
-    """Return one number: the sum of each element times its place, counted from 1."""
+    """Return one number: the sum of each element times its position, counted from 1."""
     places = np.arange(numbers.size, dtype=np.int64) + 1
     return (np.array([np.sum(numbers.ravel() * places)], np.int64),)
 
 
 def emit(_role: Role, counts: Array) -> Sequence[Array]:
-    """Return as many numbers and as many texts as asked for, counted from 1."""
+    """Return the requested count of numbers and the requested count of strings, each counted from 1."""
     if counts.min() < 0 or counts.max() > MAX_EMITTED:
         raise RefusedError(f"COUNTS is {counts.tolist()}; a count is 0 to {MAX_EMITTED}")
     first, second = counts.tolist()
@@ -137,7 +137,7 @@ def text(_role: Role, numbers: Array) -> Sequence[Array]:
 
 
 def table(role: Role, places: Array) -> Sequence[Array]:
-    """Return the entry of the table at each place, counted from 1."""
+    """Return the entry of the table at each index, counted from 1."""
     entries = np.array(role["table"], DTYPES[role["outputs"][0]["datatype"]])
     if places.min() < 1 or places.max() > entries.size:
         raise RefusedError(f"the elements are {places.ravel().tolist()}; each is a place from 1 to {entries.size}")
@@ -145,17 +145,17 @@ def table(role: Role, places: Array) -> Sequence[Array]:
 
 
 def documented_binary(_role: Role, words: Array, flags: Array) -> Sequence[Array]:
-    """Return rows that begin with a flag and end with a word."""
+    """Return rows of a flag and a word."""
     return (_columns(flags, words).astype(np.float32),)
 
 
 def documented_mixed(_role: Role, halves: Array, words: Array, flags: Array) -> Sequence[Array]:
-    """Return rows that begin with a flag and end with a half, and the sum of halves and words."""
+    """Return rows of a flag and a half, and the sum of halves and words."""
     return _columns(flags, halves).astype(np.float16), np.add(halves, words, dtype=np.float32)
 
 
 def _columns(left: Array, right: Array) -> Array:
-    """Return an array of three rows, filled from the first three elements of each."""
+    """Return an array of shape [3, 2] whose columns are the first three elements of each argument."""
     rows = np.zeros((3, 2))
     rows[:, 0] = left.ravel()[:3]
     rows[:, 1] = right.ravel()[:3]
@@ -163,7 +163,7 @@ def _columns(left: Array, right: Array) -> Array:
 
 
 def documented_all_outputs(_role: Role, pair: Array) -> Sequence[Array]:
-    """Return the pair and the pair turned round, once with a row of zeros as FP16, once without."""
+    """Return the pair and the reversed pair as rows, once as FP16 with a row of zeros, once without."""
     both = np.concatenate([pair, pair[:, ::-1]])
     return np.pad(both, ((0, 1), (0, 0))).astype(np.float16), both
 

@@ -1,8 +1,8 @@
 """Dynamo's KServe gRPC frontend with the models of roles.json, in one process: `python frontend.py --port=8787`.
 
-There is no etcd and no NATS. Dynamo leaves names, datatypes and shapes of the inputs, and the choice of the outputs, to
-the engine behind the frontend, which is here. Its tensors hold their elements as a list of numbers; those of BYTES are
-lists, too.
+There is no etcd and no NATS. Dynamo leaves it to the engine behind the frontend, which is here, to check names,
+datatypes and shapes of the inputs, and to select the outputs. Its tensors hold their elements as a list of numbers;
+each element of BYTES is itself a list of numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dynamo.runtime import DistributedRuntime
 
 Tensor = Mapping[str, Any]
 
-# The name of a datatype, and Dynamo's.
+# Datatype -> Dynamo's name for it.
 NAMES = {
     "BOOL": "Bool",
     "UINT8": "Uint8",
@@ -44,17 +44,17 @@ class RoleEngine:
     """A model role."""
 
     def __init__(self, name: str, role: role_compute.Role) -> None:
-        """Take the role; there is nothing to load."""
+        """Store the role; there is nothing to load."""
         self.name = name
         self.role = role
 
     async def generate(self, request: Mapping[str, Any], _context: object = None) -> AsyncIterator[dict[str, Any]]:
-        """Answer a request, by the one item that Dynamo makes an answer of."""
+        """Answer a request: yield the one item that Dynamo turns into the answer."""
         try:
             tensors = self._answer(request)
         except KeyError as error:
             raise InvalidArgument(f"there is no output {error}") from error
-        except (ValueError, TypeError, OverflowError) as error:  # numpy's, for data that are not the tensor's
+        except (ValueError, TypeError, OverflowError) as error:  # numpy's errors for data that do not fit the tensor
             raise InvalidArgument(str(error)) from error
         yield {"model": self.name, "tensors": tensors, "parameters": {}}
 
@@ -88,7 +88,7 @@ def _output(spec: Mapping[str, Any], array: role_compute.Array) -> Tensor:
 
 
 def _metadata(name: str, role: role_compute.Role) -> dict[str, Any]:
-    """Return a model as Dynamo's metadata have it."""
+    """Return a model in the format of Dynamo's metadata."""
     return {"name": name, "inputs": _tensors(role["inputs"]), "outputs": _tensors(role["outputs"])}
 
 

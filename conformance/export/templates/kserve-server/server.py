@@ -1,6 +1,6 @@
 """A KServe ModelServer with the models of roles.json: `python server.py --http_port=8080`.
 
-It takes KServe's own options, and --host. KServe leaves names, datatypes and shapes of the inputs to the model.
+It takes KServe's own options, and --host. KServe leaves checks of input names, datatypes and shapes to the model.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ class RoleModel(Model):
     """A model role."""
 
     def __init__(self, name: str, role: role_compute.Role) -> None:
-        """Take the role; there is nothing to load."""
+        """Store the role; there is nothing to load."""
         super().__init__(name)
         self.role = role
         self.ready = True
 
     def load(self) -> bool:
-        """Say that the model is ready, also after an unload by way of the repository API."""
+        """Mark the model as ready, also after an unload through the repository API."""
         self.ready = True
         return True
 
     def get_input_types(self) -> list[dict[str, Any]]:
-        """Return the inputs as model metadata has them."""
+        """Return the inputs in the format of model metadata."""
         return list(self.role["inputs"])
 
     def get_output_types(self) -> list[dict[str, Any]]:
-        """Return the outputs as model metadata has them."""
+        """Return the outputs in the format of model metadata."""
         return list(self.role["outputs"])
 
     def predict(self, payload: InferRequest, _headers: dict[str, str] | None = None) -> InferResponse:
@@ -47,14 +47,14 @@ class RoleModel(Model):
         try:
             role_compute.check(self.role, [(each.name, each.datatype, each.shape) for each in payload.inputs])
             arrays = role_compute.run(self.role, {each.name: _array(each) for each in payload.inputs})
-        except (ValueError, TypeError, OverflowError) as error:  # numpy's, for data that are not the tensor's
+        except (ValueError, TypeError, OverflowError) as error:  # numpy's errors for data that do not fit the tensor
             raise InvalidInput(str(error)) from error
         outputs = zip(self.role["outputs"], arrays)  # noqa: B905 (not in Python 3.9)
         return InferResponse(
             model_name=self.name,
             response_id=payload.id or generate_uuid(),
             infer_outputs=[_output(payload, spec, array) for spec, array in outputs],
-            # What the client asked for; KServe encodes the answer by it.
+            # What the client requested; KServe encodes the answer accordingly.
             requested_outputs=payload.request_outputs,
             use_binary_outputs=payload.use_binary_outputs,
         )
@@ -64,13 +64,13 @@ def _array(given: InferInput) -> role_compute.Array:
     array: role_compute.Array = given.as_numpy()
     if given.datatype != "BYTES":
         return array
-    # What came as JSON is text, what came as binary data is bytes.
+    # Elements from JSON are str, elements from binary data are bytes.
     elements = [each if isinstance(each, bytes) else str(each).encode() for each in array.flat]
     return role_compute.texts(elements, array.shape)
 
 
 def _output(payload: InferRequest, spec: dict[str, Any], array: role_compute.Array) -> InferOutput:
-    """Return an output in the form that KServe can send over the transport by which the request came."""
+    """Return an output in the form that KServe can send over the transport of the request."""
     output = InferOutput(name=spec["name"], shape=list(array.shape), datatype=spec["datatype"])
     if not payload.from_grpc:
         output.data = array
@@ -82,7 +82,7 @@ def _output(payload: InferRequest, spec: dict[str, Any], array: role_compute.Arr
 
 
 def listen_on(host: str) -> None:
-    """Choose the address to listen on, for which KServe has no option: it takes all of them."""
+    """Listen on this address; KServe has no option for it and listens on all."""
 
     class RESTServer(kserve.model_server.RESTServer):
         def __init__(self, *args: Any, **named: Any) -> None:

@@ -1,6 +1,6 @@
-"""MLServer's runtime for the model roles: the role.json beside each model-settings.json says which one it is.
+"""MLServer runtime for the model roles; the role.json beside each model-settings.json defines the role.
 
-MLServer leaves names, datatypes and shapes of the inputs to the runtime, and so the choice of the outputs.
+MLServer leaves it to the runtime to check names, datatypes and shapes of the inputs, and to select the outputs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RoleModel(MLModel):
             chosen = [outputs[name] for name in wanted]
         except KeyError as error:
             raise InferenceError(f"there is no output {error}") from error
-        except (ValueError, TypeError, OverflowError) as error:  # numpy's, for data that are not the tensor's
+        except (ValueError, TypeError, OverflowError) as error:  # numpy's errors for data that do not fit the tensor
             raise InferenceError(str(error)) from error
         return InferenceResponse(model_name=self.name, model_version=self.version, outputs=chosen)
 
@@ -52,7 +52,7 @@ def _array(given: RequestInput) -> role_compute.Array:
     if _datatype(given) != "BYTES":
         array: role_compute.Array = NumpyCodec.decode_input(given)
         return array
-    # NumpyCodec makes an array of text of one width, which loses zeros at the end.
+    # NumpyCodec builds a fixed-width string array, which loses trailing zero bytes.
     elements = [each if isinstance(each, bytes) else str(each).encode() for each in _flat(given.data)]
     return role_compute.texts(elements, given.shape)
 
@@ -67,5 +67,5 @@ def _flat(data: Any) -> Iterator[Any]:
 
 
 def _output(name: str, datatype: str, array: role_compute.Array) -> ResponseOutput:
-    # Not by NumpyCodec, which makes a null of NaN.
+    # Not with NumpyCodec, which encodes NaN as null.
     return ResponseOutput(name=name, datatype=datatype, shape=list(array.shape), data=array.ravel().tolist())

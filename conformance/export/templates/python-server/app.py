@@ -1,6 +1,6 @@
 """The model roles of roles.json behind HTTP, by Starlette: `uvicorn app:app --port 8000`.
 
-The paths and statuses of the protocol are here; inference.py, which knows no framework, answers what comes by them.
+The paths and statuses of the protocol are here; inference.py, which is independent of the framework, answers requests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def model_of(request: Request) -> str:
 
 async def infer(request: Request) -> Response:
     """Answer an inference request."""
-    body = await request.body()  # before anything is refused, or a client that expects "100 Continue" waits
+    body = await request.body()  # read before any refusal, or a client that expects "100 Continue" would wait
     name = model_of(request)
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise HTTPException(415, "the body has a content coding")
@@ -32,29 +32,29 @@ async def infer(request: Request) -> Response:
 
 
 async def model_metadata(request: Request) -> Response:
-    """Answer what a model takes and gives."""
+    """Return model metadata."""
     name = model_of(request)
     signature = {side: MODELS[name][side] for side in ("inputs", "outputs")}
     return JSONResponse({"name": name, "versions": [VERSION], "platform": "python_numpy", **signature})
 
 
 async def model_ready(request: Request) -> Response:
-    """Answer that a model is ready."""
+    """Return that a model is ready."""
     return JSONResponse({"name": model_of(request), "ready": True})
 
 
 async def server_metadata(_: Request) -> Response:
-    """Answer what the server is."""
+    """Return server metadata."""
     return JSONResponse({"name": "roles", "version": "1", "extensions": ["binary_tensor_data", "classification"]})
 
 
 async def health(_: Request) -> Response:
-    """Answer that the server is there."""
+    """Return that the server is live and ready."""
     return JSONResponse({"live": True, "ready": True})
 
 
 async def error(_: Request, raised: Exception) -> Response:
-    """Answer with an error: what inference.py, a model or numpy refuses is a ValueError."""
+    """Return an error response; refusals by inference.py, a model or numpy are ValueErrors."""
     if isinstance(raised, HTTPException):
         return JSONResponse({"error": raised.detail}, raised.status_code, headers=raised.headers)
     return JSONResponse({"error": str(raised)}, 400 if isinstance(raised, ValueError) else 500)

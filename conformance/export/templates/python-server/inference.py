@@ -1,6 +1,6 @@
-"""Answers inference requests, whatever brings them: a body in, a body out. No framework.
+"""Answers inference requests, independent of any framework: request body in, response body out.
 
-Requests are JSON, JSON with binary tensor data behind it, or raw binary data; outputs are asked for as JSON, as binary
+Requests are JSON, JSON followed by binary tensor data, or raw binary data. Outputs are requested as JSON, as binary
 data, or as classes.
 """
 
@@ -24,7 +24,7 @@ Answer = tuple[bytes, int, dict[str, str]]  # body, status, headers
 
 
 def answer(name: str, body: bytes, lengths: Sequence[str]) -> Answer:
-    """Answer a request to a model; `lengths` are the values of the inference header, of which there may be one.
+    """Answer a request to a model; `lengths` are the values of the inference header, at most one.
 
     Raises:
         ValueError: the request is refused.
@@ -46,7 +46,7 @@ def answer(name: str, body: bytes, lengths: Sequence[str]) -> Answer:
 
 
 def member(owner: Any, name: str, kind: type, *default: Any) -> Any:
-    """Return a member of an object, of this JSON type alone; the default where it is absent or null."""
+    """Return a member of an object, of exactly this type; the default if it is absent or null."""
     found = owner.get(name) if type(owner) is dict else None
     if found is None and default:
         return default[0]
@@ -56,7 +56,7 @@ def member(owner: Any, name: str, kind: type, *default: Any) -> Any:
 
 
 def parameter(owner: Any, name: str, kind: type) -> Any:
-    """Return a parameter; None where it is absent."""
+    """Return a parameter; None if it is absent."""
     return member(member(owner, "parameters", dict, {}), name, kind, None)
 
 
@@ -64,7 +64,7 @@ def parameter(owner: Any, name: str, kind: type) -> Any:
 
 
 def json_length(body: bytes, lengths: Sequence[str]) -> int:
-    """Return where the JSON ends: as the header says, or with the body."""
+    """Return the length of the JSON: from the header, or the whole body without it."""
     if not lengths:
         return len(body)
     text = lengths[0]
@@ -74,7 +74,7 @@ def json_length(body: bytes, lengths: Sequence[str]) -> int:
 
 
 def read_json(text: bytes) -> dict[str, Any]:
-    """Return the JSON of a request; NaN and Infinity, which Python reads, are none."""
+    """Parse the JSON of a request; refuse NaN and Infinity, which Python accepts."""
 
     def refuse(name: str) -> float:
         raise RefusedError(name)
@@ -89,7 +89,7 @@ def read_json(text: bytes) -> dict[str, Any]:
 
 
 def read_inputs(role: Role, document: Any, binary: bytes) -> dict[str, Array]:
-    """Return the inputs: from the JSON, or from the binary data behind it, which are in the order of the JSON."""
+    """Return the inputs, from the JSON or from the binary data after it, which follow the order of the JSON."""
     arrays, place = {}, 0
     given = member(document, "inputs", list)
     described = [(member(each, "name", str), member(each, "datatype", str), read_shape(each)) for each in given]
@@ -117,7 +117,7 @@ def read_shape(tensor: Any) -> list[int]:
 
 
 def read_raw(role: Role, body: bytes) -> dict[str, Array]:
-    """Return the one input, whose elements are the body: one item of a batch; a dimension that varies follows."""
+    """Return the single input from the whole body: a batch of 1; a variable dimension is computed from the size."""
     (spec, *others), datatype = role["inputs"], role["inputs"][0]["datatype"]
     shape = [1, *spec["shape"][1:]] if role["batching"] else list(spec["shape"])
     if others or shape.count(-1) > 1 or (datatype == "BYTES" and shape != [1]):
@@ -134,7 +134,7 @@ def read_raw(role: Role, body: bytes) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class Output:
-    """An output that is asked for; `classes`: how many, or None for its elements."""
+    """A requested output; `classes` is the number of classes, or None for the tensor itself."""
 
     name: str
     datatype: str
@@ -142,7 +142,7 @@ class Output:
     classes: int | None
 
     def made(self, array: Array, role: Role) -> tuple[Array, str]:
-        """Return what is answered of an array, and its datatype."""
+        """Return the array to send for this output, or its classes, and the datatype."""
         if self.classes is None:
             return array, self.datatype
         labels = role["labels"].get(self.name, [])
@@ -150,7 +150,7 @@ class Output:
 
 
 def read_outputs(role: Role, document: Any) -> list[Output]:
-    """Return the outputs that are listed, or all; each is binary where it says so, or else where the request does."""
+    """Return the listed outputs, or all; `binary_data` of an output overrides `binary_data_output` of the request."""
     datatypes = {spec["name"]: spec["datatype"] for spec in role["outputs"]}
     usual, found = parameter(document, "binary_data_output", bool), []
     for each in member(document, "outputs", list, []) or [{"name": name} for name in datatypes]:
@@ -163,7 +163,7 @@ def read_outputs(role: Role, document: Any) -> list[Output]:
 
 
 def write(members: Mapping[str, Any], outputs: Sequence[tuple[Output, Array, str]]) -> Answer:
-    """Return the answer: JSON, and behind it the binary data, in its order."""
+    """Return the answer: JSON, followed by the binary data in the same order."""
     entries, binary = [], []
     for output, array, datatype in outputs:
         entry = {"name": output.name, "datatype": datatype, "shape": list(array.shape)}

@@ -1,4 +1,4 @@
-"""Tensors as JSON, as binary data and as classes. numpy alone; role_compute.py says which array a datatype is."""
+"""Tensors as JSON, as binary data and as classes. Requires only numpy; role_compute.py defines the array types."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from role_compute import DTYPES as NATIVE
 from role_compute import Array, RefusedError, texts
 
 DTYPES = {datatype: np.dtype(native).newbyteorder("<") for datatype, native in NATIVE.items()}
-# What JSON has for each kind of numpy's. An integer is a number; true is neither.
+# numpy kind -> accepted types of JSON values. An integer is a number; true is neither.
 JSON_TYPES: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}, "O": {str}}
 
 
 def from_json(data: list[Any], datatype: str, shape: Sequence[int]) -> Array:
-    """Return a tensor from JSON, flat or nested as its shape is."""
+    """Return a tensor from JSON, flat or nested like its shape."""
     dtype, array = DTYPES[datatype], np.array(data, np.object_)
     elements: list[Any] = array.ravel().tolist()
     is_shaped = array.shape in ((prod(shape),), tuple(shape))
@@ -35,7 +35,7 @@ def from_json(data: list[Any], datatype: str, shape: Sequence[int]) -> Array:
 
 
 def from_bytes(data: bytes, datatype: str, shape: Sequence[int]) -> Array:
-    """Return a tensor from binary data: the elements row by row, little-endian; those of BYTES behind their lengths."""
+    """Return a tensor from binary data: row-major, little-endian; each BYTES element follows its length."""
     if datatype == "BYTES":
         elements = split(data)
         if len(elements) != prod(shape):
@@ -48,7 +48,7 @@ def from_bytes(data: bytes, datatype: str, shape: Sequence[int]) -> Array:
 
 
 def split(data: bytes) -> list[bytes]:
-    """Return elements that stand behind their lengths, of four bytes each."""
+    """Split BYTES data into elements, each preceded by a length of four bytes."""
     elements, place = [], 0
     while place < len(data):
         end = place + 4 + int.from_bytes(data[place : place + 4], "little")
@@ -60,7 +60,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 def to_json(array: Array, datatype: str) -> list[Any]:
-    """Return a tensor as JSON has it, flat."""
+    """Return a tensor as flat JSON data."""
     if datatype == "BYTES":
         return [element.decode() for element in array.flat]
     if datatype == "BF16" or not np.isfinite(array).all():
@@ -76,7 +76,7 @@ def to_bytes(array: Array, datatype: str) -> bytes:
 
 
 def classes(array: Array, datatype: str, count: int, labels: Sequence[str], *, batching: bool) -> Array:
-    """Return the highest elements, of each item of a batch, as `value:index`, or `value:index:label` with a label."""
+    """Return the highest elements of each batch entry as `value:index`, or `value:index:label` if labelled."""
     scores = np.left_shift(array, 16, dtype=np.uint32).view(np.float32) if datatype == "BF16" else array
     items = scores.reshape(len(scores) if batching else 1, -1)
     if datatype in ("BOOL", "BYTES") or not 1 <= count <= items.shape[1] or np.isnan(items).any():

@@ -1,6 +1,6 @@
-"""One model role for Triton's python backend: role.json says which, role_compute.py what it computes.
+"""One model role for Triton's python backend: role.json defines the role, role_compute.py computes it.
 
-Triton itself holds names, datatypes and shapes of the inputs against config.pbtxt.
+Triton itself checks names, datatypes and shapes of the inputs against config.pbtxt.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Tensors of Triton's python backend as numpy arrays, and back.
+"""Conversion between tensors of Triton's python backend and numpy arrays.
 
-The backend does this itself for every datatype but BF16, which numpy has not. BF16 goes by way of DLPack, the
-backend's other interface: there a tensor is a C structure that names the datatype by a code, and the bits are read and
-written as uint16.
+The backend converts every datatype itself except BF16, which numpy lacks. BF16 is exchanged through DLPack, the
+backend's other interface: a tensor is a C structure with a datatype code, and its bits are read and written as uint16.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ BFLOAT = 4  # kDLBfloat
 
 
 class DLTensor(ctypes.Structure):
-    """The head of what a DLPack capsule points to (dlpack.h)."""
+    """The first fields of the structure that a DLPack capsule points to (dlpack.h)."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -38,13 +37,13 @@ class DLTensor(ctypes.Structure):
 
 
 class Bfloats:
-    """A uint16 array that says of itself, by DLPack's protocol, that it is BF16."""
+    """A uint16 array that declares itself as BF16 through the DLPack protocol."""
 
     def __init__(self, array: Array) -> None:
-        # Copied: memory of its own, writable, row by row.
+        # Copied into separate, writable, row-major memory.
         self._capsule = np.array(array, np.uint16, order="C").__dlpack__()
         _tensor_of(self._capsule).code = BFLOAT
-        # The backend takes the capsule over and renames it, which numpy's destructor would not understand.
+        # The backend takes ownership of the capsule and renames it, which numpy's destructor cannot handle.
         _set_destructor(self._capsule, None)
 
     def __dlpack__(self, stream: object = None) -> object:
@@ -68,7 +67,7 @@ def read(tensor: Any, datatype: str) -> Array:
 
 
 def write(name: str, array: Array, datatype: str) -> Any:
-    """Return an output of the backend; BF16 is given as uint16."""
+    """Return an output of the backend; BF16 is passed as uint16."""
     if datatype != "BF16":
         return pb_utils.Tensor(name, array)
     return pb_utils.Tensor.from_dlpack(name, Bfloats(array))
