@@ -40,8 +40,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--target-grpc": {
         "dest": "target_grpc",
         "metavar": "HOST:PORT",
-        "help": "judge gRPC here, beside --target-url or alone; grpcs://HOST:PORT for TLS; 'reference' for the bundled "
-        "server, whose gRPC --target-url=reference judges, too [env OIP_TARGET_GRPC, ini oip_target_grpc]",
+        "help": "judge gRPC at this address, with or without --target-url; grpcs://HOST:PORT for TLS; 'reference' for the "
+        "bundled server (--target-url=reference judges its gRPC as well) [env OIP_TARGET_GRPC, ini oip_target_grpc]",
     },
     "--target-config": {
         "dest": "target_config",
@@ -54,8 +54,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "'NAME: VALUE'",
         "action": "append",
         "default": [],
-        "help": "send this header with every request (repeatable); its value is never shown; ${NAME} in it is a "
-        "variable of the environment, and @FILE the text of a file, so that no list of processes shows a secret",
+        "help": "send this header with every request (repeatable); reports never show its value; use ${NAME} for an "
+        "environment variable or @FILE for the content of a file to keep secrets out of the process list",
     },
     "--target-ca": {"dest": "target_ca", "metavar": "FILE", "help": "verify TLS with these certificates"},
     "--target-insecure": {
@@ -73,16 +73,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "target_rate",
         "metavar": "N",
         "type": float,
-        "help": "send at most so many requests a second; 0.5 is one every two seconds (default: as fast as the target "
-        "answers); with -n each process keeps it for itself",
+        "help": "send at most N requests a second; 0.5 is one every two seconds (default: no limit); with -n the limit "
+        "holds for each process",
     },
     "--target-model": {
         "dest": "target_models",
         "metavar": "NAME",
         "action": "append",
         "default": [],
-        "help": "judge this deployed model, whatever it computes, by its own plain answers (repeatable), "
-        "beside the model roles; 'all' is every model that the server lists",
+        "help": "judge this deployed model in addition to the model roles (repeatable); its own plain answers are the "
+        "reference; 'all' is every model that the server lists",
     },
     "--target-extension": {
         "dest": "target_extensions",
@@ -90,8 +90,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "append",
         "default": [],
         "choices": CHOICES,
-        "help": f"judge this extension, offered or not (repeatable): {', '.join(CHOICES)}; protocol is what lies "
-        "beneath them, alone (default: those offered)",
+        "help": f"judge this extension, offered or not (repeatable): {', '.join(CHOICES)}; protocol is the "
+        "base protocol alone (default: those that the server offers)",
     },
     "--client-adapter": {
         "dest": "client_adapter",
@@ -104,94 +104,96 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "S",
         "type": float,
         "default": 10.0,
-        "help": "seconds that the adapter has to start and say which client it has (default: 10)",
+        "help": "seconds to wait until the adapter has started and named its client (default: 10)",
     },
     "--conformance-profile": {
         "dest": "conformance_profile",
         "choices": PROFILES,
         "default": "certify",
-        "help": "certify: every row, the same requests each time (default); quick: without the large and the many "
-        "alike; explore: certify, and Hypothesis on top",
+        "help": "certify: every row, the same requests each time (default); quick: without large and similar requests; "
+        "explore: certify plus tensors that Hypothesis generates",
     },
     "--conformance-seed": {
         "dest": "conformance_seed",
         "metavar": "N",
         "type": int,
-        "help": "choose by this number which row names which client in its User-Agent, under certify (default: 0; "
-        "`oip-conformance certify` draws one); a User-Agent of --target-header goes out with every row instead",
+        "help": "seed that assigns a User-Agent to each row under certify (default: 0; `oip-conformance certify` draws "
+        "one); a User-Agent in --target-header replaces them all",
     },
     "--conformance-dangerous": {
         "dest": "conformance_dangerous",
         "action": "store_true",
-        "help": "send, at the end, requests that are known to have ended servers, too",
+        "help": "at the end, also send requests that are known to have crashed servers",
     },
     "--conformance-concurrency": {
         "dest": "conformance_concurrency",
         "metavar": "N",
         "type": int,
         "default": None,
-        "help": "ask on up to N connections at once, which changes no verdict (default: one, or up to 16 where the "
-        "target answers after 10 ms and more)",
+        "help": "use up to N connections at once; verdicts stay the same (default: 1, or up to 16 if the target takes "
+        "10 ms or more to answer)",
     },
     "--conformance-robustness": {
         "dest": "conformance_robustness",
         "action": "store_true",
-        "help": "send, at the end, hostile requests, too, and say how many the server withstands; the verdict does not "
-        "rest on them. Only for a server that is yours: it may be slow or gone afterwards",
+        "help": "at the end, also send hostile requests and report how many the server withstands; they do not affect "
+        "the verdict. Use it on your own server only: it may be slow or gone afterwards",
     },
     "--conformance-baseline": {
         "dest": "conformance_baseline",
         "metavar": "FILE",
-        "help": "failures that this TOML file lists do not fail the run; new ones do, and listed ones that are fixed",
+        "help": "ignore the failures that this TOML file lists; new failures fail the run, and so do listed ones that "
+        "are fixed",
     },
     "--conformance-update-baseline": {
         "dest": "conformance_update_baseline",
         "action": "store_true",
-        "help": "write that file anew from this run, and keep its comments",
+        "help": "rewrite the baseline from this run; comments are kept",
     },
     "--conformance-strict": {
         "dest": "conformance_strict",
         "action": "store_true",
-        "help": "advice (SHOULD) fails, too",
+        "help": "an unmet SHOULD fails the run",
     },
     "--conformance-gate": {
         "dest": "conformance_gate",
         "choices": GATES,
         "default": None,
-        "help": "what exit status 0 asks for: conformant, every MUST that applies judged and met; interoperable, every "
-        "MUST about exchanges and the transport, so that a request refused wrongly, or not refused, passes (default: "
-        "that nothing fails, though something may not be judged)",
+        "help": "what exit status 0 requires: conformant: every MUST that applies is judged and met; interoperable: every "
+        "MUST about exchanges and the transport is met, refusals aside (default: nothing fails, even if some "
+        "requirements are not judged)",
     },
     "--conformance-show": {
         "dest": "conformance_show",
         "choices": ("first", "all"),
         "default": "first",
-        "help": "first: the ten requirements to be fixed first, the others by name and count (default); all: every one",
+        "help": "first: details of the ten requirements to fix first, others by name and count (default); all: details of "
+        "every one",
     },
     "--conformance-report": {
         "dest": "conformance_reports",
         "metavar": "PATH",
         "action": "append",
         "default": [],
-        "help": "write a report (repeatable); by its suffix: .json, .html, .md, .svg (a badge), .shields.json (a badge "
-        "that shields.io draws); `oip-conformance report` makes the others of a .json later",
+        "help": "write a report (repeatable); the suffix chooses the format: .json, .html, .md, .svg (a badge), "
+        ".shields.json (a badge for shields.io); `oip-conformance report` converts a .json later",
     },
     "--conformance-junit": {
         "dest": "conformance_junit",
         "choices": JUNIT_CASES,
         "default": "requirements",
-        "help": "what is a case of --junitxml: requirements, each with its rows inside (default), or rows",
+        "help": "the test cases of --junitxml: one for each requirement (default) or one for each row",
     },
     "--conformance-evidence": {
         "dest": "conformance_evidence",
         "metavar": "DIR",
-        "help": "write run.har.xz, a recording of every exchange, and a folder for each row that is not met: bytes, "
-        "and programs that send them again",
+        "help": "write run.har.xz, a recording of every exchange, and a folder for each row that fails, with its bytes "
+        "and programs that repeat the request",
     },
     "--target-replay": {
         "dest": "target_replay",
         "metavar": "FILE",
-        "help": "judge a recording (run.har.xz) instead of a server; the other options have to be those of its run",
+        "help": "judge a recording (run.har.xz) instead of a server; use the same other options as in its run",
     },
 }
 
