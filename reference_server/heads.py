@@ -89,7 +89,7 @@ def refusal(version: str, method: bytes, target: bytes, headers: Sequence[tuple[
         return HeadRefusal(HTTPStatus.BAD_REQUEST, "the header Host is there more than once")
     if hosts and not HOST.fullmatch(hosts[0]):
         return HeadRefusal(HTTPStatus.BAD_REQUEST, "the header Host has no host and port")
-    return _of_framing(version, headers)
+    return _refuse_framing(version, headers)
 
 
 def _values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes]:
@@ -101,7 +101,7 @@ def has_chunks(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     return bool(_values(headers, b"transfer-encoding"))
 
 
-def _of_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> HeadRefusal | None:
+def _refuse_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> HeadRefusal | None:
     codings = b",".join(_values(headers, b"transfer-encoding")).strip().lower()
     if codings and version != "1.1":
         return HeadRefusal(HTTPStatus.BAD_REQUEST, f"HTTP/{version} has no Transfer-Encoding")

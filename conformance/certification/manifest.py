@@ -193,10 +193,10 @@ def find_label_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
     if made.self_test != found.is_bundled:
         yield _NO_SELF_TEST if made.self_test else _NO_PRODUCT
     elif not made.self_test:
-        yield from _of_a_product(made, found)
+        yield from _find_product_faults(made, found)
 
 
-def _of_a_product(made: Manifest, found: ReportedServer) -> Iterator[str]:
+def _find_product_faults(made: Manifest, found: ReportedServer) -> Iterator[str]:
     alias = made.alias_of
     if alias and (alias["name"], alias["version"]) != (found.name, found.version):
         given = ReportedServer(alias["name"], alias["version"])

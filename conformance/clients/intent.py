@@ -35,16 +35,16 @@ def find_differences(received: ClientRequest, inference: Inference) -> tuple[Vio
     """
     if received.is_over_grpc:
         call = parsed_call.parse(received)
-        found = [] if call is None else [(f"{name}/grpc", fault) for name, fault in _of_call(call, inference)]
+        found = [] if call is None else [(f"{name}/grpc", fault) for name, fault in _find_call_faults(call, inference)]
     else:
-        found = list(_of_request(parsed_request.parse(received), inference))
+        found = list(_find_request_faults(parsed_request.parse(received), inference))
     first: dict[str, Fault] = {}
     for name, fault in found:
         first.setdefault(name, fault)
     return tuple(Violation(name, *fault) for name, fault in first.items())
 
 
-def _of_tensors(
+def _find_tensor_faults(
     inputs: Sequence[Output], data: bytes, inference: Inference, elements: Mapping[int, Any], *, is_json: bool
 ) -> Iterator[_Named]:
     """Yield how the inputs differ from the caller's; ignore elements if the order of the data is wrong."""
@@ -59,7 +59,7 @@ def _of_tensors(
 # --- over HTTP -------------------------------------------------------------------------------------------------------
 
 
-def _of_request(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
+def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
     yield from (("CLIENT-SENDS-POST", fault) for fault in _addressed(request.received.path, inference))
     kinds = {finding.kind for finding in request.findings}
     if inference.is_raw and not request.is_raw:
@@ -67,12 +67,12 @@ def _of_request(request: ParsedRequest, inference: Inference) -> Iterator[_Named
         said = "one with JSON" if request.document is not None else header
         yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller asks: {INFERENCE_HEADER}: 0", said)
     if request.is_raw and not request.has_coding_fault:
-        yield from _of_raw(request, inference)
+        yield from _find_raw_faults(request, inference)
     elif request.document is not None and "json-not-utf8" not in kinds:
         if not kinds & _UNNAMED:
             elements = {index: item.get("data") for index, item in request.items().items()}
             data = request.body[request.json_end :]
-            yield from _of_tensors(request.inputs, data, inference, elements, is_json=True)
+            yield from _find_tensor_faults(request.inputs, data, inference, elements, is_json=True)
         asked = read_request_options(request.document)
         yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(asked, inference))
 
@@ -88,7 +88,7 @@ def _addressed(path: str, inference: Inference) -> Iterator[Fault]:
         yield Fault(f"the version {format_value(inference.version)}", format_value(path))
 
 
-def _of_raw(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
+def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
     """Yield the differences of a raw request, which carries one tensor, and neither outputs nor an id."""
     wanted = [bytes(one.to_bytes()) for one in inference.inputs]
     if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
@@ -109,7 +109,7 @@ def _of_raw(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
 # --- over gRPC -------------------------------------------------------------------------------------------------------
 
 
-def _of_call(call: ParsedCall, inference: Inference) -> Iterator[_Named]:
+def _find_call_faults(call: ParsedCall, inference: Inference) -> Iterator[_Named]:
     message = call.message
     if message.model_name != inference.model:
         yield "CLIENT-SENDS-POST", Fault(f"the model {format_value(inference.model)}", format_value(message.model_name))
@@ -120,7 +120,7 @@ def _of_call(call: ParsedCall, inference: Inference) -> Iterator[_Named]:
         )
     data = b"".join(call.body[slice(*span)] for span in call.entries)
     elements = {index: read_typed_elements(entry) for index, entry in enumerate(message.inputs)}
-    yield from _of_tensors(call.inputs, data, inference, elements, is_json=False)
+    yield from _find_tensor_faults(call.inputs, data, inference, elements, is_json=False)
     yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(read_call_options(message), inference))
 
 
@@ -209,19 +209,19 @@ def find_output_faults(asks: RequestOptions, inference: Inference) -> Iterator[F
     if not asks.has_names:
         return
     if inference.outputs:
-        yield from _of_names(asks, inference.outputs)
+        yield from _find_name_faults(asks, inference.outputs)
         for output in inference.outputs:
             if output.name in asks.outputs:
                 form = output.form or inference.all_outputs
-                yield from _of_one(output.name, asks, form, output.classes)
+                yield from _find_output_faults(output.name, asks, form, output.classes)
         return
     for name in asks.outputs:
-        yield from _of_one(name, asks, inference.all_outputs, None)
+        yield from _find_output_faults(name, asks, inference.all_outputs, None)
     if not asks.outputs and inference.all_outputs is not None and inference.all_outputs not in asks.rest:
         yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(asks.rest))}")
 
 
-def _of_names(asks: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
+def _find_name_faults(asks: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Iterator[Fault]:
     wanted = {output.name for output in outputs}
     for name in sorted(wanted - asks.outputs.keys()):
         yield Fault(f"the output {format_name(name)}", "it is not asked for")
@@ -229,7 +229,7 @@ def _of_names(asks: RequestOptions, outputs: tuple[RequestedOutput, ...]) -> Ite
         yield Fault("the outputs of the caller alone", f"{format_name(name)} asked for")
 
 
-def _of_one(name: str, asks: RequestOptions, form: Form | None, classes: int | None) -> Iterator[Fault]:
+def _find_output_faults(name: str, asks: RequestOptions, form: Form | None, classes: int | None) -> Iterator[Fault]:
     asked = asks.outputs[name]
     if asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
         wanted = "the tensor" if classes is None else f"{classes} classes"

@@ -60,10 +60,10 @@ def find_value_faults(
         yield TensorFault(Fault("each input once", f"{len(inputs)} inputs of {len(given)} names"))
     for one in inputs:
         if one.name in wanted:
-            yield from _of_one(one, wanted[one.name], data.get(one.index), is_json=is_json)
+            yield from _find_output_faults(one, wanted[one.name], data.get(one.index), is_json=is_json)
 
 
-def _of_one(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
+def _find_output_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
     if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
         return
     if one.datatype != wanted.datatype:
@@ -78,7 +78,7 @@ def _of_one(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterato
             is_swapped = one.binary and _is_swapped(one.array, wanted)
             yield TensorFault(fault, True, "CLIENT-SENDS-LITTLE-ENDIAN" if is_swapped else VALUES)
     elif isinstance(data, list) and not one.binary:
-        yield from _of_odd_elements(one, flatten(data, ()), wanted)
+        yield from _find_element_faults(one, flatten(data, ()), wanted)
 
 
 def _is_swapped(array: Array, wanted: Tensor) -> bool:
@@ -89,7 +89,7 @@ def _is_swapped(array: Array, wanted: Tensor) -> bool:
     return find_first_difference(wanted.array, swapped, wanted.datatype) is None
 
 
-def _of_odd_elements(one: Output, elements: Sequence[Any], wanted: Tensor) -> Iterator[TensorFault]:
+def _find_element_faults(one: Output, elements: Sequence[Any], wanted: Tensor) -> Iterator[TensorFault]:
     """Yield the first number that differs from the caller's, in data with an element of a wrong type.
 
     Skips strings and booleans: how to convert them is up to the server.

@@ -37,13 +37,13 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     faults = [
         f"{path}: {escape_text(fault, 400)}"
         for path in options.files
-        for fault in _of_file(path, is_sorted=options.sorted)
+        for fault in _find_file_faults(path, is_sorted=options.sorted)
     ]
     number = len(options.files)
     return ("\n".join(faults), 1) if faults else (f"{number} baseline{'s hold' if number > 1 else ' holds'}", 0)
 
 
-def _of_file(path: Path, *, is_sorted: bool) -> Iterator[str]:
+def _find_file_faults(path: Path, *, is_sorted: bool) -> Iterator[str]:
     """Yield the faults of a file."""
     try:
         entries = baseline_file.from_text(files.read_text(path)).entries
@@ -52,12 +52,12 @@ def _of_file(path: Path, *, is_sorted: bool) -> Iterator[str]:
         return
     today = date.today()
     for index, entry in enumerate(entries):
-        yield from (f"{entry.label}: {fault}" for fault in _of_entry(entry, entries[:index], today))
+        yield from (f"{entry.label}: {fault}" for fault in _find_entry_faults(entry, entries[:index], today))
     if is_sorted:
         yield from _order(entries)
 
 
-def _of_entry(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date) -> Iterator[str]:
+def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date) -> Iterator[str]:
     """Yield the faults of an entry; `before` are the entries above it."""
     if entry.reason == DEFAULT_REASON:
         yield f"give a reason instead of {DEFAULT_REASON!r}"

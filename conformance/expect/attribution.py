@@ -66,7 +66,7 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
     answer = reply.answer
     output = answer.output(name)
     if reply.is_over_grpc:
-        return _of_message(reply, output)
+        return _attribute_message(reply, output)
     if (output is None or not output.binary) and (text := attribute_json_text(reply)):
         return text
     document = answer.document or {}
@@ -75,7 +75,9 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
     if answer.find_by_kind("json-not-object", "outputs-missing", "outputs-invalid"):
         return "OIP-OUTPUT-MEMBERS"
     if output is None:
-        return "OIP-OUTPUT-MEMBERS" if answer.find_by_kind("output-invalid", "name-missing") else _of_outputs(reply)
+        return (
+            "OIP-OUTPUT-MEMBERS" if answer.find_by_kind("output-invalid", "name-missing") else _attribute_outputs(reply)
+        )
     item: dict[str, Any] = (answer.document or {})["outputs"][output.index]
     if not isinstance(item.get("datatype"), str) or not isinstance(item.get("shape"), list):
         return "OIP-OUTPUT-MEMBERS"
@@ -84,7 +86,7 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
     return None
 
 
-def _of_message(reply: Reply, output: Output | None) -> str | None:
+def _attribute_message(reply: Reply, output: Output | None) -> str | None:
     """Return the same for an answer over gRPC, where an output can be unreadable in only two ways."""
     if output is None:
         return (
@@ -102,7 +104,7 @@ def attribute_missing_over_grpc(call: Message) -> str:
     return "OIP-OUTPUTS-LISTED" if request is not None and request.outputs else "OIP-OUTPUTS-ALL"
 
 
-def _of_outputs(reply: Reply) -> str | None:
+def _attribute_outputs(reply: Reply) -> str | None:
     """Return the requirement that a missing output breaks: listed outputs, all outputs, or outputs of a raw request."""
     message = reply.exchange.message
     if any(name.lower() == INFERENCE_HEADER.lower() and value == "0" for name, value in message.headers):

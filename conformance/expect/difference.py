@@ -50,7 +50,7 @@ def find_difference(
     if output is None:
         return Difference(f"output {whole}", "no output of that name")
     if (output.datatype, output.shape) != (expected.datatype, expected.shape):
-        return _of_kind(expected, output)
+        return _describe_kind(expected, output)
     if output.array is None:
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
         return Difference(f"{whole} = {format_elements(expected.array)}", f"no values that can be read: {reason}")
@@ -58,7 +58,7 @@ def find_difference(
     index = _first(expected, output.array, approximate=is_near or expected.is_near)
     if index is None:
         return None
-    wanted, found = _of_values(whole, expected.array, output.array, index)
+    wanted, found = _describe_values(whole, expected.array, output.array, index)
     return Difference(wanted, f"{found}{_hint(expected, output, body)}", _offset(output, index, body))
 
 
@@ -70,7 +70,7 @@ def _hint(expected: Tensor, output: Output, body: bytes) -> str:
     return f"; {place}" if place else ""
 
 
-def _of_kind(expected: Tensor, output: Output) -> Difference:
+def _describe_kind(expected: Tensor, output: Output) -> Difference:
     """Describe a wrong datatype or shape; a correct one of the two is left out."""
     wanted, found = [], []
     if output.datatype != expected.datatype:
@@ -84,7 +84,7 @@ def _of_kind(expected: Tensor, output: Output) -> Difference:
     return Difference(f"{expected.name} with {' and '.join(wanted)}", " and ".join(found))
 
 
-def _of_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
+def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
     """Return the expected and the actual elements: all of a small tensor, or those around the first wrong one."""
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))

@@ -174,7 +174,7 @@ def _changes(
     both = [name for name in run if name in before.verdicts]
     turned = [name for name in both if before.verdicts[name] != run[name]]
     found = [
-        (name, change) for name in both for change in _of_target(folder / RUNS / before.name / name, reports[name])
+        (name, change) for name in both for change in _list_changes(folder / RUNS / before.name / name, reports[name])
     ]
     return {
         "since": before.name,
@@ -187,7 +187,7 @@ def _changes(
     }
 
 
-def _of_target(before: Path, report: Report | None) -> list[RequirementChange]:
+def _list_changes(before: Path, report: Report | None) -> list[RequirementChange]:
     older = _report(before)
     return list(find_changes(older, report)) if older and report else []
 

@@ -88,7 +88,7 @@ def _longest(tensor: Tensor) -> int:
 def read_request_content(message: Message, model: Model) -> RequestContent | None:
     """Parse the contents of a request to a model; return None if its bytes cannot be parsed."""
     try:
-        found = _of_call(message, model) if message.method == GRPC_METHOD else _of_message(message, model)
+        found = _read_call(message, model) if message.method == GRPC_METHOD else _read_message(message, model)
         if model.role.compute != "emit":
             return found
         counts = [int(count) for tensor in found.tensors for count in tensor.array.reshape(-1)]
@@ -102,7 +102,7 @@ def _uncoded(message: Message) -> bytes:
     return zlib.decompress(message.body, 47) if coding in ("gzip", "deflate") else message.body
 
 
-def _of_message(message: Message, model: Model) -> RequestContent:
+def _read_message(message: Message, model: Model) -> RequestContent:
     body = _uncoded(message)
     if message.header(INFERENCE_HEADER) == "0":
         return RequestContent((_raw_tensor(body, model),), "", {}, len(message.body))
@@ -126,7 +126,7 @@ def _of_message(message: Message, model: Model) -> RequestContent:
     )
 
 
-def _of_call(message: Message, model: Model) -> RequestContent:
+def _read_call(message: Message, model: Model) -> RequestContent:
     request: Any = parse_request(message)
     raw = list(request.raw_input_contents)
     tensors = []
@@ -213,12 +213,12 @@ def _raw_tensor(body: bytes, model: Model) -> Tensor:
 def build_control_request(asked: RequestContent, target: Target, model: Model) -> InferRequest | None:
     """Return the control request of a request to a model, or None if no model can receive one."""
     if not model.is_json_capable:
-        return None if isinstance(model, DeployedModel) else _of_another(asked, target)
+        return None if isinstance(model, DeployedModel) else _make_control_for_another_model(asked, target)
     inputs = tuple(Input(tensor, binary=False) for tensor in asked.tensors)
     return InferRequest(model.infer_path, inputs, id=asked.id or None, model=model.name, version=model.version)
 
 
-def _of_another(asked: RequestContent, target: Target) -> InferRequest | None:
+def _make_control_for_another_model(asked: RequestContent, target: Target) -> InferRequest | None:
     """Return a request with as many elements to another model, one that accepts JSON."""
     for role in STAND_IN_ROLES:
         if model := target.model(role):

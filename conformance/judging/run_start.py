@@ -227,11 +227,11 @@ def start_run(
     if nothing is None:
         return subjects, None
     # If nothing ever answered, there is no server to judge: perhaps a gateway, or a wrong address.
-    found = _of_survey(session, subjects) if session.target.has_answered else []
+    found = _judge_discovery_rows(session, subjects) if session.target.has_answered else []
     return subjects, conclude_nothing_judged(nothing.text(names), found)
 
 
-def _of_survey(session: Session, subjects: Subjects) -> list[CheckResult]:
+def _judge_discovery_rows(session: Session, subjects: Subjects) -> list[CheckResult]:
     """Return the failures of the discovery itself, if it found nothing to judge."""
     rows = collected_rows("quick", subjects=subjects, transports=session.target.settings.transports)
     results = [session.judge(check, row) for check, row in rows if check.of_survey]

@@ -74,19 +74,19 @@ class ServerLimits:
             return ""
         try:
             return (
-                self._of_size(found, reply, model)
-                or self._of_id(found, reply, model)
-                or self._of_characters(found, reply, model)
-                or self._of_emptiness(found, reply, model)
-                or self._of_datatype(found, reply, model)
-                or self._of_count(found, reply, model)
+                self._find_size_limit(found, reply, model)
+                or self._find_id_limit(found, reply, model)
+                or self._find_character_limit(found, reply, model)
+                or self._find_empty_limit(found, reply, model)
+                or self._find_datatype_limit(found, reply, model)
+                or self._find_count_limit(found, reply, model)
             )
         except (TargetLostError, NotRecordedError):
             return ""  # no answer: the failure stands
 
     # --- size ---
 
-    def _of_size(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         if not _is_large(found, model):
             return ""
         for plain in self._as_large(found, reply, model):
@@ -119,7 +119,7 @@ class ServerLimits:
 
     # --- ids ---
 
-    def _of_id(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_id_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses a plain request with the id, and accepts it without the id."""
         plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
         if plain is None:
@@ -130,7 +130,7 @@ class ServerLimits:
 
     # --- strings ---
 
-    def _of_characters(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_character_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses a plain request with the strings, and accepts it without them.
 
         The strings are written with as few JSON escapes as possible: inability to parse escapes is not a limit.
@@ -144,7 +144,7 @@ class ServerLimits:
         is_limit = _is_declined(with_them) and without.succeeded
         return f"the target takes no strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
-    def _of_emptiness(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_empty_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses a plain request with empty tensors, and accepts others."""
         plain = build_control_request(found, self._target, model) if found.is_empty else None
         if plain is None or not _is_declined(self._answer(_message(plain, reply))):
@@ -156,7 +156,7 @@ class ServerLimits:
 
     # --- classes ---
 
-    def _of_count(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server returns one class, and refuses this number of classes and one more."""
         count = max(found.classified.values(), default=0)
         plain = build_control_request(found, self._target, model) if count > ORDINARY_CLASSES else None
@@ -173,7 +173,7 @@ class ServerLimits:
         is_limit = one.succeeded and _is_declined(as_many) and _is_declined(more)
         return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
 
-    def _of_datatype(self, found: RequestContent, reply: Reply, model: Model) -> str:
+    def _find_datatype_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server classifies outputs of other datatypes, and none of a requested datatype."""
         ours = {model.names.outputs.get(spec.name, spec.name): spec.datatype for spec in model.role.outputs}
         datatypes = {ours[name] for name in found.classified if name in ours}

@@ -42,13 +42,13 @@ def describe_markers() -> Mapping[str, str]:
 
 def list_markers(check: Check, row: Row) -> Iterator[str]:
     """Yield the markers of a row."""
-    yield from _of_requirements(check.requirements(row))
+    yield from _find_level_and_extension(check.requirements(row))
     yield f"{AREA}{check.area}"
     yield from (f"{OVER}{transport}" for transport in check.over)
 
 
 @cache
-def _of_requirements(names: tuple[str, ...]) -> tuple[str, str]:
+def _find_level_and_extension(names: tuple[str, ...]) -> tuple[str, str]:
     """Return the level and extension of a row that tests these requirements."""
     requirements = [ledger.get_requirement(name) for name in names]
     level = min((str(entry.level).lower() for entry in requirements), key=list(LEVELS).index)

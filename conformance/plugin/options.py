@@ -40,8 +40,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--target-grpc": {
         "dest": "target_grpc",
         "metavar": "HOST:PORT",
-        "help": "judge gRPC at this address, with or without --target-url; grpcs://HOST:PORT for TLS; 'reference' for the "
-        "bundled server (--target-url=reference judges its gRPC as well) [env OIP_TARGET_GRPC, ini oip_target_grpc]",
+        "help": "judge gRPC at this address, with or without --target-url; grpcs://HOST:PORT for TLS; 'reference' for "
+        "the bundled server (--target-url=reference judges its gRPC as well) "
+        "[env OIP_TARGET_GRPC, ini oip_target_grpc]",
     },
     "--target-config": {
         "dest": "target_config",
@@ -159,16 +160,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "conformance_gate",
         "choices": GATES,
         "default": None,
-        "help": "what exit status 0 requires: conformant: every MUST that applies is judged and met; interoperable: every "
-        "MUST about exchanges and the transport is met, refusals aside (default: nothing fails, even if some "
+        "help": "what exit status 0 requires: conformant: every MUST that applies is judged and met; interoperable: "
+        "every MUST about exchanges and the transport is met, refusals aside (default: nothing fails, even if some "
         "requirements are not judged)",
     },
     "--conformance-show": {
         "dest": "conformance_show",
         "choices": ("first", "all"),
         "default": "first",
-        "help": "first: details of the ten requirements to fix first, others by name and count (default); all: details of "
-        "every one",
+        "help": "first: details of the ten requirements to fix first, others by name and count (default); all: details "
+        "of every one",
     },
     "--conformance-report": {
         "dest": "conformance_reports",

@@ -251,11 +251,11 @@ class ServerRun(BaseRun):
         """Return the header lines of the run."""
         options = self.options
         lines = terminal.format_header(
-            self.url, self.survey, options.profile, self.seed, self._of_grpc(), connections=self.connections
+            self.url, self.survey, options.profile, self.seed, self._list_grpc_options(), connections=self.connections
         )
         return [*lines, *terminal.describe_visible_headers(find_unmaskable_headers(self._settings.headers))]
 
-    def _of_grpc(self) -> str:
+    def _list_grpc_options(self) -> str:
         """Return the header's text about gRPC; empty for none."""
         if self.grpc_url:
             return self.grpc_url if HTTP in self.transports else ""

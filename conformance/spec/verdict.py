@@ -203,7 +203,7 @@ def conclude_extensions(
         found = Verdict("not_applicable")
         if is_offered:
             gaps = coverage.limited(partial(_is_of, name))
-            found = _of_extension(own, missing.get(name, ()), gaps, is_narrowed=is_narrowed)
+            found = _decide_extension(own, missing.get(name, ()), gaps, is_narrowed=is_narrowed)
         extensions[name] = {
             "offered": is_offered,
             "verdict": found.verdict,
@@ -217,7 +217,7 @@ def _is_of(extension: str, entry: ledger.Requirement) -> bool:
     return entry.extension == extension
 
 
-def _of_extension(
+def _decide_extension(
     own: Sequence[CheckResult], missing: Collection[str], coverage: Coverage, *, is_narrowed: bool
 ) -> Verdict:
     """Return the verdict of an extension: partial if it has no model at all, because others may have some."""

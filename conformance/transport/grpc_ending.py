@@ -64,7 +64,7 @@ def finish_exchange(exchange: Exchange, stream: Stream) -> Exchange:
     if stream.reset is not None:
         name = RESET_NAMES.get(stream.reset, f"error code {stream.reset}")
         return _failed(found, FailureKind.STATUSLESS, f"the stream was reset ({name}) without a status")
-    return _of_http(found, stream, _last(stream, ":status") or "")
+    return _end_by_http(found, stream, _last(stream, ":status") or "")
 
 
 def _last(stream: Stream, name: str) -> str | None:
@@ -76,7 +76,7 @@ def _content_type(stream: Stream) -> str:
     return f"the content type {(_last(stream, 'content-type') or '')[:60]}"
 
 
-def _of_http(found: Exchange, stream: Stream, http: str) -> Exchange:
+def _end_by_http(found: Exchange, stream: Stream, http: str) -> Exchange:
     """Classify an answer without a gRPC status by its HTTP status: an error status is a refusal as well."""
     if not re.fullmatch("[2-5][0-9][0-9]", http):
         return _failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")

@@ -48,7 +48,7 @@ def expand(value: str, place: str, folder: Path | None = None) -> str:
         SettingsError: a variable is not set, or a file cannot be read.
     """
     if value.startswith("@") and not value.startswith("@@"):
-        return _of_file((folder or Path()) / value[1:], place)
+        return _read_file((folder or Path()) / value[1:], place)
     return expand_variables(value[1:] if value.startswith("@@") else value, place)
 
 
@@ -73,7 +73,7 @@ def expand_variables(text: str, place: str) -> str:
     return _PLACE.sub(value, text)
 
 
-def _of_file(path: Path, place: str) -> str:
+def _read_file(path: Path, place: str) -> str:
     try:
         return files.read_text(path, _MAX_FILE_BYTES).strip()
     except files.UnreadableError as error:

@@ -122,12 +122,12 @@ def _calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime,
     times = set()
     for entry in entries:
         times.add(datetime.fromisoformat(entry["startedDateTime"]))
-        found = _of_one(entry, bodies)
+        found = _read_entry(entry, bodies)
         grouped.setdefault((found.scope, found.index), {}).setdefault(entry["_place"], found)
     return {where: _joined(places) for where, places in grouped.items()}, (min(times), max(times))
 
 
-def _of_one(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
+def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> Call:
     """Parse one entry as a call with one message."""
     exchange = parse_exchange(entry, bodies)
     lost, has_died = entry.get("_lost"), entry.get("_died") is True

@@ -78,7 +78,7 @@ def parse(body: bytes, inference_header: str | None) -> Answer:
     document, items, member_findings = find_items(parsed)
     outputs, leftover = read_tensors(items, body, end)
     if document is not None and not any(output.binary for output in outputs):
-        header_findings = [_of_json_alone(finding) for finding in header_findings]
+        header_findings = [_limit_to_json(finding) for finding in header_findings]
     findings = [*header_findings, *parsed.findings, *member_findings]
     if inference_header is None and end < len(body) and any(output.binary for output in outputs):
         findings.append(
@@ -100,6 +100,6 @@ def parse(body: bytes, inference_header: str | None) -> Answer:
     return Answer(body, document, end, tuple(outputs), tuple(findings))
 
 
-def _of_json_alone(finding: Finding) -> Finding:
+def _limit_to_json(finding: Finding) -> Finding:
     """Reclassify a finding about the header of a JSON-only answer, in which 0 means that there is nothing to split."""
     return replace(finding, kind="inference-header-on-json") if finding.kind == "inference-header-zero" else finding

@@ -53,7 +53,7 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
             bytes-count, bytes-stray); the offset is that of the faulty prefix or byte in the buffer.
     """
     data = bytes(buffer)
-    alike = _of_one_length(data, count)
+    alike = _split_evenly(data, count)
     if alike is not None:
         return alike
     unpack_from = PREFIX.unpack_from
@@ -74,7 +74,7 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
     return elements
 
 
-def _of_one_length(data: bytes, count: int) -> list[bytes] | None:
+def _split_evenly(data: bytes, count: int) -> list[bytes] | None:
     """Decode the elements of a buffer if all are as long as the first; otherwise return None."""
     length = PREFIX.unpack_from(data)[0] if len(data) >= PREFIX.size else 0
     if length == 0 or len(data) != count * (PREFIX.size + length):

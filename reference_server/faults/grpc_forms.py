@@ -262,10 +262,10 @@ def grpc_third_items_are_the_second(original: Any, model: Any, message: Message)
     found: dict[str, Tensor] = original(model, message)
     if not model.batching:
         return found
-    return {name: _of_two(tensor) for name, tensor in found.items()}
+    return {name: _pair(tensor) for name, tensor in found.items()}
 
 
-def _of_two(tensor: Tensor) -> Tensor:
+def _pair(tensor: Tensor) -> Tensor:
     items = tensor.elements.reshape(tensor.shape).copy()
     items[2:] = items[1:2]
     return replace(tensor, elements=items.reshape(-1))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import __main__ as command
-from tests.fuzz import guided, search, targets
+from tests.fuzz import search, targets
 from tests.fuzz.http_input import HttpInput, golden_requests
 from tests.fuzz.targets import CORPUS, TARGETS, Target
 
@@ -38,13 +38,6 @@ def test_what_is_found_is_left_in_the_corpus(tmp_path: Path, monkeypatch: pytest
     assert command.main(["wrong", "--seconds", "60", "--seed", "1"]) == 1
     assert [path.read_bytes() for path in WRONG.folder.iterdir()] == [b'"shape"']
     assert command.main(["json-tensors", "--seconds", "0", "--seed", "1"]) == 0
-
-
-def test_the_guided_search_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("atheris")
-    monkeypatch.setattr(targets, "CORPUS", tmp_path)
-    assert guided.search_guided(TARGETS["json-text"], 1, 1, keep=True) == 0
-    assert list(tmp_path.glob("json-text/*"))
 
 
 def test_an_input_is_what_it_was_made_of() -> None:

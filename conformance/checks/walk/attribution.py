@@ -37,7 +37,7 @@ _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
     """Return the requirement that is broken; None for the first of the check's."""
     if len(found.earlier) == 1 and found.unmet.reply is not None and found.unmet.reply.status is None:
-        return _of_what_came_before(found.earlier[0][0])
+        return _attribute_history(found.earlier[0][0])
     if found.earlier or not found.is_lasting:
         return ISOLATION
     left = find_remaining_axes(found.step)
@@ -45,22 +45,22 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
         return "OIP-ALIVE" if left["before"] in REFUSED and not _is_answered(found.unmet) else ISOLATION
     for axis, named in _REMOTE.items():
         if axis in left:
-            return _of_framing(left[axis], found.unmet) if axis == "framing" else named
+            return _attribute_framing(left[axis], found.unmet) if axis == "framing" else named
     if "unknown" in left and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
-    return found.unmet.requirement or _of_contents(found, left, role)
+    return found.unmet.requirement or _attribute_contents(found, left, role)
 
 
-def _of_what_came_before(step: Step) -> str:
+def _attribute_history(step: Step) -> str:
     """Return the requirement that is broken where nothing is answered any more on the connection after a step."""
     left = find_remaining_axes(step)
     axes = [axis for axis in left if axis in _REMOTE]
     if len(axes) != 1:
         return ISOLATION
-    return _of_framing(left["framing"]) if axes == ["framing"] else _REMOTE[axes[0]]
+    return _attribute_framing(left["framing"]) if axes == ["framing"] else _REMOTE[axes[0]]
 
 
-def _of_framing(value: str, unmet: UnmetError | None = None) -> str:
+def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
     """Return the requirement about a framing: trailers that are answered wrongly are chunks that are read wrongly."""
     if value == "trailers" and (unmet is None or not _is_answered(unmet)):
         return "HTTP-CHUNKED-TRAILER"
@@ -77,13 +77,13 @@ def _is_answered(unmet: UnmetError) -> bool:
     return unmet.reply is not None and unmet.reply.succeeded
 
 
-def _of_contents(found: MinimalFailure, left: Step, role: Role) -> str | None:
+def _attribute_contents(found: MinimalFailure, left: Step, role: Role) -> str | None:
     """Return the requirement about the tensors, their forms, or the JSON around them."""
     send, want = found.step["send"], found.step["want"]
     if found.step["classes"] != "none":
         return None if _is_answered(found.unmet) else "CLS-PARAMETER"
     if send == "raw":
-        return _of_raw(found.unmet, left, role)
+        return _attribute_raw(found.unmet, left, role)
     if send != "json" and "members" in left:
         return "BIN-SIZE-I"
     if send != "json" and any(axis in left for axis in (*_WRITING, "id")):
@@ -91,13 +91,13 @@ def _of_contents(found: MinimalFailure, left: Step, role: Role) -> str | None:
     if "nesting" in left:
         return "OIP-DATA"
     if send != "json":
-        return _of_inputs(send, left, role)
+        return _attribute_inputs(send, left, role)
     if want not in ("nothing", "json", "no-binary"):
-        return _of_outputs(want, left, role)
+        return _attribute_outputs(want, left, role)
     return "OIP-ANSWER"
 
 
-def _of_raw(unmet: UnmetError, left: Step, role: Role) -> str:
+def _attribute_raw(unmet: UnmetError, left: Step, role: Role) -> str:
     if not left.keys() - {"send", "want"} and not _is_answered(unmet):
         return "RAW-HEADER-ZERO"
     if role.batching:
@@ -106,7 +106,7 @@ def _of_raw(unmet: UnmetError, left: Step, role: Role) -> str:
     return "RAW-ONE-VARIABLE" if is_variable and not _is_answered(unmet) else "RAW-ENCODING"
 
 
-def _of_inputs(send: str, left: Step, role: Role) -> str:
+def _attribute_inputs(send: str, left: Step, role: Role) -> str:
     if send == "mixed":
         return "BIN-MIXED-I"
     if "order" in left:
@@ -114,7 +114,7 @@ def _of_inputs(send: str, left: Step, role: Role) -> str:
     return f"BIN-{_encoding(role.inputs)}-I"
 
 
-def _of_outputs(want: str, left: Step, role: Role) -> str:
+def _attribute_outputs(want: str, left: Step, role: Role) -> str:
     if want == "mixed":
         return "BIN-MIXED-O"
     if "outputs" in left and len(role.outputs) > 1:

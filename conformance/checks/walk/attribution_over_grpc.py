@@ -31,10 +31,10 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
         return "OIP-ID/grpc"
     if found.step["classes"] != "none":
         return None if is_answered else "CLS-PARAMETER"
-    return _of_tensors(found.step, left, role, is_answered=is_answered)
+    return _attribute_tensors(found.step, left, role, is_answered=is_answered)
 
 
-def _of_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str:
+def _attribute_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str:
     """Return the requirement about the order of tensors, or about their contents."""
     is_raw = step["send"] == "binary"
     if "order" in left:

@@ -73,7 +73,7 @@ def _expect_outputs(reply: Reply, asked: StepRequest) -> None:
 
 def _expect_forms(reply: Reply, asked: StepRequest) -> None:
     wanted = {name: form for name, form in asked.forms.items() if form}
-    expect(reply, _of_forms(asked)).forms(wanted)
+    expect(reply, _attribute_forms(asked)).forms(wanted)
     for name, form in wanted.items():
         output = reply.answer.output(name)
         if form == "json" and output is not None and output.findings:
@@ -82,7 +82,7 @@ def _expect_forms(reply: Reply, asked: StepRequest) -> None:
                 raise UnmetError(finding.expected, finding.actual, reply, requirement="BIN-DATA-WITHOUT-SIZE")
 
 
-def _of_forms(asked: StepRequest) -> str:
+def _attribute_forms(asked: StepRequest) -> str:
     """Return the requirement that says in which form the outputs come."""
     request = asked.request
     if asked.is_raw:
@@ -210,7 +210,7 @@ def _expect_ranking(
             raise UnmetError(f"label {format_value(label)} at index {entry.index}", actual, reply, requirement=named)
     ranked = class_texts.has_matching_indices(listed, scores) and class_texts.is_ordered_without_repeats(listed, scores)
     if not ranked:
-        named = _of_ranking(listed, scores, others)
+        named = _attribute_ranking(listed, scores, others)
         raise UnmetError(_right(scores, len(listed)), _shown(listed), reply, requirement=named)
 
 
@@ -221,7 +221,7 @@ def _label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
     return labels[entry.index] if entry.index < len(labels) else None
 
 
-def _of_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Scores]) -> str:
+def _attribute_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Scores]) -> str:
     """Return which requirement classes break that are not the right ones."""
     if any(class_texts.has_matching_indices(listed, other) for other in others):
         return "CLS-BATCH"

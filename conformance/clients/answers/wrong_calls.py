@@ -37,7 +37,7 @@ def entry_empty(raw: Raw) -> Raw:
     return [b"", *raw[1:]]
 
 
-def _of_bytes(spoil: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
+def _spoil_bytes(spoil: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
     """Return a function that corrupts the entry of the second output, which is BYTES."""
     return lambda raw: [raw[0], spoil(raw[1]), *raw[2:]]
 
@@ -47,9 +47,9 @@ RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
     "entry-too-long": entry_too_long,
     "entry-missing": entry_missing,
     "entry-empty": entry_empty,
-    "prefix-past-the-end": _of_bytes(prefix_past_the_end),
-    "prefix-short": _of_bytes(prefix_short),
-    "prefix-huge": _of_bytes(prefix_huge),
+    "prefix-past-the-end": _spoil_bytes(prefix_past_the_end),
+    "prefix-short": _spoil_bytes(prefix_short),
+    "prefix-huge": _spoil_bytes(prefix_huge),
 }
 
 

@@ -137,17 +137,17 @@ class GrpcPeer:
             "ServerReady": lambda _: {"ready": True},
             "ServerMetadata": lambda _: SERVER,
             "ModelReady": lambda request: {"ready": self._stage.inference_of(request.name) is not None},
-            "ModelMetadata": lambda request: self._of_model(request.name, make_model_metadata),
-            "ModelConfig": lambda request: self._of_model(
+            "ModelMetadata": lambda request: self._answer_for_model(request.name, make_model_metadata),
+            "ModelConfig": lambda request: self._answer_for_model(
                 request.name, lambda *asked: {"config": make_model_config(*asked)}
             ),
-            "ModelStatistics": lambda request: self._of_model(
+            "ModelStatistics": lambda request: self._answer_for_model(
                 request.name, lambda one, _: make_model_statistics(one, self._stage.count_of(one.model))
             ),
         }
         return {INFER: self._infer, **{f"/{SERVICE}/{name}": _says(name, say) for name, say in named.items()}}
 
-    def _of_model(self, name: str, say: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
+    def _answer_for_model(self, name: str, say: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
         asked = self._stage.inference_of(name)
         return None if asked is None else say(*asked)
 

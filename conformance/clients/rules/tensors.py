@@ -31,7 +31,7 @@ def judge_header_once(request: ParsedRequest) -> Faults:
 
 def judge_header_length(request: ParsedRequest) -> Faults:
     """The inference header is the length of the JSON before binary data, never 0, which means a raw request."""
-    found = _of_header(request, "zero", *(_HEADERS if request.has_binary_data else ()))
+    found = _find_header_faults(request, "zero", *(_HEADERS if request.has_binary_data else ()))
     return found if found or (request.has_binary_data and request.header is not None) else None
 
 
@@ -39,10 +39,10 @@ def judge_header_on_json(request: ParsedRequest) -> Faults:
     """The inference header is the length of the JSON even if no binary data follow."""
     if request.document is None or request.header is None or request.has_binary_data:
         return None
-    return _of_header(request, *_HEADERS)
+    return _find_header_faults(request, *_HEADERS)
 
 
-def _of_header(request: ParsedRequest, *kinds: str) -> list[Fault]:
+def _find_header_faults(request: ParsedRequest, *kinds: str) -> list[Fault]:
     wanted = {f"inference-header-{kind}" for kind in kinds}
     return [to_fault(finding) for finding in request.findings if finding.kind in wanted]
 
@@ -58,18 +58,18 @@ def judge_data(request: ParsedRequest) -> Faults:
     found = [to_fault(finding) for finding in request.findings if finding.kind in _DATA]
     given = list_json_inputs(request)
     items = request.items()
-    found += _of_values(request, are_elements=False)
+    found += _find_value_faults(request, are_elements=False)
     found += [fault for one in given if one.array is not None for fault in _nesting(one, items[one.index]["data"])]
     return found if found or given else None
 
 
 def judge_elements(request: ParsedRequest) -> Faults:
     """The elements of `data` have the input's datatype and are within its range."""
-    found = _of_values(request, are_elements=True)
+    found = _find_value_faults(request, are_elements=True)
     return found if found or any(one.array is not None for one in list_json_inputs(request)) else None
 
 
-def _of_values(request: ParsedRequest, *, are_elements: bool) -> list[Fault]:
+def _find_value_faults(request: ParsedRequest, *, are_elements: bool) -> list[Fault]:
     """Return the faults in `data` whose elements all have types of the protocol (`are_elements`), or in other data."""
     items = request.items()
     return [
