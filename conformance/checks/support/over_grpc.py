@@ -150,7 +150,7 @@ def expect_answered_or_block(reply: Reply) -> Reply:
 
 # --- calls with one fault ---------------------------------------------------------------------------------------------
 
-# Deployed models without BYTES inputs.
+# Deployed models whose first input is not BYTES.
 NUMBERS = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
 
 
