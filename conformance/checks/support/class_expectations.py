@@ -78,7 +78,7 @@ def _listed(found: Sequence[str]) -> str:
 
 MAX_OUTPUTS = 4  # outputs of a deployed model that are checked for labels
 
-# --- labels of a role ------------------------------------------------------------------------------------------------
+# --- labels of a role -------------------------------------------------------------------------------------------------
 
 
 def expect_labels(case: ClassifiedAnswer) -> None:
@@ -117,7 +117,7 @@ def _shown(labels: Sequence[str]) -> str:
     return f"classes with the labels {named}, and none for other indices" if named else "classes without labels"
 
 
-# --- labels of a deployed model --------------------------------------------------------------------------------------
+# --- labels of a deployed model ---------------------------------------------------------------------------------------
 
 
 def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:

@@ -130,7 +130,7 @@ def _encoding(tensors: tuple[object, ...]) -> str:
     return "ROW-MAJOR" if any(len(shape) > 1 for shape in shapes) else "DATATYPES"
 
 
-# --- refusals that are right ----------------------------------------------------------------------------------------
+# --- refusals that are right ------------------------------------------------------------------------------------------
 
 # If one of these axes is left, a refusal is right: no document requires a server to support them.
 _REFUSABLE = ("coding", "unknown", "http")
