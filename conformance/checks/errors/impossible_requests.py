@@ -187,7 +187,7 @@ CONTRADICTING: tuple[Entry, ...] = (
 
 
 def send_binary_under(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request with elements 1, 2, 3, ... in `shape`, but the shape `written` in its JSON."""
+    """Return a builder of a binary request with elements 1, 2, 3, ... of `shape`; its JSON has the shape `written`."""
 
     def make(model: Model) -> Message:
         request = model.request(fill_with_counts(shape)(model))
