@@ -150,7 +150,7 @@ def _own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
         RequestedOutput(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
         for spec in model.role.outputs
     ]
-    # As roles are asked, too: what JSON does not carry is meant.
+    # `Model.request`, not its override for deployed models: it also sends as JSON what JSON does not carry.
     return Model.request(model, tensors, send=set(model.sends) - halves, outputs=outputs)
 
 

@@ -95,7 +95,7 @@ def _for_all(step: Step) -> object:
 
 
 def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
-    """Return the outputs that a step lists, or None where it lists none."""
+    """Return the outputs that a step lists, or None if it lists none."""
     names = [spec.name for spec in model.role.outputs]
     listed = {"reversed": names[::-1], "last-alone": names[-1:], "last-first": [*names[-1:], *names[:-1]]}
     chosen = listed.get(step["outputs"], names)
