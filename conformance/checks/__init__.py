@@ -1,8 +1,8 @@
-"""The suite: a package for each area, in which every module is made of checks. `support` explains how one is written.
+"""The suite: a package of check modules for each area. `support` explains how to write a check.
 
-A check belongs to the suite by standing in a module of an area's package. A package may put its modules into an `ORDER`,
-that of runs and reports; nothing else hangs on it, and a module that is not named comes last. The area of a check is the
-first part of its id. That is its package, but for checks that run over gRPC as over HTTP: these stand side by side.
+Every check in a module of an area's package belongs to the suite. A package may define `ORDER`, the order of its
+modules in runs and reports; modules that it does not list come last. The area of a check is the first part of its id.
+It is the package of the check, except for a check that runs over both gRPC and HTTP: both of its ids are in one place.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from conformance.spec.check import Check, format_label
 from conformance.spec.extensions import CLIENT, CLIENT_GRPC, ROBUSTNESS
 from conformance.spec.user_error import UserError
 
-# Area -> package, in the order in which a reader wants them: what is offered, the frame, the contents, what is built on
-# both. A package is never called like a module of Python's own, or like a dependency.
+# Area -> package, in the order of reports: metadata, framing, contents, then features that build on both. No package
+# has the name of a standard library module or a dependency.
 PACKAGES: Mapping[str, str] = {
     "metadata": "metadata",
     "headers": "headers",
@@ -40,16 +40,16 @@ PACKAGES: Mapping[str, str] = {
     "client-grpc": "client",
 }
 
-# What is judged over gRPC; all other areas are about HTTP.
+# The area of checks over gRPC; all other areas are about HTTP.
 GRPC = "grpc"
-# What a server withstands (`ROBUSTNESS`) is sent only where that is asked for.
-# What is judged of clients, over each transport; all other areas are about servers.
+# The areas of checks on clients, one for each transport; all other areas are about servers.
+# `ROBUSTNESS` runs only on request, so `AREAS` omits it.
 CLIENT_AREAS = (CLIENT, CLIENT_GRPC)
 AREAS = tuple(area for area in PACKAGES if area not in (ROBUSTNESS, *CLIENT_AREAS))
 
 
 class SuiteError(UserError):
-    """The suite itself is broken: its checks cannot be told apart."""
+    """The suite itself is broken: ids or names of checks are not unique."""
 
 
 def import_modules(package: str) -> Iterator[ModuleType]:
@@ -63,10 +63,10 @@ def import_modules(package: str) -> Iterator[ModuleType]:
 
 @cache
 def load_every_check(*, of_clients: bool) -> tuple[Check, ...]:
-    """Return every check of servers, or of clients, package by package and in the order of their texts.
+    """Return every check of servers, or of clients, by package and in source order.
 
     Raises:
-        SuiteError: two checks have one id, or two rows of a check.
+        SuiteError: two checks, or two rows of a check, have the same id.
     """
     areas = CLIENT_AREAS if of_clients else [area for area in PACKAGES if area not in CLIENT_AREAS]
     found = tuple(
@@ -82,11 +82,11 @@ def load_every_check(*, of_clients: bool) -> tuple[Check, ...]:
 
 
 def expect_unique(checks: Iterable[Check]) -> None:
-    """Expect that checks, and the rows of each, can be told apart by their ids.
+    """Expect unique ids of checks, and of the rows of each check.
 
     Raises:
-        SuiteError: they cannot, or two checks of an area by the name of their function, which is what `pytest -k` takes;
-            the message names the check, and the row.
+        SuiteError: an id is not unique, or two checks of an area have the same function name, which `pytest -k` selects
+            by; the message names the check, and the row.
     """
     names: dict[str, str] = {}
     functions: dict[tuple[str, str], str] = {}
@@ -117,12 +117,12 @@ def list_area_checks(area: str) -> tuple[Check, ...]:
 
 @cache
 def load() -> tuple[Check, ...]:
-    """Return every check that is run on model roles, or without any model."""
+    """Return every check of servers that runs by default."""
     return tuple(check for area in AREAS for check in list_area_checks(area))
 
 
 def map_checks_by_requirement() -> dict[str, list[str]]:
-    """Return ledger id -> ids of the checks that answer for it, in the order of the suite."""
+    """Return ledger id -> ids of the checks that judge it, in the order of the suite."""
     answers: dict[str, list[str]] = {}
     for check in load():
         for requirement in {r: None for row in check.rows for r in check.requirements(row)}:

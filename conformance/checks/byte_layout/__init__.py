@@ -1,3 +1,3 @@
-"""How elements lie in the body: little-endian, row by row, without gaps, right after the JSON and left alone."""
+"""The layout of binary data: little-endian, row-major, without gaps, directly after the JSON, and opaque."""
 
 ORDER = ("order", "packing", "misframed_strings")

@@ -1,4 +1,4 @@
-"""BYTES elements whose length prefixes do not add up: refused."""
+"""BYTES inputs whose length prefixes do not fit their data are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 
 
 def make_misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
-    """Return what makes a request whose one BYTES input has this shape and these bytes, sizes and lengths being right."""
+    """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers are right."""
 
     def message(model: Model) -> Message:
         octets = bytes.fromhex(data)
@@ -57,14 +57,14 @@ def make_misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
 
 
 def _called_bytes(framed: Message, input_name: str) -> Message:
-    """Return a message in which the bytes of an input are annotated as BYTES, for which UINT8 stood in."""
+    """Return the message with the span of an input annotated as BYTES instead of the placeholder UINT8."""
     spans = framed.spans
     called = [(name, "BYTES" if name == input_name else kind, start, end) for name, kind, start, end in spans]
     return replace(framed, spans=tuple(called))
 
 
 def reach_into_next_tensor(multi: Model) -> Message:
-    """Return a request whose BYTES element ends in the bytes of the tensor that follows."""
+    """Return a request with a BYTES element whose length prefix reaches into the next tensor."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.of("IN_BYTES", "BYTES", [b"ab"])
     order = ("IN_INT64", "IN_BYTES", "IN_FP32", "IN_BOOL")
@@ -90,15 +90,15 @@ REFUSALS: tuple[Refusal, ...] = (
 
 # --- of any model that takes strings ---------------------------------------------------------------------------------
 
-LENGTH = strings.PREFIX.size  # bytes of a length
+LENGTH = strings.PREFIX.size  # bytes of a length prefix
 
 
 def _with_length(data: bytes, last: int, length: int) -> bytes:
-    """Return the binary data with another length in front of the last element, which begins at `last`."""
+    """Return the binary data with another length prefix of the last element, which starts at offset `last`."""
     return data[:last] + length.to_bytes(LENGTH, "little") + data[last + LENGTH :]
 
 
-# fault -> what becomes of the binary data of a BYTES input, whose last element begins at a place
+# fault -> a change of the binary data of a BYTES input; it receives the offset of the last element
 OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
     "own-length-past-the-end-by-one": lambda data, last: _with_length(data, last, len(data) - last - LENGTH + 1),
     "own-length-that-wraps-to-zero": lambda data, last: _with_length(data, last, 2**32 - last - LENGTH),
@@ -108,7 +108,7 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 
 
 def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
-    """Return what makes a good request with the binary data of its first BYTES input changed, its sizes being right."""
+    """Return a builder of a good request with changed binary data in its first BYTES input; sizes are right."""
 
     def message(model: Model) -> Message:
         tensors = list(model.sample())

@@ -1,4 +1,4 @@
-"""The order of bytes in an element, and of elements in a tensor: row by row, in every rank."""
+"""The byte order of elements, and the row-major order of elements in tensors of every rank."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from conformance.spec.fit import ANY, Fit
 from conformance.transport.target import Target
 
 # --- bytes of an element ----------------------------------------------------------------------------------------------
-# Each side is seen alone. Values stay below 2**53 and are binary fractions, so that a server whose JSON loses digits is
-# not blamed here.
+# Each direction is judged alone. Values are binary fractions below 2**53, so that a server that loses digits in JSON
+# does not fail here.
 
-# role -> elements no two bytes of which can change places unseen
+# role -> elements in which swapping any two bytes is detected
 ASYMMETRIC: dict[str, Sequence[float]] = {
     "identity_uint16": (0x0102, 0xFF00, 1),
     "identity_uint32": (0x01020304, 0xFF000000, 1),
@@ -90,7 +90,7 @@ def outputs_are_little_endian(
 def _expect_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float], side: Side
 ) -> None:
-    """Expect values right, unless those whose bytes are the same in either order are wrong as well."""
+    """Expect right values; block if values that are equal in either byte order are wrong as well."""
     same = model.tensor(in_either_order or make_symmetric_inputs(model)[0].array[:1])
     expect_special_side(target, model, [model.tensor(values)], side, [same])
 
@@ -144,12 +144,12 @@ def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None)
 
 
 def _columns_as_rows(elements: NDArray[Any]) -> NDArray[Any]:
-    """Return the right elements, where these were written in column-major order."""
+    """Return elements that were written in column-major order in their right order."""
     return elements.reshape(-1).reshape(elements.shape, order="F")
 
 
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
-    """Expect elements in their places, unless JSON loses them, or elements that are all alike are wrong as well."""
+    """Expect row-major order; block if JSON on both sides or a tensor of equal elements is wrong as well."""
     tensor = make_distinct_tensor(model, shape)
     with block_if(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is wrong too"):
         if prod(shape) == 1:

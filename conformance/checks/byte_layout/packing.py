@@ -1,4 +1,4 @@
-"""Binary data begin right after the JSON, end the body, have no gaps, and are taken for nothing else."""
+"""Binary data start directly after the JSON, have no gaps, end the body, and are opaque."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from conformance.wire.tensor import Tensor
 
 # --- no gaps ----------------------------------------------------------------------------------------------------------
 
-# Sizes and rows that no word divides: a server that pads to word boundaries shifts every later element.
+# Shapes that do not fill whole words: a server that pads to word boundaries shifts all later elements.
 ODD_COUNTS = (
     *[Row(f"INT8-{count}", ([count],), role="identity_int8") for count in (1, 2, 3, 5, 7, 9)],
     *[Row(f"INT16-{count}", ([count],), role="identity_int16") for count in (1, 3, 5)],
@@ -53,7 +53,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
         try:
             expect_read(target, model, odd, changed_tensors.move_up(odd), plain=even)
         except UnmetError as unmet:
-            # Gaps make elements wrong that are all alike, too; another order of dimensions does not.
+            # Gaps also break tensors of equal elements; a wrong order of dimensions does not.
             if is_read_right(target, model, changed_tensors.fill_alike(odd)):
                 unmet.requirement = "BIN-ROW-MAJOR-I"
             raise
@@ -72,12 +72,12 @@ def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) ->
 
 
 def _small(model: Model, shape: Sequence[int]) -> Tensor:
-    """Return a tensor that is its own transpose, of positive integers that are the same in either byte order."""
+    """Return a symmetric tensor of positive integers that are equal in either byte order."""
     unit = {"INT8": 1, "INT16": 0x0101, "INT32": 0x010100}[model.role.inputs[0].datatype]
     return model.tensor((3 * np.indices(shape).sum(axis=0) + 35) * unit, shape)
 
 
-# FP32 elements whose four bytes read the same from either end.
+# FP32 elements that are equal in either byte order.
 SYMMETRIC_FLOATS = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
 
 
@@ -99,7 +99,7 @@ def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) 
 
 
 def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int], side: Side) -> None:
-    """Expect odd elements right, unless a single one of eight bytes is wrong as well."""
+    """Expect strings of these lengths to be right; block if a single string of eight bytes is wrong as well."""
     tensor = model.tensor([b"s" * length for length in lengths])
     expect_special_side(target, model, [tensor], side, [model.tensor([b"eight by"])])
 
@@ -119,10 +119,10 @@ def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
 
 
 def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
-    """Expect the right FP32 tensor behind `count` BOOL elements, in declared order; the other tensors are not judged.
+    """Expect the right FP32 tensor after `count` BOOL elements, in declared order; the other tensors are not judged.
 
     Raises:
-        Blocked: it is wrong behind eight of them, too.
+        Blocked: it is wrong after eight BOOL elements as well.
     """
 
     def is_wrong_behind_eight() -> bool:
@@ -187,10 +187,10 @@ def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -
 
 
 def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
-    """Expect outputs right that have the bytes of a lookalike as they come from the inputs.
+    """Expect right values in the outputs that contain the bytes of a lookalike.
 
     Raises:
-        NotApplicable: none has.
+        NotApplicable: no output contains them.
     """
     tensors = fill_lookalike(model.sample(), name)
     found = [
@@ -231,10 +231,10 @@ def nothing_follows_the_last_tensor(
 
 
 def _json_output_last(model: Model) -> list[RequestedOutput]:
-    """Return every output of a deployed model as it is listed: as binary data, but for one in JSON behind them.
+    """Request every output of a deployed model as binary data, except for one JSON output at the end.
 
     Raises:
-        NotApplicable: JSON carries none.
+        NotApplicable: JSON carries no output.
     """
     names = [spec.name for spec in model.role.outputs]
     last = next((name for name in reversed(names) if name not in model.kept_binary), None)

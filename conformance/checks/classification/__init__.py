@@ -1,3 +1,3 @@
-"""Classification: an output as its highest elements, each a text `value:index[:label]`."""
+"""Classification: an output is returned as its highest elements, each a string `value:index[:label]`."""
 
 ORDER = ("forms", "limits", "texts", "counts", "shapes", "ranking")

@@ -1,4 +1,4 @@
-"""Classification is asked for: an output comes as classes, as many as the parameter says."""
+"""The parameter `classification`: an output is returned as classes, as many as requested."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _LISTS = (
 )
 
 
-# Of a deployed model all outputs are listed, the classified one in front or at the end.
+# All outputs of a deployed model are listed, the classified one first or last.
 _OWN_LISTS = (
     Row("own-first-of-all", (None, True), fit=SEVERAL_SCORED),
     Row("own-last-of-all", (None, False), fit=SEVERAL_SCORED),
@@ -100,7 +100,7 @@ _UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, to
 
 
 def _is_plain_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form) -> bool:
-    """Say whether outputs are wrong in this order where none is classified."""
+    """Say whether the outputs, listed in this order, are wrong without classification."""
     reply = ask(target, model, tensors, *map(model.plain_output, listed), send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
     return not is_met(lambda: expect(reply).tensors(right))
@@ -127,7 +127,7 @@ def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] |
 
 
 def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return a small and a large number of classes, each for an output of one dimension that is no batch.
+    """Return output -> number of classes, a small and a large one, for two one-dimensional outputs that are no batches.
 
     Raises:
         NotApplicable: there are no two such outputs.
@@ -142,7 +142,7 @@ def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
 
 
 def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
-    # One number for both, or each the other's. Other wrong numbers are for the check of the number itself.
+    # Equal or exchanged counts. The check of the count itself judges other wrong counts.
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
         raise UnmetError(f"{describe_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)
@@ -170,7 +170,7 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
     case = ClassifiedAnswer.ask(target, model, values, count, tensors=find_many(model, there) if there else None)
     found = len(read_texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape
-    # In a shape of another rank, which is for the checks of the shape, the last dimension is something else.
+    # The checks of the shape judge a wrong rank; its last dimension may not be the count.
     last = shape[-1] if shape and len(shape) == 1 + case.is_batch else found
     if last != case.right_count:
         raise UnmetError(f"{describe_count(case.right_count)} of {case.name}", describe_count(last), case.reply)

@@ -1,4 +1,4 @@
-"""Classes beside outputs that are not classified, and the form that classes come in."""
+"""Classes together with outputs that are not classified, and the form of classes: JSON or binary data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def other_outputs_stay(
     if isinstance(order, bool):
         _expect_others_stay(target, model, is_first=order, binary=binary)
         return
-    # Classes stay JSON, so that there is one binary tensor and no order of several to get wrong.
+    # Classes stay JSON: with only one binary tensor, the order of binary data cannot be wrong.
     outputs = [
         RequestedOutput(name, binary) if name == plain else RequestedOutput(name, classification=2) for name in order
     ]
@@ -60,7 +60,7 @@ def other_outputs_stay(
 
 
 def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
-    """Expect all other outputs of a deployed model to stay as they are, in JSON or one of them as binary data."""
+    """Expect all other outputs of a deployed model unchanged, in JSON or one of them as binary data."""
     chosen = find_scored_output(model)
     tensors, _ = choose_inputs(model, chosen)
     names = list_all(model, chosen, is_first=is_first)
@@ -98,7 +98,7 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
 def _expect_stays(
     target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
-    """Expect the plain output, as it should be or as the server gives it when nothing is classified."""
+    """Expect the plain output: the right one, or the one that the server returns without classification."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
     (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
@@ -159,7 +159,7 @@ def binary_data_is_obeyed(
         if _plain_obeys(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
-        return  # the server does so with any output, which is for the checks of the parameter itself
+        return  # the server does this with every output: checks of the parameter judge it
     right = read_texts(ask(target, model, tensors, RequestedOutput(name, classification=count)), name)
     with block_if(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
         expect_texts(reply, name, right, is_near=model.is_own_oracle)

@@ -1,4 +1,4 @@
-"""Where classification ends: counts beyond the classes, wrong types, other datatypes, parameters elsewhere."""
+"""Limits of classification: too large counts, wrong types, other datatypes, misplaced parameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from conformance.wire.tensor import Tensor
 # --- numbers beyond the classes, and what is no number --------------------------------------------------------------
 
 
-# One class more than there are, and two where 32 bits are read.
+# One class too many, and a count that is 2 if the server reads only 32 bits.
 _OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
 
 
@@ -120,7 +120,7 @@ REFUSALS: tuple[Refusal, ...] = (
 
 
 def _parameter(**choice: object) -> Edit:
-    """Return an edit that makes the parameter classification one of another kind; no choice leaves it without any."""
+    """Return an edit that gives the parameter `classification` another kind of value; without `choice`, no value."""
 
     def edit(request: Pb) -> None:
         parameter = request.outputs[0].parameters["classification"]
@@ -194,10 +194,10 @@ def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
 
 
 def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collection[str]) -> None:
-    """Expect an output of one of the datatypes, of a deployed model, to be refused or ranked.
+    """Expect a deployed model to refuse to classify an output of one of the datatypes, or to rank it right.
 
     Raises:
-        NotApplicable: it has no elements, or differs between two equal requests.
+        NotApplicable: the output has no elements, or differs between two equal requests.
     """
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
@@ -223,7 +223,7 @@ def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
-    """Whether the same scores as FP32 give the same classes: what is wrong with them is then not the datatype."""
+    """Whether the same scores as FP32 give the same classes, so that a fault is not due to the datatype."""
     model = target.model("identity_fp32")
     if model is None:
         return False
@@ -232,7 +232,7 @@ def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[A
 
 
 def _expect_read(target: Peer, tensor: Tensor) -> None:
-    """Raise Blocked where a cast shows that the server reads these scores wrong, classified or not."""
+    """Raise `BlockedError` if a cast shows that the server misreads these scores even without classification."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is not None and not _is_read(target, casting, tensor):
         raise BlockedError(f"{tensor.datatype} elements are read wrong from binary data, too")
@@ -246,7 +246,7 @@ def _is_read(target: Peer, casting: Model, tensor: Tensor) -> bool:
 
 
 def _read(reply: Reply, name: str) -> list[ClassText]:
-    """Return the classes of an output; where there are none, the fault is that of this datatype."""
+    """Return the classes of an output; attribute a failure to the requirement that makes the output unreadable."""
     with attribute_to(attribution.attribute_unreadable_output(reply, name)):
         return read_classes(reply, name)
 
@@ -256,7 +256,7 @@ def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], 
     scores = model.expected([tensor])[0].array
     wanted = [RequestedOutput(find_scored_output(model), classification=len(values))]
     reply = target.infer(model.request([tensor], send=send, outputs=wanted))
-    if is_refused(target, model, reply):  # for whatever reason
+    if is_refused(target, model, reply):  # the reason does not matter
         return
     listed = _read(reply, find_scored_output(model))
     if not _is_right(listed, scores) and not _alike_in_fp32(target, listed, values):
@@ -291,7 +291,7 @@ def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
 # --- misplaced parameters ---------------------------------------------------------------------------------------------
 
 _SCORED_IN_JSON = replace(SCORED, is_json=True)
-DocumentEdit = Callable[[dict[str, Any], str], object]  # of a document, by the name of the output
+DocumentEdit = Callable[[dict[str, Any], str], object]  # changes a document; receives the name of the output
 CLASSES: Mapping[str, Any] = {"classification": 2}
 
 

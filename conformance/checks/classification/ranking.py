@@ -1,4 +1,4 @@
-"""The order of classes: highest first, each item of a batch for itself; over gRPC the same as over HTTP."""
+"""The order of classes: highest first, each batch item separately; gRPC and HTTP agree."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from conformance.transport.target import Target
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-ITEMS_OF_OWN = 5  # of a batch that a deployed model is sent
+ITEMS_OF_OWN = 5  # batch items in a request to a deployed model
 
 
 _TWO_ITEMS = (
@@ -76,11 +76,11 @@ def items_are_ranked_apart(
 
 
 def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
-    """Expect the same of the items of a deployed model, whose scores may be close to each other.
+    """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
-        NotApplicable: they are no rankings of several items that differ.
-        Blocked: those of an item alone are wrong, which is for other checks.
+        NotApplicable: there are no several items with different rankings.
+        Blocked: the classes of an item alone are wrong; other checks judge that.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=ITEMS_OF_OWN)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
@@ -96,14 +96,14 @@ def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
 
 
 def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
-    """Say whether the indices of an item are those of its highest scores; what its values are is for other checks."""
+    """Say whether the indices of an item are those of its highest scores; other checks judge the values."""
     return class_texts.are_highest(class_texts.find_scores_by_index(listed, scores), scores)
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
 
 
-# Neighbours that FP64 cannot tell apart stand in both orders, so that a sort which keeps them as they come shows too.
+# Adjacent values that FP64 cannot distinguish occur in both orders, so that a stable sort on FP64 is detected as well.
 RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
     ("uint8", "identity_uint8", (3, 200, 127, 128, 0, 255)),
     ("uint16", "identity_uint16", (255, 40000, 32767, 32768, 256, 65535, 1)),
@@ -222,12 +222,12 @@ def highest_come_first_over_grpc(
     case.require_order()
     case.expect_rule(
         apply_to_items(class_texts.is_ordered_without_repeats if values else class_texts.is_in_order)
-    )  # own scores may be equal
+    )  # scores of deployed models may be equal
 
 
 # --- the same over gRPC -----------------------------------------------------------------------------------------------
 
-# Roles whose outputs can be classified: not those of BYTES, BOOL and 16-bit floats.
+# Roles whose outputs can be classified: all but BYTES, BOOL and 16-bit floats.
 _SAME: tuple[tuple[str, Any], ...] = (
     ("scores", SCORES),
     ("scores_labelled", SCORES),

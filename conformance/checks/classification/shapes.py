@@ -37,7 +37,7 @@ from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
 
-ITEMS_OF_OWN = 3  # of a batch that a deployed model is sent
+ITEMS_OF_OWN = 3  # batch items in a request to a deployed model
 
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ def shape_is_count(target: Target, model: Model, values: Any, count: int) -> Non
 
 
 def _require_one_ranking(case: ClassifiedAnswer) -> None:
-    """Keep classes of a deployed model from being judged that may be those of a batch.
+    """Require classes of a deployed model that cannot be those of a batch.
 
     Raises:
         NotApplicable: the output has several dimensions, or a single one in which each element may be an item.
@@ -99,7 +99,7 @@ def _require_one_ranking(case: ClassifiedAnswer) -> None:
 
 
 def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...] | None) -> None:
-    """Expect the shape of classes of a model that does not batch. The number of classes is for its own check."""
+    """Expect the shape of classes of a model that does not batch; another check judges the number of classes."""
     if shape is not None and len(shape) == 1:
         return
     is_batch_of_one = shape is not None and len(shape) == 2 and shape[0] == 1
@@ -140,11 +140,11 @@ def _expect_batched(case: ClassifiedAnswer) -> None:
 
 
 def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> None:
-    """Expect classes of several items to have a row for each, and then also those of one.
+    """Expect a row for each item in the classes of several items, and also in those of a single item.
 
     Raises:
-        NotApplicable: the output may be no batch: it has one dimension, or a first one that is fixed, or is ranked as a
-            whole.
+        NotApplicable: the output may not be a batch: it has one dimension, its first dimension is fixed, or it is
+            ranked as a whole.
     """
     name = find_scored_output(model)
     several, one = (choose_inputs(model, name, items=items) for items in (ITEMS_OF_OWN, 1))

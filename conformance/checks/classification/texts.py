@@ -1,4 +1,4 @@
-"""The text of a class: its format, its value, its index and its label."""
+"""The string of a class: its format, value, index and label."""
 
 from __future__ import annotations
 

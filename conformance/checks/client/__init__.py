@@ -1,1 +1,1 @@
-"""What is judged of clients, which are asked for inferences and answered by scripted peers; over gRPC likewise."""
+"""Checks of clients: each performs inferences against a scripted server, over HTTP or gRPC."""

@@ -1,4 +1,4 @@
-"""Answers that clients read: outputs of every datatype, shape and form, in any order, and classes."""
+"""How clients read answers: outputs of every datatype, shape and form, in any order, and classes."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from conformance.wire.tensor import Tensor
 
 SHAPES = ((), (2, 3), (2, 1, 3), (2, 3, 1, 2), (0,), (2, 0, 3))
 BYTES_SHAPES = ((2, 3), (0,))
-SIMILAR_DATATYPES = ("UINT16", "UINT32", "INT16", "INT32")  # each of their limits shows in those of others
+SIMILAR_DATATYPES = ("UINT16", "UINT32", "INT16", "INT32")  # only in thorough runs: like the others
 
 
 def make_reading_row(
     name: str, form: Form, outputs: Tensors, *, style: Style | None = None, thorough: bool = False
 ) -> Row:
-    """Return a row that reads an honest answer with these outputs, which are asked for in a form."""
+    """Return a row with a correct answer that has these outputs, requested in a form."""
     asked = tuple(RequestedOutput(one.name, form) for one in outputs)
     script = make_script(outputs, style or Style(), CALLS[form])
     made = make_small_inference(f"read-{name}", form, outputs=asked)
@@ -51,19 +51,19 @@ def make_reading_row(
 
 
 def to_call_row(row: Row) -> Row:
-    """Return the same over gRPC, where an output in typed contents is read in that form first of all."""
+    """Return the row over gRPC; for typed contents it also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
 
 def expect_read(client: Client, inference: Inference, script: Script) -> None:
-    """Expect that the caller is given the outputs; over gRPC, a client that reads no typed contents hears of that."""
+    """Expect the client to return the outputs; over gRPC, an error on typed contents breaks CLIENT-READS-FORM."""
     seen = client.infer(inference, script)
     expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
 def make_datatype_rows() -> Iterator[Row]:
-    """Yield a row for each datatype in each form: FP16 has none in JSON."""
+    """Yield a row for each datatype in each form, except FP16 in JSON."""
     for datatype in OIP_DATATYPES:
         for form in FORMS if datatype != "FP16" else FORMS[:1]:
             name = f"{datatype}-{form}"
@@ -71,7 +71,7 @@ def make_datatype_rows() -> Iterator[Row]:
 
 
 def make_shape_rows() -> Iterator[Row]:
-    """Yield a row for each shape in each form, and nested where that is another JSON."""
+    """Yield a row for each shape in each form, and one with nested data for each shape of several dimensions."""
     for shape in SHAPES:
         for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             name = f"{datatype}-{'x'.join(map(str, shape)) or 'rank-0'}"
@@ -82,7 +82,7 @@ def make_shape_rows() -> Iterator[Row]:
 
 
 def make_corner_rows() -> Iterator[Row]:
-    """Yield rows of corner values and of any bytes: in JSON those that JSON carries."""
+    """Yield rows of corner values and of arbitrary bytes; in JSON, those that it can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
         like = datatype in SIMILAR_DATATYPES
         made = (Tensor.of("OUT0", datatype, get_all_corners(datatype)),)
@@ -120,7 +120,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
     """Limits, integers that a double cannot hold, subnormals, infinities and any bytes reach the caller.
 
     Raises:
-        NotApplicable: the client refuses a NUL in a string of JSON, which its parser may (RFC 8259, 9).
+        NotApplicable: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
     """
     seen = client.infer(inference, script)
     if seen.heard and seen.result.error is not None and has_nul_in_json(client, inference, seen.outputs):
@@ -129,7 +129,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
 
 
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
-    """Say whether an output that comes as JSON over HTTP has a NUL, and no other character beside ASCII."""
+    """Say whether the JSON outputs of an HTTP answer contain NUL but no characters beyond ASCII."""
     texts = b"".join(text for one in outputs if one.datatype == "BYTES" for text in one.array.flat)
     return not client.is_over_grpc and is_json(inference) and b"\0" in texts and texts.isascii()
 
@@ -140,12 +140,12 @@ SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2
 
 
 def make_several_outputs(row: str) -> Tensors:
-    """Return three outputs of sizes that differ."""
+    """Return three outputs of different sizes."""
     return tuple(make_tensor(row, *one) for one in SEVERAL)
 
 
 def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
-    """Return styles that list three outputs in an order."""
+    """Return answer styles, for HTTP and gRPC, that list three outputs in this order."""
 
     def listed(tensors: Tensors) -> Tensors:
         return tuple(tensors[place] for place in order)
@@ -154,7 +154,7 @@ def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
 
 
 def make_order_rows() -> Iterator[Row]:
-    """Yield a row for each order of three binary outputs, which are asked for by name in one and the same order."""
+    """Yield a row for each order of three binary outputs in the answer; the request always has the same order."""
     asked = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL)
     for order in permutations(range(3)):
         name = "-".join(str(place) for place in order)
@@ -181,7 +181,7 @@ def reads_in_the_answers_order(client: Client, inference: Inference, script: Scr
 def make_form_row(
     name: str, forms: Sequence[Form], style: Style, shape: tuple[int, ...] = (2,), unread: str = "CLIENT-READS-FORM"
 ) -> Row:
-    """Return a row in which outputs are asked for in forms and come in a style; `unread` is not met by an error."""
+    """Return a row with the requested forms and the style of the answer; a client error breaks `unread`."""
     outputs = tuple(make_tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
     asked = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
     made = make_small_inference(f"form-{name}", forms[0], outputs=asked)
@@ -190,7 +190,7 @@ def make_form_row(
 
 
 def make_no_outputs_row() -> Row:
-    """Return a row of an answer without any outputs."""
+    """Return a row with an answer that has no outputs."""
     return Row(
         "no-outputs", (make_small_inference("form-none", "json"), make_script(())), answers=("CLIENT-READS-FORM",)
     )
@@ -223,7 +223,7 @@ CALL_STYLES = {
 
 
 def make_call_row(name: str, style: CallStyle) -> Row:
-    """Return a row over gRPC in which outputs come in a style."""
+    """Return a row over gRPC with outputs in a style."""
     outputs = tuple(
         make_tensor(name, f"OUT{k}", datatype, (3,)) for k, datatype in enumerate(("INT64", "BYTES", "FP32", "BOOL"))
     )
@@ -254,7 +254,7 @@ TEXTS: Mapping[str, Sequence[str]] = {
 
 
 def make_sending_rows() -> Iterator[Row]:
-    """Yield rows of requests for classes."""
+    """Yield rows with requests for classes."""
     for count in (1, 5):
         for form in (None, *FORMS):
             asked = (RequestedOutput("OUT0", form, classes=count),)
@@ -273,7 +273,7 @@ def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -
 
 
 def make_reading_rows() -> Iterator[Row]:
-    """Yield a row for each kind of classes in each form."""
+    """Yield a row for each list of classes in `TEXTS`, in each form."""
     for name, texts in TEXTS.items():
         for form in FORMS:
             asked = (RequestedOutput("OUT0", form, classes=len(texts)),)

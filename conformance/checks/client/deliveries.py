@@ -1,4 +1,4 @@
-"""Answers that clients read: in every JSON that RFC 8259 allows, however HTTP delivers it."""
+"""How clients read answers in any JSON that RFC 8259 allows, with any HTTP delivery."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from conformance.wire.tensor import Tensor
 UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 BLANKS = " \t\r\n  "
 
-# Members of a server's own, of every kind that JSON has.
+# Custom members with values of every JSON type.
 OWN_MEMBERS: Final[Document] = {
     "x_timing": {"queue_us": 12, "compute_us": [3, 4.5], "cached": False},
     "x_note": "binary_data_size",
     "x_nothing": None,
 }
-# Parameters, whose values are strings, numbers and booleans.
+# Custom parameters, whose values are strings, numbers and booleans.
 OWN_PARAMETERS: Final[Document] = {
     "x_end": True,
     "x_queue_us": 12,
@@ -43,13 +43,13 @@ OWN_PARAMETERS: Final[Document] = {
 
 
 def add_unknown_members(document: Document) -> Document:
-    """Return the JSON with members of the server's own: of the answer, of each output."""
+    """Return the document with custom members in the answer and in each output."""
     outputs = [{**OWN_MEMBERS, **entry, "x_rank": len(entry["shape"])} for entry in document["outputs"]]
     return {**OWN_MEMBERS, **document, "outputs": outputs}
 
 
 def add_own_parameters(document: Document) -> Document:
-    """Return the JSON with parameters of the server's own: of the answer, of each output."""
+    """Return the document with custom parameters in the answer and in each output."""
     outputs = [
         {**entry, "parameters": {**OWN_PARAMETERS, **entry.get("parameters", {})}} for entry in document["outputs"]
     ]
@@ -57,12 +57,12 @@ def add_own_parameters(document: Document) -> Document:
 
 
 def put_outputs_first(document: Document) -> Document:
-    """Return the JSON with the outputs in front of what else there is."""
+    """Return the document with the outputs as its first member."""
     return {"outputs": document["outputs"], **document}
 
 
 def put_size_last(document: Document) -> Document:
-    """Return the JSON with parameters of the server's own in front of the size, which is the very last member."""
+    """Return the document with custom parameters before the size, which is the very last member."""
     outputs = [_size_last(entry) for entry in document["outputs"]]
     rest = {name: member for name, member in document.items() if name != "outputs"}
     return {**rest, "outputs": outputs}
@@ -111,7 +111,7 @@ CODED_DELIVERIES: Mapping[str, Delivery] = {
 }
 
 
-# What a client that reads JSON alone is tried with, too.
+# Deliveries that are also tested with JSON outputs.
 DELIVERED_IN_JSON = (
     "names-in-lower-case",
     "chunks-of-7",
@@ -123,15 +123,15 @@ DELIVERED_IN_JSON = (
 
 
 def make_outputs(row: str) -> Tensors:
-    """Return outputs whose texts and numbers tell a wrong reader."""
+    """Return outputs whose strings and numbers reveal a parser with faults."""
     texts = Tensor.of("OUT1-é-猫", "BYTES", ['say "hi"\n', "é猫😀\\", f"{row}:/"])
     return (make_tensor(row, "OUT0", "INT64", (3,)), texts, make_tensor(row, "OUT2", "FP64", (2,)))
 
 
 def make_reading_row(name: str, form: Form, style: Style, *requirements: str, accepts: str | None = None) -> Row:
-    """Return a row that reads an honest answer, which is asked for in a form, in a style.
+    """Return a row with a correct answer in a style; the outputs are requested in a form.
 
-    The last of the requirements is not met where the caller has an error, the first one where it has wrong outputs.
+    Wrong outputs break the first of the requirements, an error in the client the last one.
     """
     outputs = make_outputs(name)
     asked = tuple(RequestedOutput(one.name, form) for one in outputs)
@@ -140,14 +140,14 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
 
 
 def make_written_rows() -> Iterator[Row]:
-    """Yield a row for each way to write the JSON, in each form."""
+    """Yield a row for each style of JSON, in each form."""
     for name, style in WRITING_STYLES.items():
         more = [UNKNOWN] if style.edit is add_unknown_members else []
         yield from (make_reading_row(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 
 def make_delivered_rows() -> Iterator[Row]:
-    """Yield a row for each delivery, with binary data and some in JSON; a coding is one that the request accepts."""
+    """Yield a row for each delivery, with binary data, and for some with JSON; requests accept its content coding."""
     for name, delivery in (*DELIVERIES.items(), *CODED_DELIVERIES.items()):
         for form in FORMS if name in DELIVERED_IN_JSON else FORMS[:1]:
             style = Style(delivery=delivery)
@@ -171,7 +171,7 @@ def reads_any_delivery(client: Client, inference: Inference, script: Script, unr
 
 
 def make_large_row(form: Form) -> Row:
-    """Return a row of an answer of about 1 MiB as binary data, and of 64 KiB as JSON."""
+    """Return a row with a large answer: 2^18 INT32 elements as binary data (1 MiB), or 2^13 as JSON."""
     name = f"large-{form}"
     count = 2**18 if form == "binary" else 2**13
     made = Tensor.of("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)

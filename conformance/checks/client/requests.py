@@ -1,4 +1,4 @@
-"""Requests that clients send: paths, headers, JSON, outputs, several inputs, codings, raw requests."""
+"""The requests of clients: paths, headers, JSON, outputs, several inputs, content codings, raw requests."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 OUT0, OUT1, OUT2 = (RequestedOutput(f"OUT{k}") for k in range(3))
-# Inputs of sizes that differ, so that a wrong order shows.
+# Inputs of different sizes, so that a wrong order is detected.
 SEVERAL = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))
-# Names that a URL has to encode, and of which characters and bytes are not as many.
+# Names that have to be encoded in a URL; some have more bytes than characters.
 MODELS = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
 
 
 def make_several_inputs(row: str, order: Sequence[int], *forms: Form) -> Inference:
-    """Return an inference with three inputs in an order."""
+    """Return an inference with three inputs in this order."""
     made = [make_tensor(row, *SEVERAL[place]) for place in order]
     return make_inference(row, made, *forms)
 
@@ -48,7 +48,7 @@ def make_order_rows() -> Iterator[Row]:
 
 
 def make_mixed_rows() -> Iterator[Row]:
-    """Yield rows of requests with inputs in both forms."""
+    """Yield rows with inputs in both forms."""
     for forms in (("binary", "json", "binary"), ("json", "binary", "binary"), ("binary", "binary", "json")):
         for order in ((0, 1, 2), (2, 1, 0)):
             name = "-".join(f"{SEVERAL[place][0]}-{form}" for place, form in zip(order, forms, strict=True))
@@ -82,7 +82,7 @@ JSON_HEADER_REQUIREMENTS = ("CLIENT-SENDS-HEADER-ON-JSON",)
 
 
 def make_frame_rows() -> Iterator[Row]:
-    """Yield rows of requests whose JSON has as many bytes as characters, and of others."""
+    """Yield rows with ASCII names and ids, and with others, whose JSON has more bytes than characters."""
     for form in FORMS:
         own = (*(BINARY_REQUIREMENTS if form == "binary" else JSON_HEADER_REQUIREMENTS), *FRAME_REQUIREMENTS)
         for names, name, identity in (("ascii", "IN0", "id-1"), ("not-ascii", "größe-猫-😀", "ключ-é")):
@@ -102,12 +102,12 @@ def frames_its_requests(client: Client, inference: Inference, own: Sequence[str]
 
 
 def make_bare_row(name: str, inference: Inference, *requirements: str) -> Row:
-    """Return a row that is about these requirements alone."""
+    """Return a row that judges only these requirements."""
     return Row(name, (inference, requirements), answers=requirements)
 
 
 def make_one_form_row(form: Form) -> Row:
-    """Return a row over gRPC of several inputs in one form."""
+    """Return a row over gRPC with several inputs in one form."""
     name = f"one-form-{form}"
     return make_bare_row(name, make_several_inputs(name, (0, 1, 2), form), "CLIENT-SENDS-ONE-FORM")
 
@@ -127,7 +127,7 @@ def states_the_content_type(client: Client, inference: Inference, own: Sequence[
 
 
 def make_path_rows() -> Iterator[Row]:
-    """Yield rows of models and versions."""
+    """Yield rows with different names of models, and a version."""
     post = "CLIENT-SENDS-POST"
     yield make_bare_row("plain", make_small_inference("path-plain", "json"), post)
     for name, model in MODELS.items():
@@ -145,7 +145,7 @@ def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str])
 
 
 def make_coding_rows() -> Iterator[Row]:
-    """Yield rows of requests in content codings."""
+    """Yield rows with requests in content codings."""
     for coding in ("gzip", "deflate"):
         for form in FORMS:
             row = f"{coding}-{form}"
@@ -183,7 +183,7 @@ FORM_OPTIONS: dict[str, dict[str, object]] = {
 
 
 def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
-    """Return rows of requests that ask for outputs."""
+    """Return a row for each entry of `options`, which describe the requested outputs."""
     own = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
     return [
         make_bare_row(name, make_small_inference(f"out-{name}", "json", **given), *own)
@@ -206,7 +206,7 @@ RAW_TENSORS = (("INT32", (4,)), ("FP16", (3,)), ("FP32", (2, 3)), ("UINT8", (7,)
 
 
 def make_raw_row(datatype: str, shape: tuple[int, ...]) -> Row:
-    """Return a row of a raw binary request."""
+    """Return a row with a raw binary request."""
     name = f"{datatype}-{'x'.join(map(str, shape))}"
     return make_sending_row(
         name, make_inference(f"raw-{name}", [make_tensor(name, "IN0", datatype, shape)], is_raw=True)
@@ -221,7 +221,7 @@ def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str])
 
 
 def make_connection_requests(count: int, forms: Sequence[Form]) -> list[Inference]:
-    """Return inferences of sizes that go up and down, each of a model of its own, in one form after the other."""
+    """Return inferences of varying sizes, each with its own model; the forms alternate."""
     names = [f"connection-{count}-{k}" for k in range(count)]
     tensors = [
         make_sample_tensor("IN0", "FP32", (1 + 37 * (k * k % 29),), derive_salt(name)) for k, name in enumerate(names)
@@ -243,7 +243,7 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
 
 
 def make_shared_name_row(form: Form) -> Row:
-    """Return a row in which names of inputs begin alike, are long, or hold what JSON escapes."""
+    """Return a row with input names that share a prefix, that are long, or that have characters which JSON escapes."""
     row = f"odd-names-{form}"
     names = ("IN", "IN0", 'quote"and\\slash', "x" * 300)
     made = [Tensor.of(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Several outputs of one answer, many answers of one client, and answers whose parts do not fill them."""
+"""Several outputs in one answer, many answers for one client, and answers with wrong lengths."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2
 
 
 def make_several_outputs(row: str) -> Tensors:
-    """Return three outputs that differ in all they have."""
+    """Return three outputs that differ in name, datatype, shape and values."""
     return tuple(make_tensor(row, *one) for one in SEVERAL)
 
 
 def make_three_output_inference(row: str, form: Form) -> Inference:
-    """Return an inference that asks for the three outputs in their order."""
+    """Return an inference that requests the three outputs in order."""
     outputs = tuple(RequestedOutput(name, form) for name, _, _ in SEVERAL)
     return make_small_inference(f"rare-{row}", form, outputs=outputs)
 
@@ -50,7 +50,7 @@ def make_three_output_inference(row: str, form: Form) -> Inference:
 
 
 def reverse_outputs(outputs: Tensors) -> Tensors:
-    """Return outputs from the last to the first."""
+    """Return the outputs in reverse order."""
     return outputs[::-1]
 
 
@@ -88,7 +88,7 @@ def reads_several_outputs(client: Client, inference: Inference, script: Script) 
 
 
 def make_truth_rows() -> Iterator[Row]:
-    """Yield a row of BOOL elements of both truths in each form."""
+    """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"truths-{form}"
         made = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
@@ -129,7 +129,7 @@ def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> Non
 
 
 def make_wrong_row(name: str, script: HttpScript, form: Form = "binary") -> Row:
-    """Return a row of an answer that has a wrong length."""
+    """Return a row with an answer that has a wrong length."""
     return Row(
         name, (make_three_output_inference(f"length-{name}", form), make_script(make_several_outputs(name), script))
     )
@@ -160,13 +160,13 @@ def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) 
 
 
 def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
-    """Return inferences, each of a model and an id of its own."""
+    """Return inferences, each with its own model and id."""
     asked = (RequestedOutput("OUT0", form),)
     return [make_small_inference(f"{row}-{k}", form, outputs=asked, id=f"{row}-{k}") for k in range(count)]
 
 
 def make_outputs(inference: Inference) -> Tensors:
-    """Return what the model of an inference answers: as long, and of such values, as no other one's."""
+    """Return the outputs of the model of an inference; length and values depend on its name."""
     return (
         make_tensor(inference.model, "OUT0", "INT32", (1 + int(derive_model_name(inference.model)[-2:], 16) % 60,)),
     )

@@ -1,4 +1,4 @@
-"""Tensors that clients send: of every datatype, in every form, as their callers gave them."""
+"""The tensors that clients send: every datatype and form, with unchanged values."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-# Tensors of these shapes and datatypes: every rank from 0 to 4, and such without elements.
+# Shapes of tensors: every rank from 0 to 4, and shapes without elements.
 SHAPES = ((), (2, 3), (2, 1, 3), (2, 3, 1, 2))
 EMPTY_SHAPES = ((0,), (2, 0, 3))
 BYTES_SHAPES = ((2, 3), (0,))
 CORNER_GROUPS = ("subnormal", "zeros", "infinities", "nan")
-SIMILAR_DATATYPES = ("UINT16", "UINT32", "INT16", "INT32")  # each of their limits shows in those of others
+SIMILAR_DATATYPES = ("UINT16", "UINT32", "INT16", "INT32")  # only in thorough runs: like the others
 
 
 def list_forms(datatype: str) -> Sequence[Form]:
-    """Return the forms in which tensors of a datatype are asked for: FP16 has none in JSON."""
+    """Return the forms in which tensors of a datatype are sent: FP16 has no JSON form."""
     return FORMS[:1] if datatype == "FP16" else FORMS
 
 
@@ -54,7 +54,7 @@ def make_datatype_rows() -> Iterator[Row]:
 
 
 def make_shape_rows() -> Iterator[Row]:
-    """Yield a row for each shape in each form, of numbers, and of BYTES for one with elements and one without."""
+    """Yield a row with FP32 elements for each shape and form, and rows with BYTES for two of the shapes."""
     for shape in (*SHAPES, *EMPTY_SHAPES):
         for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             for form in FORMS:
@@ -63,7 +63,7 @@ def make_shape_rows() -> Iterator[Row]:
 
 
 def make_corner_rows() -> Iterator[Row]:
-    """Yield rows of corner values: in JSON those that JSON keeps, of floating-point numbers group by group."""
+    """Yield rows of corner values: integers, binary floats by group, and the floats that JSON preserves."""
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
             made = Tensor.of("IN0", datatype, get_all_corners(datatype))
@@ -78,7 +78,7 @@ def make_corner_rows() -> Iterator[Row]:
 
 
 def make_string_rows() -> Iterator[Row]:
-    """Yield a row for each group of BYTES elements in each form that carries it."""
+    """Yield a row for each group of BYTES elements in each form that can carry it."""
     for group, form, one in list_strings():
         yield make_tensor_row(f"{group}-{form}", replace(one, name="IN0"), form)
 
@@ -138,20 +138,20 @@ def sends_large_tensors(client: Client, inference: Inference, own: Sequence[str]
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-# --- what few programs ask for ----------------------------------------------------------------------------------------
+# --- less common tensors ----------------------------------------------------------------------------------------------
 
 TRUTHS = (True, False, False, True, True)
 
 
 def make_truth_rows() -> Iterator[Row]:
-    """Yield a row of BOOL elements of both truths in each form."""
+    """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"both-truths-{form}"
         yield make_sending_row(name, make_inference(name, [Tensor.of("IN0", "BOOL", list(TRUTHS))], form))
 
 
 def make_empty_rows() -> Iterator[Row]:
-    """Yield rows in which an input without elements stands before, between and behind others."""
+    """Yield rows with an empty input before, between and after others."""
     for place in range(3):
         name = f"empty-input-{place}"
         made = [make_tensor(name, f"IN{k}", ("INT32", "BYTES", "FP64")[k], (0 if k == place else 2,)) for k in range(3)]
@@ -176,7 +176,7 @@ def sends_empty_inputs_among_others(client: Client, inference: Inference, own: S
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-# --- what a form cannot hold ------------------------------------------------------------------------------------------
+# --- values that a form cannot carry ----------------------------------------------------------------------------------
 
 HALVES = Tensor.of("IN0", "FP16", [0.5, -1.75, 3.0])
 NON_FINITE = Tensor.of("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
@@ -184,7 +184,7 @@ INVALID_UTF_8 = Tensor.of("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
 
 def make_unfit_row(name: str, one: Tensor, requirement: str) -> Row:
-    """Return a row in which a tensor is asked for in JSON, which does not hold it."""
+    """Return a row in which the caller requests JSON for a tensor that JSON cannot carry."""
     return make_sending_row(name, make_inference(f"unfit-{name}", [one], "json"), (requirement,))
 
 

@@ -1,4 +1,4 @@
-"""Errors, wrong answers, and answers that never come whole: the caller's result, and the next inference."""
+"""Errors, wrong answers and incomplete answers: the result for the caller, and the next inference."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def takes_no_success_for_an_error(client: Client, name: str) -> None:
 
 # --- wrong answers ----------------------------------------------------------------------------------------------------
 
-SHORT_TIMEOUT_S = 1.0  # seconds that a caller gives where the peer falls silent
+SHORT_TIMEOUT_S = 1.0  # the caller's timeout if the peer stops sending
 REFUSES, ENDS, GOES_ON = "CLIENT-REFUSES-WRONG", "CLIENT-ENDS", "CLIENT-GOES-ON"
 
 
 def make_outputs(row: str) -> Tensors:
-    """Return what wrong answers are made of: numbers, and BYTES behind them."""
+    """Return the outputs of wrong answers: numbers, followed by BYTES."""
     return (make_tensor(row, "OUT0", "INT32", (4,)), make_tensor(row, "OUT1", "BYTES", (3,)))
 
 
 def make_two_output_inference(row: str, form: Form, **options: object) -> Inference:
-    """Return an inference that asks for both outputs in a form."""
+    """Return an inference that requests both outputs in a form."""
     return make_small_inference(
         row, form, outputs=(RequestedOutput("OUT0", form), RequestedOutput("OUT1", form)), **options
     )
@@ -97,7 +97,7 @@ def make_two_output_inference(row: str, form: Form, **options: object) -> Infere
 def make_wrong_row(
     name: str, form: Form, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL, **options: object
 ) -> Row:
-    """Return a row of a wrong answer."""
+    """Return a row with a wrong answer."""
     return Row(
         name, (make_two_output_inference(f"wrong-{name}", form, **options), make_script(make_outputs(name), http, grpc))
     )
@@ -133,14 +133,14 @@ def makes_up_no_output(client: Client, form: Form) -> None:
     expect_absent(seen, "OUT1")
 
 
-# --- answers that never come whole --------------------------------------------------------------------------------------
+# --- incomplete answers -----------------------------------------------------------------------------------------------
 
 SILENT_PLACES = ("before-anything", "in-the-head", "in-the-last-tensor")
 RESET_PLACES = ("before-anything", "in-the-head", "in-the-json", "in-the-last-tensor")
 
 
 def make_unended_rows() -> Iterator[Row]:
-    """Yield rows of connections that are closed, reset or silent at each place of an answer."""
+    """Yield rows in which the connection is closed, reset or silent at some place of the answer."""
     for name, place in PLACES.items():
         yield make_unended_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
     yield make_unended_row(
@@ -160,7 +160,7 @@ def make_unended_rows() -> Iterator[Row]:
 
 
 def choose_form(place: str) -> Form:
-    """Return the form of outputs in an answer that breaks off at a place: JSON, where no binary data are needed."""
+    """Return the form of outputs in an answer that breaks off at a place: JSON unless that is in binary data."""
     return "binary" if place.endswith("tensor") else "json"
 
 
@@ -172,7 +172,7 @@ def make_unended_row(
     form: Form = "binary",
     timeout: float = TIMEOUT,
 ) -> Row:
-    """Return a row of an answer that never comes whole."""
+    """Return a row with an incomplete answer."""
     script = make_script(make_outputs(name), http, grpc)
     return Row(
         name, (make_two_output_inference(f"end-{name}", form), script, timeout), thorough=timeout == SHORT_TIMEOUT_S
@@ -180,7 +180,7 @@ def make_unended_row(
 
 
 def make_unended_call_row(name: str) -> Row:
-    """Return the same over gRPC."""
+    """Return a row with an incomplete answer over gRPC."""
     return make_unended_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
 
 
@@ -195,7 +195,7 @@ def ends_with_an_error(client: Client, inference: Inference, script: Script, tim
     expect_in_time(seen)
 
 
-# --- and afterwards -----------------------------------------------------------------------------------------------------
+# --- inferences after errors ------------------------------------------------------------------------------------------
 
 AFTER_BINARY: Mapping[str, HttpScript] = {
     **{name: WRONG_BINARY[name] for name in ("header-past-the-end", "size-too-large", "prefix-past-the-end")},
@@ -217,7 +217,7 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 
 
 def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row:
-    """Return a row in which a client that does not come back fails for that."""
+    """Return a row with a silent peer, which fails for `ends` if the client does not return."""
     row = make_unended_row(
         "after-silence", http, grpc, form="json" if ends == ENDS else "binary", timeout=SHORT_TIMEOUT_S
     )
@@ -237,7 +237,7 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row
 )
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """After an answer that is an error, wrong or cut off, the next inference gives its caller the right outputs."""
-    with attribute_to(ENDS):  # where it never comes back there is nothing to go on with
+    with attribute_to(ENDS):  # a client that never returns cannot go on
         client.infer(inference, script, timeout=timeout)
     form = inference.form_of(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))

@@ -1,3 +1,3 @@
-"""Each datatype as binary data: read from requests, written to answers, and equal to its JSON form."""
+"""Every datatype as binary data: in requests, in answers, and compared with its JSON form."""
 
 ORDER = ("half_floats", "native_sizes", "strings", "two_forms")

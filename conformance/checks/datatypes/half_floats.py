@@ -1,7 +1,6 @@
-"""FP16 and BF16: read and written by models that cast, since JSON has neither.
+"""FP16 and BF16, judged by models that cast, since JSON has neither.
 
-Casting between a 16-bit float and FP32 loses nothing where the values are those of the smaller one, so that one side
-is seen alone and to the bit.
+Casting a value of a 16-bit float to FP32 and back is lossless, so each direction can be judged alone and bit by bit.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
         expect_side(target, model, tensors, "both")
     except UnmetError as unmet:
         if len(bits) > PART_ELEMENTS and _is_right_in_parts(target, model, tensors[0]):
-            unmet.requirement = "BIN-DATATYPES-I"  # of tensors so large, whatever their datatype
+            unmet.requirement = "BIN-DATATYPES-I"  # only tensors of this size fail, whatever their datatype
         elif _is_read_right(target, tensors[0], unmet):
             unmet.requirement = "BIN-DATATYPES-O"
         raise
@@ -78,10 +77,10 @@ def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
 
 
 def _is_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
-    """Say whether casts of the elements to FP32 are right, in binary data or, of numbers but zero, in JSON.
+    """Say whether the elements are cast to FP32 right: as binary data, or in JSON for finite nonzero numbers.
 
     Raises:
-        Blocked: FP32 elements of these values are wrong in themselves, and JSON has none of them.
+        Blocked: FP32 elements with these values are wrong by themselves, and JSON has none of them.
     """
     casting = target.model("cast_fp16_fp32")
     if casting is None or is_right(target, casting, [tensor], "both"):
@@ -121,10 +120,10 @@ def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_j
 
 
 def _expect_half(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
-    """Expect a cast right, unless the FP32 elements that it comes from or goes to are wrong in themselves.
+    """Expect the right result of a cast between a 16-bit float and FP32.
 
     Raises:
-        Blocked: they are.
+        Blocked: the FP32 elements are wrong by themselves.
     """
     with block_if(lambda: side == "both" and not _is_fp32_right(target, wide), _FP32_TOO):
         expect_survival(target, model, [tensor], side)
@@ -144,14 +143,14 @@ _FP16 = frozenset({"FP16"})
 
 
 def _own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
-    """Return a plain request to a deployed model but for its FP16 inputs, or its FP16 outputs, in JSON."""
+    """Return a request to a deployed model that is plain except for FP16 inputs, or FP16 outputs, in JSON."""
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
     outputs = [
         RequestedOutput(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
         for spec in model.role.outputs
     ]
-    # As roles are asked, too: what JSON does not carry is meant.
+    # `Model.request`, not its override for deployed models: it also sends as JSON what JSON does not carry.
     return Model.request(model, tensors, send=set(model.sends) - halves, outputs=outputs)
 
 

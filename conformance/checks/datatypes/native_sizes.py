@@ -1,4 +1,4 @@
-"""Every datatype in its native size: corner values, tensors without elements, and with many."""
+"""Every datatype in its native size: corner values, empty tensors, and large tensors."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def empty_outputs_are_written(target: Target, model: Model, shape: list[int]) ->
 
 
 def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side) -> str | None:
-    """Expect an empty tensor right, unless the server takes none in any form."""
+    """Expect an empty tensor to be right; return a note if the server accepts none in any form."""
     tensors = [model.tensor([], shape)]
     try:
         expect_side(target, model, tensors, side)
@@ -154,7 +154,7 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
     return None
 
 
-# Integers in a row are places in a text as a rule, of which a model takes few.
+# One-dimensional integers usually index the tokens of a text, and models limit their number.
 LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
 
 

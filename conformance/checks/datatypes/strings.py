@@ -36,7 +36,7 @@ OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a 
 
 
 def _own_bools(model: Model) -> Sequence[Tensor]:
-    """Return inputs of a deployed model whose BOOL elements are not all alike."""
+    """Return inputs of a deployed model with both BOOL values."""
     return find_inputs(model, lambda tensors: move_up([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT)
 
 
@@ -75,7 +75,7 @@ MANY_STRINGS = (
     Row("65536-empty", ([b""] * 65_536,), thorough=True),
     Row("one-of-1MiB", ([b"s" * KIB * KIB],), thorough=True),
 )
-# Groups for deployed models, which may take a single element, the last of a group: others are much like these.
+# Groups for deployed models. A model that accepts a single element gets the last one; the other groups are similar.
 OWN_GROUPS = ("empty", "nul", "two-to-four-byte-letters", "255-256-long")
 _BYTES = frozenset({"BYTES"})
 
@@ -87,7 +87,7 @@ def _own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
 
 
 def _own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
-    """Return inputs of a deployed model with these strings, or with its own where there are none."""
+    """Return inputs of a deployed model with these strings, or its sample inputs if there are none."""
     tensors = model.salted(len(elements) or 1, model.salt)
     return fill_texts(tensors, elements[::-1]) if elements else tensors
 

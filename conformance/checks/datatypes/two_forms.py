@@ -1,4 +1,4 @@
-"""One tensor in two forms: as JSON and as binary data it is the same; also tensors that Hypothesis draws."""
+"""A tensor is the same as JSON and as binary data; includes tensors drawn by Hypothesis."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _outputs(reply: Reply, model: Model) -> list[Tensor]:
     """Return the outputs as tensors.
 
     Raises:
-        Unmet: one is missing, or has no values that can be read.
+        Unmet: an output is missing or unreadable.
     """
     found = []
     for spec in model.role.outputs:
@@ -75,7 +75,7 @@ def _outputs(reply: Reply, model: Model) -> list[Tensor]:
 
 
 def make_drawn_rows(side: str, **others: str) -> list[Row]:
-    """Return a row for each datatype, with the requirement of its own where it has one; `others` are more roles."""
+    """Return a row for each datatype, with its own requirement if it has one; `others` adds further roles."""
     roles = {datatype: get_identity_role(datatype) for datatype in JSON_CAPABLE} | others
     own = {"BOOL": "BOOL", "BYTES": "BYTES", "string_length": "BYTES"}
     return [Row(name, role=role, answers=(f"BIN-{own.get(name, 'DATATYPES')}-{side}",)) for name, role in roles.items()]

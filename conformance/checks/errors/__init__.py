@@ -1,3 +1,3 @@
-"""How a server refuses: with an error status, with an error object, and without harm to what comes next."""
+"""Refusals: an error status, an error object, and no effect on later requests."""
 
 ORDER = ("impossible", "tolerated_inputs", "refusal_form", "afterwards")

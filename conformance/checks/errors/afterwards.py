@@ -1,4 +1,4 @@
-"""After a refusal, and after what has ended other servers, a good request is answered as before."""
+"""A good request is answered as before after a refusal, and after requests that crash some servers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from conformance.wire.request import Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 LEGAL = "OIP-ALIVE-LEGAL"
-# Requirement -> the first refusal under it, by the id of its row over HTTP.
+# requirement -> the row id of its first refusal over HTTP
 _FIRST: Mapping[str, str] = {refusal.requirement: identity for identity, refusal in reversed(REFUSALS_BY_ROW.items())}
 _FIRST_OVER_GRPC: Mapping[str, Refusal] = {refusal.requirement: refusal for refusal in reversed(EVERY_GRPC_REFUSAL)}
 
 
 def _rows() -> Iterator[Row]:
-    """Yield a row for each refusal of this area and the first of each requirement; fewer for deployed models."""
+    """Yield a row for each refusal of this area and for the first of each requirement; fewer for deployed models."""
     for identity, refusal in REFUSALS_BY_ROW.items():
         is_for_role = refusal in REFUSALS or identity == _FIRST[refusal.requirement]
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
@@ -55,7 +55,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
     """A good request is answered after a refusal as it was before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _answered(target, other)
-    _answered(target, replace(model, salt=(model.salt + 102) % 256))  # a server that answers from these is wrong
+    _answered(target, replace(model, salt=(model.salt + 102) % 256))  # a stale answer to this one is detected
     right = other.find_outputs(other.sample()) if model.is_own_oracle else _outputs(before)
     fresh = not target.outlives_errors
     target.send(message(model), fresh=fresh)
@@ -66,14 +66,14 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
         raise
 
     def expect_right(reply: Reply) -> None:
-        with attribute_to("OIP-ALIVE"):  # it was right before, whatever seems wrong now
+        with attribute_to("OIP-ALIVE"):  # it was right before, so any fault is due to the refusal
             expect(reply).tensors(right, through_json=target.through_json)
 
     expect_or_blame_isolation(target, after, expect_right)
 
 
 def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:
-    """Return a good request and its answer; the last one tried, where none is answered."""
+    """Return the first good request that is answered, and its reply; the last one tried if none is."""
     for request in target.good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
@@ -86,7 +86,7 @@ def _outputs(reply: Reply) -> Sequence[Tensor]:
     return [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays]
 
 
-# --- what has ended servers ---------------------------------------------------------------------------------------
+# --- requests that crash servers --------------------------------------------------------------------------------------
 
 
 def _classified(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:

@@ -1,4 +1,4 @@
-"""Requests with one fault that are made of the inputs of a deployed model, whatever these are; they go to no role."""
+"""Requests with one fault, derived from the inputs of any deployed model; they are not sent to roles."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def sample_inputs(model: Model) -> Sequence[Tensor]:
 
 
 def change_data(change: Callable[[list[Any], int], list[Any]]) -> MessageBuilder:
-    """Return what makes a good JSON request with the data of its first input changed, and not their shape.
+    """Return a builder of a JSON request that is good except for the data of its first input; the shape stays.
 
-    `change` gets the elements and how many of them an item has, which the first dimension counts.
+    `change` receives the elements, and the number of elements in one item along the first dimension.
 
     Raises:
         NotApplicable: there would be no elements left.
@@ -40,10 +40,10 @@ def change_data(change: Callable[[list[Any], int], list[Any]]) -> MessageBuilder
 
 
 def enlarge_fixed_dimension(model: Model) -> Message:
-    """Return a JSON request whose first input has one more in the last dimension that the metadata fix.
+    """Return a JSON request in which the last fixed dimension of the first input is larger by one.
 
     Raises:
-        NotApplicable: they fix none.
+        NotApplicable: the metadata fix no dimension.
     """
     request = model.request(send="json")
     tensor, declared = request.inputs[0].tensor, model.role.inputs[0].shape
@@ -56,12 +56,12 @@ def enlarge_fixed_dimension(model: Model) -> Message:
 
 
 def make_first_dimension_variable(model: Model) -> Message:
-    """Return a good JSON request in whose shape -1 stands for the first dimension."""
+    """Return a JSON request that is good except for -1 as the first dimension of its first input."""
     return model.request(send="json").edited(lambda document: document["inputs"][0]["shape"].__setitem__(0, -1))
 
 
 def make_ragged(model: Model) -> Message:
-    """Return a good JSON request with nested data, of which the last array lacks its last element.
+    """Return a JSON request with nested data, whose last innermost array lacks its last element.
 
     Raises:
         NotApplicable: that array would be empty.
@@ -78,7 +78,7 @@ def make_ragged(model: Model) -> Message:
 
 
 def write_dimensions_as_strings(model: Model) -> Message:
-    """Return a good JSON request but for the dimensions of its first input, which are strings."""
+    """Return a JSON request that is good except for the dimensions of its first input, which are strings."""
     request = model.request(send="json")
     shape = [str(size) for size in request.inputs[0].tensor.shape]
     return request.edited(lambda document: document["inputs"][0].update(shape=shape))

@@ -1,4 +1,4 @@
-"""Requests that cannot be carried out, or that contradict a model's metadata: refused."""
+"""Requests that cannot be executed, or that contradict a model's metadata, are refused."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
             "needed-input-under-an-unknown-name", "OIP-SIGNATURE/grpc", "identity_int32", _input, unknown=True
         ),
         tensors=sample_inputs,
-        fit=Fit(max_inputs=1, is_json=True),  # of several, the first may be optional
+        fit=Fit(max_inputs=1, is_json=True),  # with several inputs, the first may be optional
     ),
 )
 _CALLS: tuple[Refusal, ...] = (
@@ -93,7 +93,7 @@ _CALLS: tuple[Refusal, ...] = (
     make_faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
     make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _further_input, unknown=True),
 )
-# Those that follow the model's signature, and so go to deployed models, too.
+# Faults that do not depend on a role's signature; these also go to deployed models.
 _FITTING = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
     *MISNAMED_OVER_GRPC,
@@ -121,7 +121,7 @@ def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusa
 
 
 def _readable(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
-    """Return rows for the requests that a server may take against advice, where it takes them as they were meant."""
+    """Return rows for requests that should be refused, but may also be answered as intended."""
     return [replace(row, answers=()) for row in make_refusal_rows(refusals, *requirements)]
 
 

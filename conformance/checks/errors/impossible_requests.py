@@ -1,6 +1,6 @@
-"""Requests that the base protocol cannot carry out, or that contradict a model's metadata, each by one fault.
+"""Requests with one fault each, which the base protocol cannot execute, or which contradict a model's metadata.
 
-They are plain JSON but for a few, so that a server without the extensions is asked the same.
+Most are plain JSON, so that they also apply to servers without the extensions.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ NO_MODEL = "no_model_of_this_name"
 
 
 def edit_request(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
-    """Return what makes a good JSON request changed by `edit`."""
+    """Return a builder of a good JSON request whose document is changed by `edit`."""
     return lambda model: model.request(send="json").edited(edit)
 
 
 def edit_first_input(**members: Any) -> MessageBuilder:
-    """Return what makes a good JSON request with other members in its first input."""
+    """Return a builder of a good JSON request with other members in its first input."""
     return edit_request(lambda document: document["inputs"][0].update(members))
 
 
 def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
-    """Return what makes a good JSON request with its text changed."""
+    """Return a builder of a good JSON request whose text is changed."""
 
     def make(model: Model) -> Message:
         message = model.request(send="json").message()
@@ -44,7 +44,7 @@ def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
 
 
 def send_elsewhere(model: Model) -> Message:
-    """Return a good request, sent to a model that does not exist."""
+    """Return a good request to a model that does not exist."""
     return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
 
 
@@ -54,7 +54,7 @@ def request_unknown_metadata(_: Model) -> Message:
 
 
 def list_first_output_and(*names: str) -> MessageBuilder:
-    """Return what makes a good JSON request that lists the first output, and these beside it; none is that one again."""
+    """Return a builder of a JSON request that lists the first output and `names`; without names, that output twice."""
 
     def make(model: Model) -> Message:
         first = model.role.outputs[0].name
@@ -65,24 +65,24 @@ def list_first_output_and(*names: str) -> MessageBuilder:
 
 
 def add_input(model: Model) -> Message:
-    """Return a good JSON request with one more input, which the model does not have."""
+    """Return a good JSON request with an additional input that the model does not have."""
     name = "NO_SUCH_INPUT" if any(spec.name == "C" for spec in model.role.inputs) else "C"
     further = {"name": name}
     return edit_request(lambda document: document["inputs"].append({**document["inputs"][0], **further}))(model)
 
 
 def lower_datatype(model: Model) -> Message:
-    """Return a good JSON request but for the datatype of its first input, which is in lower case."""
+    """Return a JSON request that is good except for the datatype of its first input, which is in lower case."""
     return edit_first_input(datatype=model.role.inputs[0].datatype.lower())(model)
 
 
 def send_as(datatype: str, values: Sequence[Any]) -> MessageBuilder:
-    """Return what makes a binary request whose input has another datatype, and the bytes that this asks for."""
+    """Return a builder of a binary request whose input has another datatype, with data that match it."""
     return lambda model: model.request([Tensor.of(model.role.inputs[0].name, datatype, values)]).message()
 
 
 def reshape_input(shape: Sequence[int]) -> MessageBuilder:
-    """Return what makes a binary request whose input has another shape, and the bytes that this asks for."""
+    """Return a builder of a binary request whose input has another shape, with data that match it."""
 
     def make(model: Model) -> Message:
         spec = model.role.inputs[0]
@@ -94,7 +94,7 @@ def reshape_input(shape: Sequence[int]) -> MessageBuilder:
     return make
 
 
-# Those that follow the model's signature, and so go to deployed models, too.
+# Faults that do not depend on a role's signature; these also go to deployed models.
 FITS: Mapping[str, Fit] = {
     **dict.fromkeys(
         (
@@ -108,11 +108,11 @@ FITS: Mapping[str, Fit] = {
         JSON,
     ),
     "metadata-of-an-unknown-model": ANY,
-    "empty-body": Fit(min_inputs=2, is_json=True),  # of one input it may be a raw request
-    "input-under-an-unknown-name": Fit(max_inputs=1, is_json=True),  # of several, the first may be optional
+    "empty-body": Fit(min_inputs=2, is_json=True),  # to a model with one input it may be a raw request
+    "input-under-an-unknown-name": Fit(max_inputs=1, is_json=True),  # with several inputs, the first may be optional
 }
 
-# Those that are sent as binary data.
+# Requests with binary data.
 NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     (
         *("binary-floats-for-integers", "binary-integers-of-eight-bytes", "binary-dimensions-exchanged"),
@@ -153,12 +153,12 @@ IMPOSSIBLE: tuple[Entry, ...] = (
     ("nested-array-too-short", edit_first_input(shape=[2, 2], data=[[1, 2], [3]]), "rank2"),
     ("nested-array-too-long", edit_first_input(shape=[2, 2], data=[[1, 2], [3, 4, 5]]), "rank2"),
 )
-# How a word becomes an integer where a server coerces it, no document says.
+# No document specifies how a server coerces a word to an integer.
 WORDS: tuple[Entry, ...] = (
     ("elements-of-another-type", edit_first_input(data=["a", "b", "c"]), "identity_int32"),
     ("one-word-among-integers", edit_first_input(data=[1, "b", 3]), "identity_int32"),
 )
-# Whoever takes the input that alone is left understands them.
+# A server may assign the misnamed input to the only input that is missing.
 MISNAMED: tuple[Refusal, ...] = tuple(
     Refusal(fault, "OIP-SIGNATURE", role, make, tensors=sample_inputs, fit=FITS.get(fault))
     for fault, make, role in (
@@ -187,7 +187,7 @@ CONTRADICTING: tuple[Entry, ...] = (
 
 
 def send_binary_under(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
-    """Return what makes a binary request with 1, 2, 3 and so on of one shape, and another one written into its JSON."""
+    """Return a builder of a binary request with elements 1, 2, 3, ... of `shape`; its JSON has the shape `written`."""
 
     def make(model: Model) -> Message:
         request = model.request(fill_with_counts(shape)(model))
@@ -196,8 +196,8 @@ def send_binary_under(shape: Sequence[int], written: Sequence[int]) -> MessageBu
     return make
 
 
-# Each with as many elements as some reader would take it for (the variable dimension of metadata, a product, a batch),
-# and what that reader would understand.
+# Each has as many elements as a lenient server would expect (from a variable dimension of metadata, a product, a batch
+# size); the last entry is the shape that such a server would read.
 NEGATIVE: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
     ("negative-dimension", edit_first_input(shape=[-3], data=[1, 2, 3]), "identity_int32", (3,)),
     ("minus-one-for-any-number", edit_first_input(shape=[-1], data=[1, 2, 3]), "identity_int32", (3,)),
@@ -208,17 +208,17 @@ NEGATIVE: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
 
 
 def fill_with_counts(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor]]:
-    """Return what makes the input of this shape whose elements are 1, 2, 3 and so on."""
+    """Return a builder of an input of this shape with the elements 1, 2, 3, ..."""
     return lambda model: [model.tensor(list(range(1, 1 + prod(shape))), shape)]
 
 
 def remove_member(member: str, place: int = 0) -> MessageBuilder:
-    """Return what makes a good JSON request that lacks a member of one of its inputs."""
+    """Return a builder of a JSON request that lacks a member of one of its inputs."""
     return edit_request(lambda document: document["inputs"][place].pop(member))
 
 
 def list_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
-    """Return what makes a good JSON request with these objects as its outputs."""
+    """Return a builder of a JSON request with these objects as its outputs."""
     return edit_request(lambda document: document.update(outputs=list(outputs)))
 
 
@@ -265,7 +265,7 @@ REPEATED: tuple[Entry, ...] = (
     ),
 )
 
-# What a parser may take beside JSON.
+# Extensions of JSON that some parsers accept.
 BEYOND_JSON: tuple[Entry, ...] = (
     ("comma-behind-the-last-member", edit_text(lambda body: body[:-1] + b",}"), "identity_int32"),
     ("text-behind-the-json", edit_text(lambda body: body + b" x"), "identity_int32"),

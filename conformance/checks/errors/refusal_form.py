@@ -1,6 +1,6 @@
-"""The form of a refusal, whatever it is for.
+"""The form of a refusal, for every request that has to be refused.
 
-That a request is refused is judged in its own area; one that was accepted is no refusal, and not judged here.
+Each area judges whether its requests are refused; a request that was accepted is not judged here.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message
 
-# --- every request that some area says has to be refused --------------------------------------------------------------
+# --- requests that have to be refused, from every area ----------------------------------------------------------------
 
 THIS_AREA = "errors"
 
 
 def _list_refusals_elsewhere(attribute: str) -> Iterator[tuple[str, Refusal]]:
-    """Yield the refusals of every area but this one, each with its area; once, where a module shows those of another."""
+    """Yield area and refusal for every other area; a refusal that several modules import is yielded once."""
     seen: set[int] = set()
     for area, package in checks.PACKAGES.items():
         for module in checks.import_modules(package) if area not in (THIS_AREA, *checks.CLIENT_AREAS) else ():
@@ -43,24 +43,24 @@ def _list_refusals_elsewhere(attribute: str) -> Iterator[tuple[str, Refusal]]:
                     yield area, refusal
 
 
-# Row id -> refusal over HTTP; the id names the area.
+# row id -> refusal over HTTP; the id starts with the area
 _EVERY = {f"{area}-{refusal.fault}": refusal for area, refusal in _list_refusals_elsewhere("REFUSALS")} | {
     f"{THIS_AREA}-{refusal.fault}": refusal for refusal in REFUSALS
 }
 
 
 def _choose_first(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
-    """Return the first refusal of some areas that fits deployed models, under each key."""
+    """Return row ids: for each key, the first refusal of these areas that fits deployed models."""
     fitting = [one for one, refusal in _EVERY.items() if refusal.fit and one.partition("-")[0] in areas]
     return set({key(identity): identity for identity in reversed(fitting)}.values())
 
 
-# What a server meets in different places: in the path, in the JSON, in its members, in its names, in its data.
+# Faults that a server detects at different stages: the path, the JSON text, its members, its names, its data.
 _SEVERAL = {
     f"{THIS_AREA}-{fault}"
     for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
 }
-# Those that deployed models are sent, too: these, and of the others one for each requirement, or for each area.
+# Refusals for deployed models: those above, and of the others one for each requirement, or for each area.
 SENT_TO_DEPLOYED = _SEVERAL | _choose_first(lambda identity: _EVERY[identity].requirement)
 ONE_PER_AREA = _SEVERAL | _choose_first(
     lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA}
@@ -79,7 +79,7 @@ GRPC_SENT_TO_DEPLOYED = list(
 
 
 # --- the form ---------------------------------------------------------------------------------------------------------
-# That a request is refused is judged in its own area; one that was accepted is no refusal, and not judged here.
+# Each area judges whether its requests are refused; a request that was accepted is not judged here.
 
 
 @check("errors.refusal-is-an-oip-error", answers=("OIP-ERROR", "OIP-ERROR-STATUS", "OIP-JSON"))

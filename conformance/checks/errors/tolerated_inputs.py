@@ -1,4 +1,4 @@
-"""Requests that contradict the metadata and that a server takes: every tensor is right all the same."""
+"""Requests that contradict the metadata: a server that accepts them still has to return right tensors."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from conformance.wire.request import ABSENT, Form, InferRequest, Message, Reques
 from conformance.wire.tensor import Tensor
 
 # --- against the metadata ---------------------------------------------------------------------------------------------
-# All values are whole and small, so that each datatype has them. What is compared are the values in row-major order,
-# whatever datatype and shape the server gives them.
+# All values are small integers, which every datatype can represent. Values are compared in row-major order, whatever
+# the datatype and shape of the outputs.
 
 
 class MismatchedRequest(Protocol):
-    """A request in which an input is not what the metadata say."""
+    """A request with an input that contradicts the metadata."""
 
     def sent(self, model: Model) -> Message:
         """Return the request."""
 
     def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the same request as the metadata ask for it, and its outputs."""
+        """Return the equivalent request that conforms to the metadata, and its right outputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountingMismatch:
-    """Such a request to a role; the input holds 1, 2, 3 and so on.
+    """A mismatched request to a role; the input has the elements 1, 2, 3, ...
 
     Attributes:
-        name: of that input.
-        datatype: in which it is sent.
-        shape: in which it is sent.
-        own: the shape that the model takes, of as many elements.
-        binary: the inputs that are binary data, in the order of the request.
+        name: the name of that input.
+        datatype: the datatype in which it is sent.
+        shape: the shape in which it is sent.
+        own: the shape that the model accepts, with as many elements.
+        binary: the names of the inputs that are binary data, in the order of the request.
     """
 
     name: str
@@ -78,7 +78,7 @@ class CountingMismatch:
         return model.request(self._inputs(model, first), send=self.binary).message()
 
 
-# Datatypes of one kind that hold every element of a narrower one.
+# datatype -> a wider one of the same kind, which can represent all its elements
 WIDER = {
     "FP16": "FP32",
     "FP32": "FP64",
@@ -86,16 +86,16 @@ WIDER = {
 }
 
 
-# Datatypes of one width, for whole numbers.
+# floating-point datatype -> the integer datatype of the same width
 AS_WIDE = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
 
 
 @dataclass(frozen=True, slots=True)
 class RecastMismatch:
-    """Such a request to a deployed model: the elements of inputs that it takes, in another datatype that holds them.
+    """A mismatched request to a deployed model: the elements of its inputs, cast to other datatypes without loss.
 
     Attributes:
-        datatypes: a datatype -> the other one.
+        datatypes: datatype of an input -> the datatype in which it is sent.
         is_binary: all inputs travel as binary data.
     """
 
@@ -117,7 +117,7 @@ class RecastMismatch:
         return self._request(model, tensors).message(), model.expected(tensors)
 
     def _tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return inputs of which the answer shows whether the bytes of the one datatype were read as of the other."""
+        """Return inputs whose answer changes if their bytes are read as the wrong datatype."""
         drawn = draw_telling(model, lambda tensors: [self._misread(self._exact(tensor)) for tensor in tensors])
         return [self._exact(tensor) for tensor in drawn]
 
@@ -125,7 +125,7 @@ class RecastMismatch:
         return model.request(tensors, send="binary" if self.is_binary else "json")
 
     def _exact(self, tensor: Tensor) -> Tensor:
-        """Return the tensor, or with whole numbers where the other datatype holds no others."""
+        """Return the tensor, with elements rounded if the other datatype is an integer type."""
         other = self.datatypes.get(tensor.datatype, "")
         return replace(tensor, array=np.round(tensor.array)) if other.startswith("INT") else tensor
 
@@ -134,7 +134,7 @@ class RecastMismatch:
         return Tensor.of(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
 
     def _misread(self, tensor: Tensor) -> Tensor:
-        """Return the bytes of the other datatype read as of the model's; none beyond those that the tensor has."""
+        """Return the bytes of the recast tensor read as the model's datatype, clipped to the range of the tensor."""
         if tensor.datatype not in self.datatypes:
             return tensor
         read = np.frombuffer(self._recast(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
@@ -189,7 +189,7 @@ def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, co
 
 
 def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
-    """Expect the values of these outputs, in whatever datatype and shape."""
+    """Expect the values of these outputs, ignoring datatype and shape."""
     for tensor in expected:
         array = expect(reply).output(tensor.name).array
         right = tensor.array.reshape(-1).tolist()
@@ -199,13 +199,12 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
 
-# How far off a number may be, in parts of the right one: as JSON leaves it, and as a model computes it that is not known
-# and may have worked with wider numbers.
+# Relative tolerances: for rounding in JSON, and for an unknown model, which may compute in wider datatypes.
 NEAR, NEAR_BY_ITSELF = 1e-6, 1e-3
 
 
 def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> bool:
-    """Whether values are equal; numbers are right when they are near."""
+    """Whether values are equal; numbers within the relative tolerance `near`."""
     if len(found) != len(right):
         return False
     return all(
@@ -214,14 +213,14 @@ def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> b
     )
 
 
-# --- given twice ------------------------------------------------------------------------------------------------------
+# --- repeated tensors -------------------------------------------------------------------------------------------------
 
-# A request, and the sets of outputs of which one is right.
+# Builds a request, and the alternative sets of right outputs.
 MakeRepeated = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
 def _outputs(*listed: tuple[str, object]) -> MakeRepeated:
-    """Return what lists outputs, some of them twice, with a value of `binary_data` each."""
+    """Return a builder of a request that lists these outputs with their `binary_data`; names may repeat."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = {name for name, _ in listed}
@@ -233,7 +232,7 @@ def _outputs(*listed: tuple[str, object]) -> MakeRepeated:
 
 
 def _first_output(binary: object) -> MakeRepeated:
-    """Return what lists the first output, the last one where there are several, and the first one again."""
+    """Return a builder of a request that lists the first output, the last one if it is another, and the first again."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = [spec.name for spec in model.role.outputs]
@@ -243,7 +242,7 @@ def _first_output(binary: object) -> MakeRepeated:
 
 
 def _inputs(send: Form) -> MakeRepeated:
-    """Return what gives the first input twice, with other values, before any others."""
+    """Return a builder of a request with the first input twice, with different values, before the other inputs."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         first, *others = model.sample()
@@ -292,7 +291,7 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: MakeRepeated
 
 
 def _with_each_once(request: InferRequest) -> InferRequest:
-    """Return a request with the first of the tensors of each name."""
+    """Return the request without repeated tensors; the first of each name stays."""
     inputs = {item.tensor.name: item for item in reversed(request.inputs)}
     outputs = {output.name: output for output in reversed(request.outputs or ())}
     return replace(
@@ -311,7 +310,7 @@ def _unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
 
 
 def _expect_all(reply: Reply, expected: Sequence[Tensor]) -> None:
-    """Expect each of these outputs, once or more often, and right wherever it stands."""
+    """Expect each of these outputs at least once, and every occurrence to be right."""
     for tensor in expected:
         expect(reply).output(tensor.name)
         for output in reply.answer.outputs:

@@ -1,4 +1,4 @@
-"""The golden bytes of `fixtures/`, replayed: each request byte for byte, each answer held against what its case says."""
+"""Replay the golden requests of `fixtures/` byte for byte, and compare each answer with the expectation of its case."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Messag
 from conformance.wire.tensor import Tensor
 
 # --- what cases ask of answers ----------------------------------------------------------------------------------------
-# A case names the requirements that it is about, the first one above all. What an answer gets wrong may be another one:
-# a case of framing whose values are wrong says nothing about the framing. So each kind of difference has its own rule.
+# A case lists its requirements, the most important first. But a fault in the answer may break another requirement:
+# wrong values in a case about framing do not concern framing. So each kind of difference has its own rule.
 
 # Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
 DEFINED_MEMBERS = {"id", "parameters", "inputs", "outputs"}
@@ -43,7 +43,7 @@ def make_message(case: Case, model: Model) -> Message:
     """Return the request of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
-        NotApplicable: the bytes name tensors that the target calls otherwise.
+        NotApplicable: the bytes contain tensor names, and the target uses other names.
     """
     if model.names != OUR_NAMES and case.json_length:
         raise NotApplicableError(f"its bytes name tensors that {model.name} calls otherwise")
@@ -56,24 +56,24 @@ def make_message(case: Case, model: Model) -> Message:
 
 
 def list_undefined_members(case: Case) -> set[str]:
-    """Return the members of a request that no request object defines: documents have them in their examples."""
+    """Return the members of a request that the protocol does not define; examples in documents have some."""
     return _document(case).keys() - DEFINED_MEMBERS
 
 
 def make_plain_message(case: Case, model: Model) -> Message:
-    """Return the request of a case without the members that no request object defines."""
+    """Return the request of a case without members that the protocol does not define."""
     return make_message(case, model).with_json(_text(sort_members(_document(case), only=DEFINED_MEMBERS)))
 
 
 def make_usual_message(case: Case, model: Model) -> Message | None:
-    """Return the request of a case with its JSON as every other check writes it; None where it is written so."""
+    """Return the request of a case with its JSON in the usual spelling; None if it already has that."""
     document = _document(case)
     text = _text(sort_members(document))
     return make_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
 
 
 def sort_members(value: Any, only: Collection[str] = ()) -> Any:
-    """Return a document with the members of every object in the order of the protocol's page; of the outermost only some."""
+    """Return a document with the members of every object in `USUAL_ORDER`; `only` limits those of the outermost."""
     if isinstance(value, list):
         return [sort_members(item) for item in value]
     if not isinstance(value, dict):
@@ -87,7 +87,7 @@ def _text(document: Any) -> bytes:
 
 
 def list_extensions(case: Case) -> tuple[str, ...]:
-    """Return the extensions that a case rests on."""
+    """Return the extensions that a case needs."""
     needed = {ledger.get_requirement(identity).extension for identity in case.requirements}
     if case.parts and case.json_length:
         needed.add("binary_tensor_data")
@@ -95,7 +95,7 @@ def list_extensions(case: Case) -> tuple[str, ...]:
 
 
 def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
-    """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
+    """Expect the outputs, forms, values, framing and id that the case prescribes."""
     expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
     if text := attribution.attribute_json_text(reply):
         reason = "; ".join(finding.described for finding in reply.answer.findings)
@@ -121,7 +121,7 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
 
 
 def describe_answer(reply: Reply) -> str:
-    """Return what an answer that may be one way or another was like."""
+    """Describe an answer to a case that only observes: refused, or its forms and inference header."""
     if not reply.succeeded:
         return f"refused: {escape_text(reply.outcome(), 120)}"
     forms = sorted({"binary data" if output.binary else "JSON" for output in reply.answer.outputs})
@@ -138,7 +138,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
     right = Tensor(output.name, output.datatype, output.shape, array)
     found = find_difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
     if found:
-        # What the body of a raw BYTES input means is advice, and another reading of it gives another element.
+        # The interpretation of a raw BYTES body is advice; another interpretation gives another element.
         about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
         about = attribution.attribute_unreadable_output(reply, output.name) or about
         raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
@@ -148,7 +148,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
 
 
 def _document(case: Case) -> dict[str, Any]:
-    """Return the JSON of a request; empty where there is none, or nothing that counts as a request."""
+    """Return the JSON document of a request; empty if there is none, or if it is not an object."""
     try:
         document = json.loads(case.body[: case.json_length])
     except ValueError:
@@ -190,13 +190,13 @@ def _sends_json(case: Case) -> bool:
 
 
 # --- the cases --------------------------------------------------------------------------------------------------------
-# These requests are nobody's code: literal JSON and literal tensors. A row answers for the requirements of its case, and
-# what is unmet is named as `_golden` says.
+# These requests are literal bytes, not generated by the suite. A row judges the requirements of its case; the functions
+# above decide which one is unmet.
 
-# Shapes whose product overflows have ended servers.
+# Shapes whose product overflows can crash servers.
 DANGEROUS = frozenset({"shape-product-2-to-the-64"})
 
-# Requirements that say what an answer must hold where the server answers against advice.
+# advice to refuse -> the requirement on the answer of a server that does not refuse
 _UNHARMED = {
     "BIN-BODY-LONG": "BIN-BODY-LONG-SAFE",
     "BIN-SIZE-FALSE": "BIN-SIZE-FALSE-SAFE",
@@ -209,7 +209,7 @@ _UNHARMED = {
 
 
 def _rows(*, valid: bool) -> list[Row]:
-    """Return a row for each case; those that no document shows are left out by the quick profile."""
+    """Return a row for each case; the quick profile omits cases that no document shows."""
     return [
         Row(
             case.name,
@@ -258,7 +258,7 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
 
 
 def _expect_no_matter_of_writing(target: Target, case: Case, model: Model, reply: Reply) -> None:
-    """Expect that a request which is refused is refused as well when its JSON is written in the usual way."""
+    """Expect that a refused request is also refused with its JSON in the usual spelling; else report OIP-WRITTEN."""
     usual = make_usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
@@ -283,12 +283,12 @@ def _json_inputs(case: Case) -> list[Tensor]:
 
 
 def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
-    """Say whether a tensor that came as JSON is wrong alone, too, from JSON to JSON."""
+    """Say whether a tensor is also wrong by itself, as JSON in both directions."""
     return not is_right_alone(target, tensor, "neither")
 
 
 def _is_written_wrong(target: Target, case: Case) -> bool:
-    """Say whether a case of BYTES, whose reading is advice alone, comes out wrong for the writing of them."""
+    """Say whether a raw BYTES case fails because the server writes BYTES wrong."""
     return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
         target, Tensor.of("INPUT", "BYTES", [case.body]), "written"
     )
@@ -306,7 +306,7 @@ def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
 
 
 def _expect_unharmed(case: Case, model: Model, reply: Reply) -> None:
-    """Expect that the server, if it takes the request against advice, gets its tensors right."""
+    """Expect right tensors from a server that answers the request against advice."""
     for output in case.outputs:
         try:
             expect_output(case, model, reply, output)

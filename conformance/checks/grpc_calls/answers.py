@@ -1,4 +1,4 @@
-"""Model, id and outputs of an answer over gRPC."""
+"""The model name, id and outputs of an answer over gRPC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, RequestedOutput
 
-# What a row's id ends with -> the form of its contents.
+# suffix of a row's id -> the form of its contents
 FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
 
 # --- the client that a call names --------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
 CLASSES = (RequestedOutput("SCORES", classification=2),)
 IDS = {"short": "42", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
 Outputs = Sequence[RequestedOutput | str]
-Find = Callable[[Model], Outputs]  # of a deployed model
+Find = Callable[[Model], Outputs]  # chooses the outputs that a request to a deployed model lists
 
 
 def _last(model: Model) -> Outputs:
@@ -146,7 +146,7 @@ def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
 
 
 Names = Sequence[str]
-# What is listed of all outputs, and the deployed models of which that can be.
+# Which outputs are listed, and the deployed models that this applies to.
 LISTED: Mapping[str, tuple[Callable[[Names], Names] | None, Fit | None]] = {
     "none-listed": (None, ANY),
     "all": (lambda names: names, None),

@@ -1,4 +1,4 @@
-"""A call has its own answer, whatever was refused before it or is in flight beside it; HTTP gives the same."""
+"""Each call gets its own answer, after refusals and beside concurrent calls; HTTP and gRPC agree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _unknown_output(request: Pb) -> None:
     request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
 
 
-# One refusal of each kind: before the model is known, by what is asked of it, by contents of both forms, and no message.
+# One refusal of each kind: an unknown model, a wrong request, wrong contents in both forms, and an invalid message.
 _REFUSED = (
     make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _unknown_model),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _unknown_output, fit=ANY),
@@ -124,7 +124,7 @@ def option_of_the_call_before_is_gone(
     """A call that lists no outputs gets all, unclassified, also after one that listed or classified some."""
     if model.is_own_oracle:
         listed = (model.find_rankable()[0] if classified else model.role.outputs[-1].name, *listed)
-        model.find_outputs(model.sample())  # asks for them again, should an answer not be like another
+        model.find_outputs(model.sample())  # repeats the control request, to detect answers that differ
     plain = model.request(send="json")
     usual = target.infer(plain)
     outputs = [RequestedOutput(name, classification=1) if classified else RequestedOutput(name) for name in listed]
@@ -170,7 +170,7 @@ def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind
 
 
 def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
-    """Return a request that no other place has, with an id."""
+    """Return a request with an id and values that are unique to its place."""
     identity = f"request-{place}"
     if kind == "classes":
         scores = model.tensor([float((place * 7 + k * 13) % 97) for k in range(4)])
@@ -185,7 +185,7 @@ def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRe
 
 
 def _own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
-    """Return the same for a deployed model, with inputs that it takes."""
+    """Return a request with an id and unique values for a deployed model."""
     tensors: Sequence[Tensor] = model.salted(1 + place % 8, place)
     identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
     if kind == "classes":
@@ -203,7 +203,7 @@ def _form(place: int) -> Form:
 
 
 def _is_alike(model: Model, found: Reply, usual: Reply) -> bool:
-    """Say whether two answers to one request are the same; of a deployed model in what is the same each time, nearly."""
+    """Say whether two answers agree; for a deployed model, in its deterministic outputs and within tolerance."""
     if not model.is_own_oracle or not found.succeeded:
         return _gist(found) == _gist(usual)
     frames = [(_own_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
@@ -211,7 +211,7 @@ def _is_alike(model: Model, found: Reply, usual: Reply) -> bool:
 
 
 def _gist(reply: Reply) -> object:
-    """Return what an answer says, in whichever form, but for an id that nobody gave it."""
+    """Return the content of an answer, independent of its form, and without an id that the server made up."""
     if not reply.succeeded:
         return reply.status_line if reply.status else reply.outcome()
     document = reply.answer.document or {}

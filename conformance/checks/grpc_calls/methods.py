@@ -1,4 +1,4 @@
-"""The methods about the server and its models, and the versions of these."""
+"""The methods for metadata and health of the server and its models, and versions of models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TYPICAL_ROLES = ("identity_int32", "identity_bytes", "multi", "fixed", "batching
 
 
 def expect_answer(reply: Reply, method: str) -> Pb:
-    """Return the response message of a call that has to be answered."""
+    """Return the response message of a call; expect it to be answered."""
     expect(reply).answered()
     message = parse_message(reply.body, method)
     if message is None:
@@ -36,7 +36,7 @@ def expect_answer(reply: Reply, method: str) -> Pb:
 
 
 def expect_undescribed(reply: Reply, method: str, fault: str) -> None:
-    """Expect a refusal; ModelReady may say that what there is not is not ready, too."""
+    """Expect a refusal; ModelReady may also answer that an unknown model is not ready."""
     if reply.succeeded and method == "ModelReady":
         if getattr(parse_message(reply.body, method), "ready", False):
             raise UnmetError(f"ready: false for {fault}, or a status other than OK", "ready: true", reply)
@@ -121,7 +121,7 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
 
 
 def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
-    """Expect the metadata of a deployed model to describe the tensors that it takes and answers."""
+    """Expect the metadata of a deployed model to describe the inputs that it accepts and its outputs."""
     if not message.inputs and not message.outputs:
         raise NotApplicableError(f"the metadata of {model.name} list no tensors")
     tensors = model.sample()
@@ -143,7 +143,7 @@ def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
 
 
 def expect_name_asked(reply: Reply, member: str, found: str, model: Model) -> None:
-    """Expect the name under which a model was asked for; an alias is a server's own affair, and advised against."""
+    """Expect the name by which the model was requested; servers are advised not to answer with an alias."""
     if found != model.name:
         actual = f"{member} {format_value(found)}"
         raise UnmetError(f"{member} {format_value(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
@@ -206,7 +206,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
             lambda: not _is_answered(target, model, send, wanted), "the call is wrong without a version, too"
         ):
             message = expect_answer(reply, "ModelInfer")
-            if count is None and version == own:  # another one may compute something else
+            if count is None and version == own:  # another version may compute something else
                 expect_right(reply, model, model.sample())
         if message.model_version not in ("", version):
             raise UnmetError(
@@ -215,7 +215,7 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
 
 
 def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[RequestedOutput] | None) -> bool:
-    """Say whether the call is answered where it names no version, and right where it asks for no classes."""
+    """Say whether the call is answered without a version; if it asks for no classes, also whether it is right."""
     reply = target.infer(model.request(send=send, outputs=wanted))
     return reply.succeeded if wanted else is_met(lambda: expect_right(reply, model, model.sample()))
 

@@ -1,4 +1,4 @@
-"""Several tensors in one message, and the two forms of one tensor."""
+"""The order of several tensors in one message, and the two forms of a tensor."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
 
 
 def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError) -> None:
-    """Raise Blocked where raw contents of a deployed model are wrong in the declared order, too, whatever decides that."""
+    """Raise `BlockedError` if raw contents of a deployed model are wrong in the declared order as well."""
     is_right = is_met(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
     if not is_right and not is_right_by_name(target, model, tensors):
         raise BlockedError("in the order of the metadata raw contents are wrong, too", unmet) from None
 
 
 def _several_inputs(model: Model) -> Sequence[Tensor]:
-    """Return samples; of a deployed model some to which the answer shows that they are not taken one for another.
+    """Return samples; for a deployed model, inputs whose answer shows whether the server exchanges them.
 
     Raises:
-        NotApplicable: there are none, or the model takes one input, or goes by the order of its inputs anyway.
+        NotApplicable: there are none, or the model receives one input, or it always assigns inputs by order.
     """
     if len(model.sample()) < 2 or model.by_place:
         raise NotApplicableError(f"{model.name} does not take several inputs by their names")
@@ -79,7 +79,7 @@ def _several_inputs(model: Model) -> Sequence[Tensor]:
 
 
 def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
-    """Say whether the model that returns tensors of a datatype returns this one; yes where there is no such model."""
+    """Say whether the identity model of its datatype returns this tensor right; True if there is no such model."""
     model = target.model(get_identity_role(tensor.datatype))
     alone = Tensor("INPUT", tensor.datatype, tensor.shape, tensor.array)
     return model is None or not any(
@@ -136,7 +136,7 @@ def raw_entries_follow_the_outputs(
     if message is not None and entries not in (0, len(message.outputs)):
         raise UnmetError(f"{len(message.outputs)} raw entries, one for each output", f"{entries}", reply)
     if not entries:
-        return  # typed contents, which stand in the outputs themselves
+        return  # typed contents are part of the outputs themselves
     right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
     wrong = [tensor for tensor in right if _differs(reply, tensor)]
     if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
@@ -145,7 +145,7 @@ def raw_entries_follow_the_outputs(
 
 
 def _find_telling_inputs(model: Model) -> Sequence[Tensor]:
-    """Return samples; of a deployed model some for which no output is like another.
+    """Return samples; for a deployed model, inputs that give outputs which all differ.
 
     Raises:
         NotApplicable: there are none.
@@ -202,7 +202,7 @@ def answer_has_one_form(
         wanted = [RequestedOutput(first, classification=count), *map(RequestedOutput, others)]
     tensors = None if elements is None else model.salted(elements, model.salt)
     if tensors and model.is_own_oracle:
-        model.find_outputs(tensors)  # takes so many, or the row is not for it
+        model.find_outputs(tensors)  # raises if the model does not accept so many
     reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
     message = parse_message(reply.body)
     if message is not None and message.raw_output_contents:

@@ -1,7 +1,7 @@
 """Tensors in typed and in raw contents.
 
-An identity model shows that a tensor comes back; models that compute (casts, lengths, sums by position) show that it
-was read as it was meant, because a server that reads and writes in the same wrong way looks right through an identity.
+Identity models show that a tensor is returned unchanged. Models that compute (casts, lengths, sums by position) show
+that it was read right: with an identity model, a server that misreads and miswrites in the same way looks right.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ CORNERS: dict[str, list[str]] = {
     ]
     for datatype in PLAIN
 }
-# Roles of one tensor that show its layout, beside the identity of each datatype.
+# Roles of one tensor that show its layout, besides the identity role of each datatype.
 SHAPED_ROLES = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching")
 BOOLS = (("true", (True,)), ("false", (False,)), ("mixed", (True, False, False, True, True, False, True, False, False)))
 
 
-# True and false around the ends of bytes and words, for who packs bits or counts in them: first, last, alone, all.
+# Boolean patterns around byte and word boundaries, to detect packed bits: first, last, a single one, all.
 _PLACES = (7, 8, 9, 15, 16, 17, 31, 32, 63, 64, 65, 127, 128)
 LONG_BOOLS = {
     "all-of-9": (True,) * 9,
@@ -70,7 +70,7 @@ def _counted(count: int) -> tuple[int, ...]:
     return tuple(k * 7919 % 65_521 for k in range(count))
 
 
-# Shapes beside those of the samples: no elements in two ways, ones in every place, batches of other numbers of items.
+# Shapes besides those of the samples: two without elements, dimensions of 1, batches of other sizes.
 SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "0x3": ("rank2", (0, 3)),
     "3x0": ("rank2", (3, 0)),
@@ -90,7 +90,7 @@ SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def _numeric_rows() -> list[Row]:
-    """Return the rows that both forms have: samples, corner values, booleans, shapes and sizes."""
+    """Return the rows of both forms: samples, corner values, booleans, shapes and sizes."""
     return [
         *[Row(datatype, role=get_identity_role(datatype)) for datatype in PLAIN],
         *[
@@ -108,12 +108,12 @@ def _numeric_rows() -> list[Row]:
     ]
 
 
-# What both forms have.
+# The rows of both forms.
 NUMERIC_ROWS = _numeric_rows()
 
 
 def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int) -> list[Tensor]:
-    """Return samples, the corner values of a group, or given values, so many times over."""
+    """Return samples, the corner values of a group, or the given values, repeated `times`."""
     if what is None:
         return list(_shifted(model))
     spec = model.role.inputs[0]
@@ -123,7 +123,7 @@ def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int
 
 
 def _shifted(model: Model) -> Sequence[Tensor]:
-    """Return the samples of a role, in a shape of different dimensions where they are variable."""
+    """Return the samples of a role, with different sizes for its variable dimensions."""
     if model.role.compute in ("emit", "table") or model.role.batching:
         return model.sample()
     return [
@@ -136,7 +136,7 @@ def _shifted(model: Model) -> Sequence[Tensor]:
 @rows(
     *NUMERIC_ROWS,
     Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8", thorough=True),
-    # Beyond the 4 MiB that many a server takes by default; one that says so is not judged by it.
+    # Above the default limit of many servers, 4 MiB; a server that reports its limit is not judged.
     Row("UINT8-5MiB", (range(251), None, 5 * KIB * KIB // 251), role="identity_uint8", thorough=True),
     Row("own", fit=JSON),
 )
@@ -185,7 +185,7 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
     except UnmetError as unmet:
         is_refused = unmet.reply is not None and unmet.reply.is_refusal
         if not tensors[0].elements and is_refused:
-            return  # no document says that a tensor without elements is taken
+            return  # no document requires support for empty tensors
         if (
             model.role.batching
             and tensors[0].shape[0] > 2
@@ -198,10 +198,10 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
 
 
 def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor], bool]) -> None:
-    """Expect raw contents of a deployed model to be answered right, as far as outputs of one kind show.
+    """Expect right answers to raw contents of a deployed model, judged by its outputs of one kind.
 
     Raises:
-        Blocked: an output of another kind is wrong, or the order of several inputs or outputs is.
+        Blocked: an output of another kind is wrong, or the order of several inputs or outputs.
     """
     tensors = require_reading(model)
     try:
@@ -218,7 +218,7 @@ def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor],
 
 
 def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
-    """Say whether one of several outputs is right where it alone is listed."""
+    """Say whether an output is right when it is the only one listed."""
     if len(model.role.outputs) == 1:
         return False
     reply = target.infer(model.request(tensors, outputs=[output.name]))
@@ -226,7 +226,7 @@ def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor],
 
 
 def _expect_own_fields(reply: Reply) -> None:
-    """Expect that typed outputs stand in the fields for their datatypes."""
+    """Expect typed outputs to use the fields for their datatypes."""
     message = parse_message(reply.body)
     for entry in message.outputs if message is not None else ():
         filled = [field.name for field, _ in entry.contents.ListFields()]
@@ -308,7 +308,7 @@ def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
 
 
 def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> None:
-    """Expect a model of 16-bit floats to answer them as raw contents, which `form` asks for, and to get them right."""
+    """Expect a model of 16-bit floats to return right outputs, as raw contents, as the requirement `form` demands."""
     (spec,) = model.role.inputs
     tensor = short if spec.datatype == short.datatype else Tensor.of("INPUT", "FP32", short.array.astype("<f4"))
     _expect_raw_outputs(target, model, [tensor], short.datatype, form)

@@ -1,4 +1,4 @@
-"""Contents that make no tensor: of a wrong size, in both forms at once, missing, beyond the datatype, in another field.
+"""Invalid contents: wrong size, both forms at once, missing, out of range, or in the field of another datatype.
 
 Every call is a good request with one fault in its message.
 """
@@ -52,7 +52,7 @@ def _both_forms(request: Pb) -> None:
 
 
 def _a_form_each(request: Pb) -> None:
-    """The first input has typed contents, the second the only raw entry."""
+    """Give the first input typed contents, and the second the only raw entry."""
     raw = request.raw_input_contents[1]
     _no_raw(request)
     request.raw_input_contents.append(raw)
@@ -156,7 +156,7 @@ FORMS: tuple[Refusal, ...] = (
 
 
 _STRINGS = Fit(inputs=frozenset({"BYTES"}))
-# What goes to deployed models alone: elements and strings of their own, in the shape that they have.
+# Calls for deployed models only: their own elements and strings, in their shapes.
 SIZES_OF_MODELS: tuple[Refusal, ...] = (
     make_faulty_call("own-typed-element-missing", "GRPC-SIZE-WRONG", None, _one_element_less, fit=JSON),
     make_faulty_call("own-typed-element-repeated", "GRPC-SIZE-WRONG", None, _one_element_more, fit=JSON),
@@ -193,7 +193,7 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (*SIZES, *FORMS)
 
 # --- contents in the field of another datatype ------------------------------------------------------------------------
 
-# Datatype -> field of another one, what it holds, and the elements that these are.
+# Datatype -> field of another datatype, its values, and the elements that these represent.
 OTHER_FIELDS: tuple[tuple[str, str, str, tuple[int | float, ...]], ...] = (
     ("uint32-as-in-the-documents", "documented_scores", "int_contents", (4, 1, 3, 2)),
     ("uint32-in-int", "identity_uint32", "int_contents", (3, 1, 2)),
@@ -206,7 +206,7 @@ OTHER_FIELDS: tuple[tuple[str, str, str, tuple[int | float, ...]], ...] = (
     ("fp16-in-fp32", "identity_fp16", "fp32_contents", (1.5, -2.25, 3.0)),
     ("bool-in-int", "identity_bool", "int_contents", (1, 0, 1)),
 )
-# Datatype of the first input of a deployed model -> field of another one, and what that holds.
+# Datatype of the first input of a deployed model -> field of another datatype, and the type of its values.
 _OWN: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("UINT8", "UINT16", "UINT32", "INT64"), ("int_contents", "<i4")),
     **dict.fromkeys(("INT8", "INT16", "INT32"), ("int64_contents", "<i8")),
@@ -240,7 +240,7 @@ def _in_another_field(tensor: Tensor) -> Edit:
     """Return an edit that moves the contents of the first input into the field of another datatype.
 
     Raises:
-        NotApplicable: that does not hold them.
+        NotApplicable: that field cannot hold them.
     """
     if tensor.datatype not in _OWN:
         raise NotApplicableError(f"no other field holds {tensor.datatype}")

@@ -1,3 +1,3 @@
-"""The inference header, Content-Length and Content-Type, on both sides."""
+"""The inference header, Content-Length and Content-Type, of requests and answers."""
 
 ORDER = ("requests", "answers", "wrong_headers")

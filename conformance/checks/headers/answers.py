@@ -1,4 +1,4 @@
-"""Answers: the inference header, the content type, and Content-Length, of errors as well."""
+"""Headers of answers and errors: the inference header, Content-Type and Content-Length."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VARIABLE = Fit(is_variable=True)
 
 
 def _mixed(*strings: str) -> RequestBuilder:
-    """Return what asks `multi` for strings beyond ASCII as JSON between two binary outputs."""
+    """Return a builder of a request to `multi` for these strings as JSON, between two binary outputs."""
 
     def ask(model: Model) -> InferRequest:
         tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", strings)]
@@ -65,7 +65,7 @@ def _with_id(letters: str) -> RequestBuilder:
 
 
 def _long_json(count: int) -> RequestBuilder:
-    """Return what asks `multi` for so many strings as JSON beside binary outputs."""
+    """Return a builder of a request to `multi` for `count` strings as JSON, beside binary outputs."""
 
     def ask(model: Model) -> InferRequest:
         tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]
@@ -80,15 +80,15 @@ def _large(model: Model) -> InferRequest:
 
 
 def _half(model: Model) -> InferRequest:
-    """Ask for every other output as binary data and the rest as JSON, under an id beyond ASCII."""
+    """Request every other output as binary data and the rest as JSON, with an id beyond ASCII."""
     return model.request(send=model.sends, outputs=list_half_binary(model), request_id=MULTIBYTE_TEXT)
 
 
 def _many(model: Model) -> InferRequest:
-    """Ask for outputs that are long, where their lengths are those of the inputs: every other one as binary data."""
+    """Request outputs for long inputs, every other one as binary data."""
     each = max(1, *(tensor.elements for tensor in model.salted(1, model.salt)))
     tensors = model.salted(-(-4096 // each), model.salt)
-    model.expected(tensors)  # so many may be too many for it
+    model.expected(tensors)  # raises if the model does not accept so many
     return model.request(tensors, send=model.sends, outputs=list_half_binary(model))
 
 
@@ -113,7 +113,7 @@ BINARY_ANSWERS = (
 
 
 def _overridden(default: Any, *settings: Any) -> RequestBuilder:
-    """Return what asks `multi` for JSON alone by a default and a setting for each output."""
+    """Return a builder of a request to `multi` with `binary_data_output` and one `binary_data` for each output."""
 
     def ask(model: Model) -> InferRequest:
         outputs = [
@@ -125,7 +125,7 @@ def _overridden(default: Any, *settings: Any) -> RequestBuilder:
 
 
 def _json_alone(**arguments: Any) -> RequestBuilder:
-    """Return what asks a model that answers in JSON for JSON, in one way or another."""
+    """Return a builder of a request with these arguments, for models that JSON can carry."""
 
     def ask(model: Model) -> InferRequest:
         require_json(model)
@@ -157,7 +157,7 @@ def has_binary_data(reply: Reply) -> bool:
 
 
 def find_media_type(reply: Reply) -> str:
-    """Return the media type of the answer in small letters; empty where it has none."""
+    """Return the media type of the answer in lower case; empty if it has none."""
     return (reply.header("Content-Type") or "").partition(";")[0].strip().lower()
 
 
@@ -236,7 +236,7 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
 
 # --- errors hold no binary data ---------------------------------------------------------------------------------------
 
-# A type that ends in this is JSON of a narrower kind (RFC 6839, 3.1).
+# Media types with this suffix are JSON formats (RFC 6839, 3.1).
 SUFFIX = "+json"
 
 
@@ -268,7 +268,7 @@ def _header_beyond_the_body(model: Model) -> Message:
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 
-# Refused on the way to the model, in its JSON, for its bytes and for its header, whether binary data were asked for or not.
+# Refused at different stages (path, JSON, bytes, header), with and without a request for binary data.
 ERRORS = (
     Row("unknown-model", (_unknown_model,), role="identity_int32", fit=JSON_ALONE),
     Row("no-json", (_no_json,), role="identity_int32", fit=JSON_ALONE),
@@ -296,7 +296,7 @@ def error_is_application_json(target: Target, model: Model, make: MessageBuilder
     """An error has Content-Type application/json, or a narrower one."""
     reply = target.send(make(model), fresh=True)
     found = find_media_type(reply)
-    if not isinstance(parse_json(reply.body).value, dict):  # what is no error object is called by its own type
+    if not isinstance(parse_json(reply.body).value, dict):  # the media type of other bodies is not judged
         return
     if is_refused(target, model, reply) and found != JSON and not found.endswith(SUFFIX):
         raise expect(reply).unmet(
@@ -321,16 +321,16 @@ def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: 
 
 
 def _least_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
-    """Return how long the body is at least, None for one without binary data.
+    """Return the minimum length of the body; None if it has no binary data.
 
-    The declared sizes or those of the right tensors, whichever are smaller: a wrong size is another fault. Of a body
-    that was cut inside its JSON the inference header alone can be judged. Where nobody knows the right tensors, shape
-    and datatype say how many bytes there are.
+    Each output counts with its declared or its right size, whichever is smaller: a wrong size is another fault. If the
+    right tensor is unknown, shape and datatype give its size. For a body truncated inside its JSON, only the inference
+    header counts.
     """
     header = reply.header(INFERENCE_HEADER) or ""
     if reply.answer.document is None:
         return int(header) if header.isdecimal() else None
-    both = {finding.field for finding in reply.answer.find_by_kind("data-and-size")}  # a size too many has no bytes
+    both = {finding.field for finding in reply.answer.find_by_kind("data-and-size")}  # size without bytes
     binary = [o for o in reply.answer.outputs if o.binary and f"outputs[{o.index}]" not in both]
     least = [min(sizes.get(o.name, o.native_size or 0), o.declared_size or 0) for o in binary]
     return reply.answer.json_end + sum(least) if binary else None

@@ -1,4 +1,4 @@
-"""Requests: where the inference header says that the JSON ends, and the content type."""
+"""Headers of requests: the inference header, which states the length of the JSON, and Content-Type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREA
 from conformance.wire.tensor import Tensor
 
 MULTIBYTE_TEXT = "é猫"  # two characters, five bytes
-# Characters of two, three and four bytes: what counts characters, units of 16 bits or escapes goes wrong by one of them.
+# Characters of two, three and four bytes: they reveal servers that count characters, UTF-16 units or escapes.
 LETTERS: Mapping[str, str] = {"two-bytes": "éß", "three-bytes": "猫犬", "four-bytes": "😀🐈", "every-size": "aé猫😀z"}
 
 
@@ -99,13 +99,13 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
 
 
 def _pad_to_octal_length(head: bytes) -> bytes:
-    """Return JSON with blanks behind it, so many that its length would be a smaller one, and enough, read as octal."""
+    """Return JSON padded with blanks so that its decimal length, misread as octal, is smaller but still covers it."""
     lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
     return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
 
 
 def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None:
-    """Expect the right BOOL elements from binary data behind these strings as JSON."""
+    """Expect the right BOOL elements from binary data after JSON with these strings."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.of("IN_BYTES", "BYTES", strings)
     sample["IN_BOOL"] = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
@@ -227,8 +227,8 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
 
 
 # --- content types of other things ------------------------------------------------------------------------------------
-# Command-line clients send a form's type by themselves, and some libraries send none. No document names the type of a
-# request, so that a server may go by it or not; but it may not make anything else of the body than what it is.
+# Command-line clients send the media type of forms by default, and some libraries send none. No document specifies the
+# media type of a request: a server may check or ignore it, but it may not misread the body.
 
 TYPES: Mapping[str, str | None] = {
     "form": "application/x-www-form-urlencoded",
@@ -259,7 +259,7 @@ FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
         for name, content_type in TYPES.items()
         for form, (make, needs, fit) in FORMS.items()
         for row in (f"{form}-as-{name}",)
-        if content_type is not None or form == "json"  # the others are advice of their own
+        if content_type is not None or form == "json"  # separate advice covers the others
     ]
 )
 def content_type_of_something_else_alters_nothing(

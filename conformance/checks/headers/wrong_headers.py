@@ -22,12 +22,12 @@ from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Messa
 from conformance.wire.tensor import Tensor
 
 # --- requests ---------------------------------------------------------------------------------------------------------
-# All go to models that would take them if the fault went unseen: an input of UINT8 takes any number of bytes, also as a
-# raw request, and the binary bytes are neither JSON white space nor UTF-8, so that no place but one ends the JSON.
+# All go to models that would accept them if the fault were ignored: a UINT8 input accepts any number of bytes, also in
+# a raw request. The binary bytes are neither JSON white space nor UTF-8, so the JSON can end at one offset only.
 
 Carried = Callable[[Model], Sequence[Tensor]]
 
-# Those that go to deployed models, too: a few of each requirement.
+# Faults that also go to deployed models: a few for each requirement.
 FITS: Mapping[str, Fit] = {
     **dict.fromkeys(("one-beyond-the-body", "right-in-32-bits", "right-in-64-bits"), ANY),
     "right-as-an-octal-number": ANY,
@@ -47,7 +47,7 @@ def _good(model: Model) -> Message:
 
 
 def _says(value: Callable[[Message], int | str]) -> MessageBuilder:
-    """Return what makes the good request with another value in its header."""
+    """Return a builder of the good request with another value of the inference header."""
 
     def make(model: Model) -> Message:
         message = _good(model)
@@ -61,7 +61,7 @@ def _text(value: str) -> MessageBuilder:
 
 
 def _like_zero(value: Callable[[Message], str]) -> MessageBuilder:
-    """Return what makes the good request under a header that reads as 0 to some servers, for which it is a raw one."""
+    """Return a builder of the good request with a header that some servers parse as 0, which means a raw request."""
 
     def make(model: Model) -> Message:
         spare_tables(model)
@@ -71,7 +71,7 @@ def _like_zero(value: Callable[[Message], str]) -> MessageBuilder:
 
 
 def _as_octal(model: Model) -> Message:
-    """Return the good request under a header that exceeds the body, and is right to whoever reads it as C does."""
+    """Return the good request with a header that exceeds the body, but is right if parsed as octal, as in C."""
     message = _good(model)
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):
@@ -84,14 +84,14 @@ def _headless(message: Message) -> Message:
 
 
 def _raw(header: str | None) -> MessageBuilder:
-    """Return what makes a good raw request, but with another header than 0."""
+    """Return a builder of a raw request that is good except for its inference header."""
     return lambda model: model.raw(bytes(model.sample()[0].to_bytes())).with_header(INFERENCE_HEADER, header)
 
 
 def _json_alone(by: int) -> MessageBuilder:
-    """Return what makes a good request of JSON alone with a header that is so many bytes off the length of its body.
+    """Return a builder of a JSON request with an inference header that differs by `by` from the length of its body.
 
-    It is of the type of binary requests: a server may tell JSON by its type, and not look at the header then.
+    It has the media type of binary requests: a server may ignore the inference header of application/json.
     """
 
     def make(model: Model) -> Message:
@@ -215,7 +215,7 @@ def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal)
     expect_refused(target, model, refusal)
 
 
-# What the sentence asks of the sender alone: who can tell where the binary data begin may answer, and answer right.
+# The document requires the header of the sender only: a server that finds the binary data may answer right.
 @check(
     "headers.request-without-a-length-is-refused-or-right", answers=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
 )
@@ -254,12 +254,12 @@ DIFFERENT: dict[str, Values] = {
     "right-then-one-more": lambda message: (message.json_length, message.json_length + 1),
     "whole-body-then-right": lambda message: (len(message.body), message.json_length),
 }
-# Those that go to deployed models, too. None has a 0, under which JSON may become indices of a table.
+# Rows that also run on deployed models. None has the value 0, with which JSON may be read as table indices.
 REPEATED_FITS: Mapping[str, Fit] = dict.fromkeys(("equal", "right-then-one-more", "whole-body-then-right"), ANY)
 
 
 def _saying(message: Message, *values: int) -> Message:
-    """Return a message with so many inference headers."""
+    """Return the message with one inference header for each value."""
     plain = message.with_header(INFERENCE_HEADER, None)
     return replace(plain, headers=(*plain.headers, *[(INFERENCE_HEADER, str(value)) for value in values]))
 
@@ -296,21 +296,21 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Val
     steady = model.steady()
     taken = [value for value, other in alone.items() if _is_like(reply, other, steady)]
     if not taken:
-        model.expected(model.fill(VALUES))  # a control request, which is sent again to see whether the model is steady
+        model.expected(model.fill(VALUES))  # repeats the control request, to check that the model is steady
         one = f"the answer that the request gets with {both[0]} alone, or with {both[1]}"
         raise expect(reply).unmet(one, f"{reply.status_line} with {_shown(reply)}")
     return f"read as with {taken[0]} of {both[0]} and {both[1]}"
 
 
 def _is_like(reply: Reply, other: Reply, steady: Sequence[str]) -> bool:
-    """Say whether an answer has the outputs of another one, with the same elements where these are always the same."""
+    """Say whether two answers have the same outputs; elements are compared only for deterministic outputs."""
     tensors = [tensor for output in other.answer.outputs if (tensor := as_tensor(output)) and output.name in steady]
     near = [replace(tensor, is_near=True) for tensor in tensors]
     return _outline(reply) == _outline(other) and is_met(lambda: expect(reply).tensors(near))
 
 
 def _outline(reply: Reply) -> Any:
-    """Return what an answer has but the elements."""
+    """Return the success of an answer and its outputs without their elements."""
     return reply.succeeded, [(o.name, o.datatype, o.shape, o.binary, o.array is None) for o in reply.answer.outputs]
 
 

@@ -1,3 +1,3 @@
-"""The JSON of the base protocol: what answers say, what requests may say, and the text itself."""
+"""The JSON of the base protocol: the content of answers and requests, and the JSON text itself."""
 
 ORDER = ("answers", "data", "coerced_elements", "written_requests", "endpoints")

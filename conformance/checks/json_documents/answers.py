@@ -1,4 +1,4 @@
-"""The JSON of an answer: its model, its outputs, which of them come, and the id of the request."""
+"""The JSON of an answer: its model name, its outputs, which outputs it has, and the id of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of JSON data of another type, or written otherwise."""
+"""JSON data with elements of another type or in another spelling."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from conformance.wire.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class ElementRewriting:
-    """Another way to write elements of some datatypes, for those of a deployed model.
+    """An alternative JSON spelling for elements of some datatypes, applied to the inputs of a deployed model.
 
     Attributes:
-        write: returns the text of an element of JSON data.
-        misread: returns what a reader understands who does not know that way; None where he refuses it.
-        adapt: returns the elements of a tensor as they can be written so.
+        write: returns the JSON text of an element.
+        misread: returns the value that a parser without support for this spelling reads; None if it refuses instead.
+        adapt: returns a tensor whose elements this spelling can express.
     """
 
     datatypes: frozenset[str]
@@ -42,7 +42,7 @@ class ElementRewriting:
     adapt: Callable[[Tensor], Tensor] = lambda tensor: tensor
 
     def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
-        """Return a JSON request, and its inputs, whose answer shows how their elements were read."""
+        """Return a JSON request and its inputs; the answer shows whether their elements are misread."""
         drawn = model.sample() if self.misread is None else draw_telling(model, self._misreading)
         tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
         return self._message(model, tensors), tensors
@@ -71,7 +71,7 @@ class ElementRewriting:
 
 
 def _scientific(value: float) -> str:
-    """Return a number with an exponent."""
+    """Return a number as JSON text with an exponent."""
     mantissa, exponent = f"{value:.16e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}E{int(exponent):+}"
 
@@ -86,10 +86,10 @@ ESCAPED = ElementRewriting(frozenset({"BYTES"}), write_escaped, lambda text: wri
 
 
 # --- elements of another type -----------------------------------------------------------------------------------------
-# Where coercion has several right results all of them stand here; where it has too many, as for a text among booleans or
-# a number among strings, there is no row.
+# Each entry lists all right results of coercion. There is no row if there are too many, as for a string among booleans
+# or a number among strings.
 
-# datatype, an element of its own type, the one that is not, and what may become of it.
+# kind, datatype, an element of the right type, one of another type, and the values that it may be coerced to.
 ELEMENTS: tuple[tuple[str, str, Any, Any, tuple[Any, ...]], ...] = (
     ("fraction", "UINT32", 5, 1.5, (1, 2)),
     ("fraction", "INT64", -5, -2.5, (-2, -3)),
@@ -104,12 +104,12 @@ ELEMENTS: tuple[tuple[str, str, Any, Any, tuple[Any, ...]], ...] = (
 
 
 Tensors = Sequence[Tensor]
-# Makes the inputs of a good request, the data to send for the first of them, and what may become of these.
+# Builds the inputs of a good request, the data to send for the first one, and the inputs that coercion may give.
 Coerce = Callable[[Model], tuple[Tensors, list[Any], list[Tensors]]]
 
 
 def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
-    """Return what puts an element of another type between two of the datatype's own."""
+    """Return a builder of data with an element of another type between two of the right type."""
 
     def make(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
         plain, *coerced = ([model.tensor([own, value, own])] for value in (own, *values))
@@ -119,7 +119,7 @@ def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
 
 
 def _in_strings(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
-    """Put every number into a string; whoever does not read it takes all for one, 0 if the model takes that."""
+    """Write every number as a string; the answer shows whether a server reads them all as one number instead."""
     tensors = draw_telling(model, lambda drawn: [_alike(drawn[0]), *drawn[1:]])
     return tensors, list(map(str, tensors[0].to_json())), [tensors]
 

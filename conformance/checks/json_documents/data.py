@@ -1,4 +1,4 @@
-"""JSON data: flat or nested, and each element is the value that its text spells."""
+"""JSON data, flat or nested, and the values of their elements."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "
 
 
 def _nesting(data: Any) -> str:
-    """Return the lengths of the arrays that begin an array, from the outermost on."""
+    """Describe nested arrays by the length of the first array at each level, outermost first."""
     lengths = []
     while isinstance(data, list):
         lengths.append(len(data))
@@ -98,19 +98,19 @@ def _nesting(data: Any) -> str:
 
 
 def _is_nested(data: Any, shape: Sequence[int]) -> bool:
-    """Whether arrays stand inside each other as the dimensions say."""
+    """Whether arrays are nested according to the shape."""
     if not shape:
         return not isinstance(data, list)
     return isinstance(data, list) and len(data) == shape[0] and all(_is_nested(item, shape[1:]) for item in data)
 
 
 # --- values of elements -----------------------------------------------------------------------------------------------
-# Requests are written by hand, so that the spelling is ours: `1e-20`, `\u0049`, `300`. What is compared came out of JSON
-# data too; floats are right when they are near, as everywhere.
+# Requests are assembled as text to control the spelling of elements: `1e-20`, `\u0049`, `300`. Answers are JSON as
+# well; floats are compared within tolerance, as everywhere.
 
 Texts = Mapping[str, Any]  # the text of an element -> its value
 
-# Beyond this, JSON in the hands of many is a double (RFC 8259, 6).
+# Many implementations read larger JSON numbers as doubles (RFC 8259, 6).
 MAX_EXACT_INTEGER = 2**53 - 1
 
 
@@ -147,9 +147,9 @@ STRINGS: Mapping[str, Mapping[str, str]] = {
     },
     "empty-and-blank": {'""': "", '" "': " ", '"  a "': "  a ", r'"\u0020"': " ", r'"\t"': "\t"},
 }
-# What a parser may limit: digits beyond those of a double (RFC 8259, 6).
+# Groups that a parser may refuse: more digits than a double has (RFC 8259, 6).
 LIMITABLE_GROUPS = ("many-digits",)
-# How many elements there are, and which of them are the only ones that are true; None: all.
+# name -> number of elements, and the indices of those that are true; None for all
 TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
     "all-of-8": (8, None),
     "all-of-9": (9, None),
@@ -166,7 +166,7 @@ def _bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
 
 
 def make_spelled_request(model: Model, elements: Sequence[str]) -> Message:
-    """Return a JSON request whose data are elements spelled so."""
+    """Return a JSON request whose data consist of these JSON texts."""
     filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
     request = model.request([model.tensor([filler] * len(elements))], send="json")
     message = request.edited(lambda document: document["inputs"][0].update(data="@"))
@@ -174,7 +174,7 @@ def make_spelled_request(model: Model, elements: Sequence[str]) -> Message:
 
 
 class Spelling(Protocol):
-    """Elements and the texts that spell them."""
+    """Elements and their JSON texts."""
 
     def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request, and the inputs that it spells."""
@@ -182,7 +182,7 @@ class Spelling(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpelledElements:
-    """The elements of the input of a role, each with its text."""
+    """The elements of the input of a role, each with its JSON text."""
 
     elements: Sequence[tuple[str, Any]]
 
@@ -280,7 +280,7 @@ def integers_written_otherwise(target: Target, model: Model, elements: Sequence[
     return "taken for their values"
 
 
-# Data of integers, one of which its datatype cannot hold: just beyond, far beyond, in one place or another.
+# Integer data with one element outside the range of the datatype, at different places.
 OUT_OF_RANGE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("UINT8", ("300",)),
     ("UINT8", ("1", "2", "256")),

@@ -95,16 +95,16 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Messag
     ):
         right(reply, versioned)
     named = read_named_version(reply)
-    # Its type is for a check of its own; and a version of the user's own that is not listed may be an alias of another.
+    # Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
     if versioned.version in listed and isinstance(named, str) and named not in ("", versioned.version):
         raise UnmetError(f"model_version {format_value(versioned.version)}, or none", format_value(named), reply)
 
 
 def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
-    """Return the model under the version that it answers by without one, and those that its metadata list.
+    """Return the model with its default version, and the versions that its metadata list.
 
     Raises:
-        NotApplicable: nobody says which that is, or a plain request is not answered there: these paths are optional.
+        NotApplicable: the default version is unknown, or its optional path does not answer a plain request.
     """
     versions = list_versions(target, model)
     own = model.version or find_default_version(target, model, versions)
@@ -146,7 +146,7 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
         _expect_any_answer(target.infer(model.plainest()), model)
     request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
     reply = target.infer(request)
-    if reply.status == UNAVAILABLE:  # a model to load
+    if reply.status == UNAVAILABLE:  # the model may have to be loaded first
         reply = target.infer(request)
     if reply.status not in ABSENT_STATUSES:
         expect(reply, "OIP-ANSWER").answered()
@@ -156,7 +156,7 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
 
 
 def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
-    """Expect an answer that can be read from a model that takes the inputs."""
+    """Expect an answer with every declared output from a model that accepts the inputs."""
     if model.demands and not reply.succeeded:
         expected = f"an answer, as the same request with {model.demands} has"
         raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-ANSWER")
@@ -168,7 +168,7 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
     for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])
-        else:  # the values of binary data are judged by datatype
+        else:  # the checks of datatypes judge the values of binary data
             expect(reply, "OIP-ANSWER").output(tensor.name)
 
 

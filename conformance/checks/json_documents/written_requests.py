@@ -1,4 +1,4 @@
-"""Requests that say the same in JSON written otherwise, and what JSON has to escape or cannot write."""
+"""Equivalent requests in other JSON spellings, and values that JSON has to escape or cannot express."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from conformance.wire.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class RequestKind:
-    """A kind of request, of which the JSON is to be written in some other way.
+    """A kind of request whose JSON the checks write in other spellings.
 
     Attributes:
-        role: of the model that it goes to; None where that is a deployed one.
-        needs: extensions that it uses.
-        request: makes it.
-        expect: raises `UnmetError` where the answer is not right.
+        role: the role of the model that it goes to; None for deployed models.
+        needs: the extensions that it uses.
+        request: builds the request.
+        expect: raises `UnmetError` if the answer is wrong.
         fit: the deployed models that it goes to.
     """
 
@@ -46,12 +46,12 @@ class RequestKind:
     fit: Fit | None = None
 
     def row(self, name: str, *values: Any) -> Row:
-        """Return a row with this and other values."""
+        """Return a row with this kind and further values."""
         return Row(name, (self, *values), role=self.role, needs=self.needs, fit=self.fit)
 
 
 def _tensors(model: Model) -> list[Tensor]:
-    """Return sample inputs whose strings, if any, are neither names of members nor beyond ASCII."""
+    """Return sample inputs whose strings are ASCII and no member names."""
     ascii_texts = [f"{model.salt}x", "", 'quote " and \\']
     return [Tensor.of(t.name, "BYTES", ascii_texts) if t.datatype == "BYTES" else t for t in model.sample()]
 
@@ -63,19 +63,19 @@ def _expect_tensors(reply: Reply, model: Model) -> None:
 
 
 def _some_outputs(model: Model) -> list[str]:
-    """Return the outputs of a deployed model but for the first of several."""
+    """Return the outputs of a deployed model without the first, or its only output."""
     names = [spec.name for spec in model.role.outputs]
     return names[1:] or names
 
 
 def _listing(**options: Any) -> Callable[[Model], InferRequest]:
-    """Return what makes a request to a deployed model that lists some of its outputs."""
+    """Return a builder of a request to a deployed model that lists some of its outputs."""
     return lambda model: model.request(outputs=_some_outputs(model), request_id="in-order", **options)
 
 
 def _expect_sampled(reply: Reply, model: Model) -> None:
     expect(reply).tensors(tensor for tensor in model.expected(model.sample()) if tensor.name in _some_outputs(model))
-    if (reply.answer.document or {}).get("id") not in ("in-order", None):  # a lost one is a matter of OIP-ID
+    if (reply.answer.document or {}).get("id") not in ("in-order", None):  # OIP-ID judges a missing id
         raise UnmetError('id "in-order"', "another", reply)
 
 
@@ -125,23 +125,23 @@ FORMS: Mapping[str, RequestKind] = {
 
 # --- the same in other words ------------------------------------------------------------------------------------------
 
-IDS: frozenset[str] = frozenset({"id"})  # their escapes have checks of their own
+IDS: frozenset[str] = frozenset({"id"})  # other checks judge escapes in ids
 
 
 def _put_first(*first: str) -> JsonStyle:
-    """Return a style in which these members of each object come first."""
+    """Return a JSON style that writes these members first in each object."""
     return JsonStyle(
         sort=lambda names: [*(name for name in first if name in names), *(name for name in names if name not in first)]
     )
 
 
 def _space(gap: str) -> JsonStyle:
-    """Return a style with white space on either side of every token."""
+    """Return a JSON style with `gap` on either side of every token."""
     return JsonStyle(f"{gap},{gap}", f"{gap}:{gap}", gap, name=lambda name: gap + write_plain(name))
 
 
 def _write_first_in_capitals(text: str) -> str:
-    """Return a JSON string of which the first character is an escape, with letters in upper case."""
+    """Return a JSON string whose first character is an escape with upper-case digits."""
     written = write_first_escaped(text)
     return f"{written[:3]}{written[3:7].upper()}{written[7:]}" if text else written
 
@@ -158,7 +158,7 @@ STYLES: Mapping[str, JsonStyle] = {
     "blanks-around-every-token": _space(" "),
     "lines-and-tabs-around-every-token": _space("\r\n\t"),
 }
-# Those that deployed models get.
+# Rows that also run on deployed models.
 OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped", "lines-and-tabs-around-every-token")
 
 
@@ -175,7 +175,7 @@ def request_written_otherwise_is_the_same(target: Target, model: Model, asked: R
 
 
 def _expect_like_the_usual(target: Target, model: Model, asked: RequestKind, message: Message) -> None:
-    """Expect the right answer to a message, unless the same request is answered wrongly as it is usually written."""
+    """Expect the right answer to a message; block if the request in its usual spelling is answered wrong as well."""
 
     def expect_right(found: Reply) -> None:
         with attribute_to(None):
@@ -222,7 +222,7 @@ NESTED_MEMBERS: Mapping[str, Any] = {
     "x-empty-object": {},
     "x-empty-array": [],
 }
-# Members that have a meaning in other objects, and none where they stand here.
+# Members that are defined in other objects, but not in the one where they are placed here.
 MISPLACED_MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "request": {"name": "OUT_BOOL", "shape": [1], "datatype": "FP64", "data": [7.5]},
     "inputs": {"id": "of an input", "inputs": [], "outputs": [{"name": "NO_SUCH_OUTPUT"}]},
@@ -302,7 +302,7 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
 
 
 def _filled(tensor: Tensor, text: bytes) -> Tensor:
-    """Return strings that are all this one; other tensors as they are."""
+    """Return a BYTES tensor filled with this string; other tensors unchanged."""
     if tensor.datatype != "BYTES":
         return tensor
     return Tensor.of(tensor.name, tensor.datatype, [text] * tensor.elements, tensor.shape)
@@ -332,5 +332,5 @@ def nan_and_infinities(target: Target, model: Model) -> str:
 
 
 def _is_no_number(value: Any) -> bool:
-    """Whether a JSON value can stand for NaN or an infinity: null, a text, or a number beyond all floats."""
+    """Whether a JSON value may represent NaN or an infinity: null, a string, or a number beyond all floats."""
     return value is None or isinstance(value, str) or (type(value) is int and abs(value) > 2**1024)

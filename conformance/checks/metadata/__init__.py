@@ -1,1 +1,1 @@
-"""What the server says about itself and its models."""
+"""Metadata of the server and its models."""

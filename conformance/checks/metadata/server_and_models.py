@@ -1,8 +1,7 @@
-"""What the server says about itself and about its models.
+"""Metadata of the server and its models.
 
-Model metadata are compared with the role that the model fills, by tensor names and as loosely as the protocol leaves
-room for: there may be more tensors, -1 may stand for a dimension that the role fixes, and the batch dimension of a
-batching model is shown or not.
+Model metadata are compared with the role of the model by tensor names, as leniently as the protocol allows: there may
+be more tensors, -1 may replace a dimension that the role fixes, and a batching model may omit its batch dimension.
 """
 
 from __future__ import annotations
@@ -57,11 +56,9 @@ def _expect_listed(target: Target, name: str) -> None:
 
 
 # --- its models -------------------------------------------------------------------------------------------------------
-# Model metadata are compared with the role that the model fills, by tensor names and as loosely as the protocol leaves
-# room for: there may be more tensors, -1 may stand for a dimension that the role fixes, and the batch dimension of a
-# batching model is shown or not.
+# Metadata are compared with the role by tensor names, as leniently as the protocol allows; see the top of this module.
 
-# One of each kind; the other roles are many alike.
+# One role of each kind; the other roles are similar.
 _TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
 
 
@@ -71,7 +68,7 @@ def model_metadata_describes_the_model(target: Target, model: Model, own: bool =
     """Model metadata gives a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
-    if not own:  # of a deployed model nothing is known but this
+    if not own:  # nothing else is known of a deployed model
         _expect_role_described(reply, document, model)
 
 
@@ -92,7 +89,7 @@ def _expect_role_described(reply: Reply, document: Mapping[str, Any], model: Mod
 
 
 def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batching: bool) -> None:
-    """Expect that a described tensor is the role's."""
+    """Expect that a tensor in metadata has the datatype and shape that the role declares."""
     if described["datatype"] != spec.datatype:
         raise UnmetError(
             f"{spec.name} with datatype {spec.datatype} in model metadata",
@@ -127,7 +124,7 @@ def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> Non
 
 
 def _missing(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
-    """Return what is unmet where an answer lacks a declared output: the metadata err if it has one that they do not list."""
+    """Return the failure for a missing declared output; metadata are at fault if the answer has an unlisted one."""
     names = reply.answer.names()
     about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
     requirement = attribution.attribute_json_text(reply) or about
@@ -140,9 +137,9 @@ def _missing(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
 
 
 def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
-    """Say whether a declared shape may be that of an output; one of other rank may leave out a batch, or have one more.
+    """Say whether a declared shape may be that of an output; the ranks may differ by a batch dimension.
 
-    The first dimension of a batch is as large as that of the request, whatever is declared, unless that is nothing.
+    The batch dimension follows the request, whatever is declared, unless that is 0.
     """
     if len(declared) != len(shape):
         return True

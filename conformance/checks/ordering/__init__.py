@@ -1,3 +1,3 @@
-"""The order of binary data: that of the JSON before it, whatever the model declares."""
+"""The order of binary data follows the JSON of the message, not the declaration of the model."""
 
 ORDER = ("request_order", "answer_order")

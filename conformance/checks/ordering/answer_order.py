@@ -1,4 +1,4 @@
-"""Answers: binary outputs follow the answer's own JSON. Seen alone: JSON in, binary out."""
+"""Binary outputs have the order of the answer's JSON; inputs are JSON, so that only answers are judged."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choos
     reply = target.infer(
         model.request(tensors, send=model.sends, outputs=[RequestedOutput(n, n in binary) for n in names])
     )
-    doubled = bool(reply.answer.find_by_kind("data-and-size"))  # which is for the checks of the sizes
+    doubled = bool(reply.answer.find_by_kind("data-and-size"))  # the checks of sizes judge that
     with block_if(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
         expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
 
 def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:
-    """Say whether the outputs are right where all are binary data, in this order and in the declared one."""
+    """Say whether the outputs are right when all are binary data, in this order and in the declared one."""
     right = model.expected(tensors)
 
     def is_right_in(names: Names | None) -> bool:
@@ -113,10 +113,10 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
 
 
 def _find_telling_inputs(model: Model) -> list[Tensor]:
-    """Return sample tensors; those of a deployed model, if it has any, to which the outputs differ from each other.
+    """Return sample tensors; for a deployed model, those that give outputs that differ from each other.
 
     Raises:
-        NotApplicable: it has none.
+        NotApplicable: a few draws give no such outputs.
     """
     if not model.is_own_oracle:
         return make_sample(model)

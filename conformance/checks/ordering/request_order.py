@@ -1,4 +1,4 @@
-"""Requests: binary inputs are read in the order of the JSON. Seen alone: binary in, JSON out."""
+"""Binary inputs are read in the order of the request's JSON; outputs are JSON, so that only requests are judged."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 
 
 def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect binary inputs right together, unless no request with several of them is answered."""
+    """Expect several binary inputs to be read right; block if two equal inputs are answered wrong as well."""
     reply = target.infer(model.request(tensors, outputs=model.listed()))
     with block_if(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
@@ -92,12 +92,12 @@ _BY_ORDER = "the model goes by the order of its inputs, not by their names, in p
 
 
 def _told_by_order(model: Model, order: Order) -> list[Tensor]:
-    """Return inputs in that order whose answer shows whether they are read in it, or in the declared one.
+    """Return inputs in `order` whose answer shows whether the server reads them in the declared order instead.
 
-    Those in the declared order show whether they are read in it, or in reverse.
+    If `order` is the declared order, the answer shows whether the server reads them in reverse.
 
     Raises:
-        NotApplicable: a few draws show neither.
+        NotApplicable: the answers to a few draws do not show that.
     """
     for salt in range(model.salt, model.salt + MAX_DRAWS):
         declared = require_several(replace(model, salt=salt))
@@ -110,13 +110,13 @@ def _told_by_order(model: Model, order: Order) -> list[Tensor]:
 
 
 def _misreads_any_order(target: Target, model: Model) -> bool:
-    """Say whether a deployed model gets binary inputs wrong in the declared order, and in that of their names."""
+    """Say whether a deployed model misreads binary inputs both in the declared order and sorted by name."""
     declared = model.sample()
     return misreads_binary(target, model, declared) and not is_right_sorted(target, model, declared)
 
 
 def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a deployed model gets inputs in this order wrong as JSON, too; nobody knows where JSON lacks some."""
+    """Say whether a deployed model also misreads this order in JSON, or whether JSON cannot carry all inputs."""
     if not model.is_own_oracle:
         return False
     request = model.request(tensors, send=model.sends, outputs=model.listed())
@@ -178,6 +178,6 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
 
 
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are right where all are binary data."""
+    """Say whether the answer is right when all inputs are binary data."""
     reply = target.infer(model.request(tensors, outputs=model.listed()))
     return is_met(lambda: expect(reply).tensors(model.expected(tensors)))

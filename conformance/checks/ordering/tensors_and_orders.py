@@ -1,8 +1,8 @@
-"""Orders, choices, and tensors that can be told apart, for the checks of order.
+"""Orders, selections, and distinguishable tensors, for the checks of order.
 
-Only values are judged, of tensors that the server gets right alone: how their elements are encoded is a matter of
-`datatypes` and `byte_layout`. INT64 elements stay below 2^53, which is as far as the JSON of some servers goes, and
-tensors fill whole words, so that a server that aligns them is not blamed here.
+Only the values of tensors are judged that the server gets right alone: `datatypes` and `byte_layout` judge the encoding
+of elements. INT64 elements stay below 2^53, because some servers read JSON numbers as doubles, and tensors fill whole
+words, so that a server that aligns them does not fail here.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ INPUTS = ("IN_INT64", "IN_BOOL", "IN_FP32", "IN_BYTES")
 OUTPUTS = ("OUT_INT64", "OUT_BOOL", "OUT_FP32", "OUT_BYTES")
 
 Names = tuple[str, ...]
-# Puts names in another order, or chooses some of them.
+# Reorders names, or selects some of them.
 Order = Callable[[Names], Names]
 
 WRONG_IN_BINARY_TOO = "the tensors are wrong where all are binary data, too"
-MAX_DRAWS = 4  # inputs of a deployed model that are tried until its answer shows their order
-# Orders of the tensors of a deployed model that are not the declared one.
+MAX_DRAWS = 4  # draws of inputs of a deployed model, until its answer shows their order
+# Orders of the tensors of a deployed model other than the declared one.
 OTHER_ORDERS: Mapping[str, Order] = {
     "in-reverse": lambda names: names[::-1],
     "first-one-last": lambda names: (*names[1:], names[0]),
 }
-# Rows of deployed models with JSON and binary tensors: how many there have to be, in which order, and which are binary.
+# Rows of deployed models with JSON and binary tensors: minimum number of tensors, their order, the binary ones.
 CHOICES: Mapping[str, tuple[int, tuple[Order, Order]]] = {
     "first-one-binary": (2, (lambda names: names, lambda names: names[:1])),
     "last-one-binary": (2, (lambda names: names, lambda names: names[-1:])),
@@ -37,23 +37,23 @@ CHOICES: Mapping[str, tuple[int, tuple[Order, Order]]] = {
 
 
 def fix_order(names: Names) -> Order:
-    """Return what puts names in one order, whatever they are."""
+    """Return an order that always gives these names."""
     return lambda _: names
 
 
 def label_order(order: Names, binary: Names | None = None) -> str:
-    """Return a row's id: the tensors in order, in small letters those that are JSON."""
+    """Return a row's id: the tensors in order, with JSON tensors in lower case."""
     words = {name: name.partition("_")[2] for name in order}
     return "-".join(word if binary is None or name in binary else word.lower() for name, word in words.items())
 
 
 def list_choices(names: Names) -> list[Names]:
-    """Return every choice of at least one of the names and not of all, in their order."""
+    """Return every proper, nonempty subset of the names, in their order."""
     return [choice for count in range(1, len(names)) for choice in combinations(names, count)]
 
 
 def make_choice_rows(names: Names) -> list[Row]:
-    """Return rows of some names that are binary: every choice in the usual order, every other one in each other order."""
+    """Return rows with some binary tensors: each subset in the usual order, every second tensor in each other order."""
     chosen = [
         Row(label_order(names, some), (fix_order(names), fix_order(some)), role="multi") for some in list_choices(names)
     ]
@@ -68,13 +68,13 @@ def make_choice_rows(names: Names) -> list[Row]:
 
 
 def sort_tensors(tensors: Iterable[Tensor], order: Names) -> list[Tensor]:
-    """Return tensors in the order of these names."""
+    """Return the tensors in the order of these names."""
     by_name = {tensor.name: tensor for tensor in tensors}
     return [by_name[name] for name in order]
 
 
 def keep_two_elements(tensor: Tensor) -> Tensor:
-    """Return the first two elements of a tensor of INT32."""
+    """Return the tensor cut to its first two elements."""
     return Tensor.of(tensor.name, tensor.datatype, tensor.array[:2])
 
 
@@ -93,7 +93,7 @@ def make_sample(model: Model) -> list[Tensor]:
 
 
 def make_tensors(multi: Model) -> list[Tensor]:
-    """Return tensors of different lengths: eight bytes for each input but BYTES; samples of a deployed model."""
+    """Return tensors of different lengths, of eight bytes each except BYTES; samples for a deployed model."""
     if multi.is_own_oracle:
         return list(multi.sample())
     salt = multi.salt

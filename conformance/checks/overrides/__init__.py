@@ -1,3 +1,3 @@
-"""Which outputs come as binary data: `binary_data_output` on the request, `binary_data` on an output, and both."""
+"""Which outputs are binary data: `binary_data_output` of the request, `binary_data` of an output, and both."""
 
 ORDER = ("forms", "parameters")

@@ -1,4 +1,4 @@
-"""Each output comes in the form that the parameters ask for."""
+"""Each output has the form that the parameters request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, RequestedOutput
 
-# binary_data of four outputs in nine requests: any two outputs meet in each of the nine pairs of settings.
+# `binary_data` of four outputs in nine requests: any two outputs have each of the nine pairs of settings once.
 _SETTINGS = (ABSENT, False, True)
 
 
@@ -36,7 +36,7 @@ def _word(value: Any) -> str:
 
 
 def _asked(default: Any, listed: Any) -> str:
-    """Return what a request says of the form of an output."""
+    """Describe the parameters that decide the form of an output."""
     of_all = "no binary_data_output" if default is ABSENT else f"binary_data_output {_word(default)}"
     if listed == UNLISTED:
         return f"{of_all}, in no list of outputs"
@@ -44,7 +44,7 @@ def _asked(default: Any, listed: Any) -> str:
 
 
 def _make_cells() -> list[Row]:
-    """Return each cell for a model with one output and for one with four; JSON also behind binary inputs."""
+    """Return a row for each cell of `TABLE`, with one output and with four; JSON outputs also after binary inputs."""
     return [
         Row(
             f"{_word(default)}-{_word(listed)}-{role}-{send}-in",
@@ -59,7 +59,7 @@ def _make_cells() -> list[Row]:
 
 
 def _make_own_make_cells() -> list[Row]:
-    """Return each cell for a deployed model; those that say nothing of binary data also behind binary inputs."""
+    """Return a row for each cell on deployed models; cells without parameters also after binary inputs."""
     return [
         Row(
             f"{_word(default)}-{_word(listed)}-{send}-in",
@@ -101,8 +101,8 @@ def _make_mixes() -> list[Row]:
     ]
 
 
-# Settings of the outputs of a deployed model, one after the other and again: two outputs show whether one setting
-# carries over to the next.
+# Settings that the outputs of a deployed model have in rotation: two outputs show whether one setting carries over to
+# the next.
 _IN_TURN = (True, ABSENT, False)
 
 
@@ -150,7 +150,7 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
     open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
     forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in open_ones}
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
-    if len(outputs) == 1:  # of several, the order is judged elsewhere
+    if len(outputs) == 1:  # other checks judge the order of several outputs
         _expect_right(target, model, reply, outputs[0].name)
     return " and ".join("binary data" if binary else "JSON" for binary in sorted(forms))
 

@@ -1,4 +1,4 @@
-"""The two parameters where no document defines them, and of a wrong type."""
+"""The two parameters at undefined places, and with values of a wrong type."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from conformance.wire.request import Message, RequestedOutput
 
 # --- misplaced --------------------------------------------------------------------------------------------------------
 # `binary_data` belongs to a requested output, `binary_data_output` to the request, and both into their `parameters`.
-# Elsewhere they may be parameters of the server's own, so that an output for which nothing else is said has either form.
+# Elsewhere a server may define parameters with these names, so that an output without other parameters has either form.
 
-# Changes the JSON of a request; is given the name of an output, too.
+# Changes the JSON of a request; receives the name of an output as well.
 Edit = Callable[[dict[str, Any], str], object]
 ROLE = "cast_int32_fp32"
-# Those that go to deployed models, too.
+# Rows that also run on deployed models.
 FOR_ANY_MODEL = (
     *("binary-data-false-on-the-request", "binary-data-output-false-on-an-output"),
     *("binary-data-is-the-string-true", "binary-data-is-the-number-1", "binary-data-output-is-the-string-true"),
@@ -39,7 +39,7 @@ def _on_input(**parameters: Any) -> Edit:
 
 
 def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
-    """Return an edit that lists the output with further members, under parameters of the request."""
+    """Return an edit that lists the output with further members, and sets parameters of the request."""
 
     def edit(document: dict[str, Any], name: str) -> None:
         document.update(outputs=[{"name": name, **members}])

@@ -1,4 +1,4 @@
-"""Helpers for raw binary requests: send one, and judge its answer by that to a binary request."""
+"""Helpers for raw binary requests: send one, and compare its answer with that to a binary request."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def send_raw(target: Target, model: Model, tensor: Tensor) -> Reply:
 def expect_agreement(
     target: Target, model: Model, reply: Reply, *candidates: Tensor, requirement: str | None = None
 ) -> None:
-    """Expect the answer that belongs to one of the tensors as input, or the one that a binary request gets.
+    """Expect the right answer for one of the tensors as input, or the one that a binary request gets.
 
-    The right bytes at the end of the body will do, whatever the JSON in front says of them: that is for other checks.
+    The right bytes at the end of the body are sufficient: other checks judge the JSON before them.
     """
     unmet: list[UnmetError] = []
     for tensor in candidates:
@@ -59,7 +59,7 @@ NOTHING_TAKEN = "not even three bytes are taken as a raw request"
 
 
 def takes_any(target: Target) -> bool:
-    """Say whether the simplest of raw requests is answered; that it is, is a matter of RAW-HEADER-ZERO alone."""
+    """Say whether the simplest raw request is answered, as only RAW-HEADER-ZERO requires."""
     model = target.model("identity_uint8")
     return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
 
@@ -70,20 +70,20 @@ def _answers_alike(target: Target, model: Model, reply: Reply, tensor: Tensor) -
 
 
 def _gist(reply: Reply) -> Any:
-    """Return what two answers with equal outputs have in common, whatever is wrong with both."""
+    """Return the outputs and the bytes after the JSON, to compare two answers even if both are wrong."""
     outputs = [(output.name, output.datatype, output.shape, output.binary) for output in reply.answer.outputs]
     return outputs, reply.body[reply.answer.json_end :]
 
 
 def make_sample(model: Model, shape: Sequence[int] | None = None) -> Tensor:
-    """Return a sample tensor, of the given shape or of the input's own; a batch of one for a batching model."""
+    """Return a sample tensor of the given shape, or of the input's shape with one batch item."""
     (tensor,) = model.items()
     return tensor if shape is None else make_sample_tensor(tensor.name, tensor.datatype, shape, model.salt)
 
 
 # --- deployed models --------------------------------------------------------------------------------------------------
-# Which models are eligible, metadata say only in part: a variable dimension in front may be a batch or a length. Where
-# that decides, a refusal says nothing. The body holds one item of a batch, which is right either way.
+# Metadata show only in part which models are eligible: a variable first dimension may be a batch or a length. If that
+# is decisive, a refusal is not judged. The body holds one batch item, which is right in either case.
 
 NUMBERS = Fit(max_inputs=1, inputs=frozenset(DATATYPES) - {"BYTES"})
 VARIABLE_NUMBERS = replace(NUMBERS, is_variable=True)
@@ -92,10 +92,10 @@ STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
 
 
 def find_serving_requirement(model: Model) -> str | None:
-    """Return the requirement that wants a raw request to a model of one input served; None where metadata do not decide.
+    """Return the requirement to answer a raw request to a model of one input; None if metadata do not show whether.
 
     Raises:
-        NotApplicable: no requirement does.
+        NotApplicable: no requirement applies.
     """
     (spec,), tensor = model.role.inputs, model.items()[0]
     if not tensor.elements:
@@ -110,12 +110,12 @@ def find_serving_requirement(model: Model) -> str | None:
 
 
 def _count_variable_dimensions(shape: tuple[int, ...]) -> int:
-    """Return how many dimensions are variable at the least: one in front may be that of a batch, and count for none."""
+    """Return the minimum number of variable dimensions: the first of several may be a batch dimension."""
     return shape[1:].count(-1) if len(shape) > 1 else shape.count(-1)
 
 
 def send_own_raw(target: Target, model: Model) -> tuple[Reply, Tensor]:
-    """Return the answer to a raw request, and the input that its body held; of several the first that is served."""
+    """Send raw requests with inputs of the model until one is answered; return the last answer and its input."""
     for tensor in model.items():
         reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
         if tensor.datatype == "BYTES" and not reply.succeeded:
@@ -126,12 +126,12 @@ def send_own_raw(target: Target, model: Model) -> tuple[Reply, Tensor]:
 
 
 def _ask_with_length(target: Target, model: Model, tensor: Tensor) -> Reply:
-    """Ask with the length of the string in front of it, as RAW-BYTES-BODY leaves open."""
+    """Send the string with its length prefix, which RAW-BYTES-BODY leaves open."""
     return target.send(model.raw(strings.encode([encode_raw_body(tensor)])), fresh=True)
 
 
 def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
-    """Expect that a raw request is answered; return the answer, and the input that its body held.
+    """Expect that a raw request is answered; return the answer and the input in its body.
 
     Raises:
         NotApplicable: it is refused, and metadata do not tell whether it may be.
@@ -147,15 +147,15 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
 
 
 def expect_own_values(target: Target, model: Model, change: Change) -> None:
-    """Expect that a raw body is read right, as the answers of the model tell.
+    """Expect a deployed model to answer right when a changed input is the raw body.
 
     Args:
         target: the server.
-        model: a deployed one.
-        change: makes what is sent of an input that the model takes.
+        model: a deployed model.
+        change: changes an input that the model accepts.
 
     Raises:
-        Blocked: plain elements are wrong, too, or those that nothing has changed.
+        Blocked: plain elements, or the unchanged input, are wrong as well.
     """
     model = find_draw(model, fill_either_order)
     _, taken = _expect_told_served(target, model)
@@ -171,7 +171,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
 
 
 def expect_own_plain_values(target: Target, model: Model) -> None:
-    """Expect that a raw body is the input, for elements that are the same in any order of bytes and of dimensions."""
+    """Expect that a raw body is read as the input, with elements that are equal in any byte or dimension order."""
     _expect_plain(target, model, _expect_told_served(target, model)[1])
 
 
@@ -183,13 +183,13 @@ def _expect_told_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
 
 
 def _expect_plain(target: Target, model: Model, tensor: Tensor) -> None:
-    """Expect elements right that are the same in any order of bytes and of dimensions; of strings, ASCII."""
+    """Expect right elements that are equal in any byte or dimension order; ASCII for strings."""
     (plain,) = fill_texts(fill_either_order([tensor]), [b"plain"])
     _expect_sent_right(target, model, plain)
 
 
 def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
-    model.find_outputs([tensor])  # what the model does not take is not sent
+    model.find_outputs([tensor])  # raises before sending if the model does not accept the input
     reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
     if tensor.datatype == "BYTES" and not reply.succeeded:
         reply = _ask_with_length(target, model, tensor)
@@ -197,7 +197,7 @@ def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:
-    """Expect the answer that belongs to an input; a string may have been read as a length and a string."""
+    """Expect the right answer for an input; a server may expect strings with a length prefix."""
     try:
         with unless_unsteady(target, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
@@ -210,7 +210,7 @@ def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, req
 
 
 def expect_own_shape(target: Target, model: Model) -> None:
-    """Expect outputs in the shapes that belong to the input, then with its values, which are a matter of RAW-ENCODING."""
+    """Expect the right shapes of outputs, then the right values, which RAW-ENCODING judges."""
     reply, tensor = expect_own_served(target, model)
     for right in model.expected([tensor]):
         output = expect(reply, "RAW-OUTPUTS").output(right.name)
@@ -220,10 +220,10 @@ def expect_own_shape(target: Target, model: Model) -> None:
 
 
 def expect_length_counts(model: Model, tensor: Tensor) -> None:
-    """Expect that a body of one byte more or less fills no input of a model.
+    """Require a model for which one byte more or less makes a raw body invalid.
 
     Raises:
-        NotApplicable: it may.
+        NotApplicable: a body of any length may be valid.
     """
     spec = model.role.inputs[0]
     step = prod(size for size in spec.shape if size > 0) * tensor.size // tensor.elements  # of a variable dimension

@@ -1,4 +1,4 @@
-"""Raw requests that have to be refused, or may be: models that are not eligible, bodies that do not fit, empty ones."""
+"""Raw requests that must or may be refused: models that are not eligible, bodies that do not fit, empty bodies."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from conformance.wire.tensor import Tensor
 
 
 def _body(body: bytes) -> Callable[[Model], Message]:
-    """Return what makes a raw request with this body."""
+    """Return a builder of a raw request with this body."""
     return lambda model: model.raw(body)
 
 
 def _headless(body: bytes) -> Callable[[Model], Message]:
-    """Return what makes a request with this body and no inference header."""
+    """Return a builder of a request with this body and no inference header."""
     return lambda model: model.raw(body).with_header(INFERENCE_HEADER, None)
 
 
 _COUNTING = bytes(range(1, 65))
 
-# role and sizes that do not fill its input
+# role -> body sizes that do not fit its input
 MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("raw_fixed", (0, 4, 12, 15, 17, 20, 32)),
     ("raw_variable", (4, 7, 9, 12)),
@@ -59,7 +59,7 @@ MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
 
 TWO_ITEMS = Refusal("two-items", "RAW-BATCH-OF-ONE", "raw_batching", _body(_COUNTING[:32]))
 
-# Fault, role and body, and what a server may take the body for: split by its lengths, or as one element.
+# Fault, role, body, and the elements that a server may read: split by length prefixes, or as one element.
 BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
     ("bytes-2", "raw_bytes_two", b"hello", ()),
     ("bytes-2-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b", ([b"a", b"b"],)),
@@ -114,7 +114,7 @@ def _send_first_input(model: Model) -> Message:
 
 
 def _several_variable(model: Model) -> Message:
-    """Return a raw request to an input that has several variable dimensions beside one that may be the batch."""
+    """Return a raw request to an input with several variable dimensions besides the first, which may be a batch."""
     spec, tensor = model.role.inputs[0], model.items()[0]
     if spec.datatype == "BYTES" or spec.shape[1:].count(-1) < 2 or tensor.elements < 2:
         raise NotApplicableError(f"metadata do not show that {model.name} has several variable dimensions")
@@ -181,10 +181,10 @@ def other_bytes_shapes_are_refused(
 
 
 def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) -> None:
-    """Expect that a body which holds no several elements is refused, or read as one where the shape takes one.
+    """Expect a refusal of a body that is not split into several elements, or one element if the shape is [-1].
 
     Raises:
-        NotApplicable: metadata do not show that the shape of the model's input is another than [1].
+        NotApplicable: metadata do not show that the input has a shape other than [1].
     """
     shape = model.role.inputs[0].shape
     if shape != (-1,) and (-1 in shape or prod(shape) < 2):
@@ -214,7 +214,7 @@ def body_that_does_not_fit_is_refused(target: Target, model: Model, refusal: Ref
 
 
 def _expect_length_refused(target: Target, model: Model, more: int) -> None:
-    """Expect that a body of one byte more or less than one which is taken is refused."""
+    """Expect a refusal of a body with one byte more or less than an accepted one."""
     find_serving_requirement(model)
     reply, tensor = send_own_raw(target, model)
     if not reply.succeeded:
@@ -230,7 +230,7 @@ def two_items_are_refused(target: Target, model: Model) -> None:
     """A raw body is no batch of two."""
     reply = target.send(TWO_ITEMS.message(model), fresh=True)
     output = reply.answer.output(model.role.outputs[0].name) if reply.succeeded else None
-    # One item in the answer: the second was not taken for one, but dropped.
+    # One item in the answer: the server dropped the second.
     dropped = output is not None and output.shape is not None and output.shape[:1] == (1,)
     expect(reply, "RAW-SIZE" if dropped else "RAW-BATCH-OF-ONE").refused(TWO_ITEMS.described)
     expect_alive(target, model)
@@ -249,7 +249,7 @@ def body_without_header_is_refused(target: Target, model: Model, refusal: Refusa
 
 
 def _nothing(model: Model) -> Tensor:
-    """Return what an empty body stands for: no elements, or one empty string."""
+    """Return the tensor that an empty body represents: no elements, or one empty string."""
     spec = model.role.inputs[0]
     if spec.datatype == "BYTES":
         return model.tensor([b""], (1,))

@@ -1,4 +1,4 @@
-"""Raw requests: the body is the one input, whatever it looks like; its shape, its content type, and the answer."""
+"""Raw requests: the body is the only input, whatever its bytes; its shape, its content type, and the answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from conformance.wire.request import JSON
 
 # --- the body is the input ------------------------------------------------------------------------------------------
 
-# Bodies that mean something to a server that looks into them.
+# Bodies that look like JSON or HTTP to a server that inspects them.
 OPAQUE = (
     ("all-bytes", bytes(range(256))),
     ("an-inference-request", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"UINT8","data":[7]}]}'),
@@ -73,7 +73,7 @@ def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | str
     expect_agreement(target, model, reply, model.tensor(list(body)))
 
 
-# Every datatype but BYTES, and casts, which show the body read and the answer written apart.
+# Every datatype except BYTES, and casts, which judge the body and the answer separately.
 ENCODED = (
     *(f"identity_{name.lower()}" for name in DATATYPES if name != "BYTES"),
     *("cast_int32_fp32", "cast_fp16_fp32", "cast_fp32_fp16", "cast_bf16_fp32", "fixed", "raw_middle"),
@@ -186,14 +186,14 @@ def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[i
 
 
 def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
-    """Expect the first output in the input's shape, and with the right values, which are a matter of RAW-ENCODING."""
+    """Expect the first output to have the input's shape, and the right values, which RAW-ENCODING judges."""
     tensor = make_sample(model, shape)
     reply = send_raw(target, model, tensor)
     with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
         expect(reply).answered()
     output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
-        # Behind the right batch it is the item that has the wrong shape.
+        # With the right batch dimension, the item has the wrong shape.
         one_item = model.role.batching and (output.shape or ())[:1] == (1,) != output.shape
         raise UnmetError(
             f"{output.name} with {format_shape(tensor.shape)}",
@@ -205,9 +205,9 @@ def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
 
 
 # --- BYTES ------------------------------------------------------------------------------------------------------------
-# The documents say that such a body is the one element; whether it has its length in front is a reading of them.
+# By the documents, such a body is the one element; whether it has a length prefix is a matter of interpretation.
 
-PREFIX = 4  # bytes of a length
+PREFIX = 4  # bytes of a length prefix
 ROLE = "raw_bytes_one"
 CONTENTS = (
     Row("text", (b"hello",), role=ROLE),
@@ -238,7 +238,7 @@ def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes
 
 
 def _expect_served(target: Target, model: Model, content: bytes) -> None:
-    # With its prefix, the body is right for both readings of RAW-BYTES-BODY: as a whole, or as prefix and content.
+    # With a prefix, the body is right for both interpretations of RAW-BYTES-BODY: one element, or prefix and content.
     prefixed = len(content).to_bytes(4, "little") + content
     readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
     expect_agreement(target, model, target.infer(model.raw(prefixed)), *readings)
@@ -278,7 +278,7 @@ ANSWERS = (
 
 
 def _expect_any_raw(target: Target, model: Model) -> Reply:
-    """Send a raw request that every server takes which takes any; expect an answer."""
+    """Send a raw request that every server with support for raw requests accepts; expect an answer."""
     reply = target.infer(model.raw(bytes(make_sample(model).to_bytes())))
     with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
         expect(reply, "RAW-BYTES" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE-INPUT").answered()

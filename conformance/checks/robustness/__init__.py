@@ -1,8 +1,8 @@
-"""What a server withstands: hostile requests, sent only under `--conformance-robustness`; no verdict rests on them.
+"""Robustness: hostile requests, sent only with `--conformance-robustness`; they do not affect the verdict.
 
-Every check sends something hostile between two plain requests (`expect_still_serving`). What comes of it is one of three things:
-an answer, a refusal, or the end of the connection, and each check says which of these will do. What has ended real
-servers is `dangerous` here, too. Requests that other areas judge already are not sent once more.
+Every check sends something hostile between two plain requests (`expect_still_serving`). The result is an answer, a
+refusal, or the end of the connection; each check states which of them are right. Rows that have crashed real servers
+are marked `dangerous`. Requests that other areas judge are not repeated here.
 """
 
 ORDER = ("framing", "broken_connections", "large_bodies", "odd_values")

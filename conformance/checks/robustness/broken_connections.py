@@ -1,4 +1,4 @@
-"""Connections that end inside a request, are reset, idle, do not go on, or whose answers nobody reads."""
+"""Connections that end inside a request, are reset, idle or stalled, or whose client does not read the answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from conformance.wire.request import Message
 
 # --- requests that end before their end -------------------------------------------------------------------------------
 
-# What goes out of a message.
+# The part of a message that is sent.
 CutRequest = Callable[[Target, Message], bytes]
 
 
@@ -96,7 +96,7 @@ def reset_harms_nobody(target: Target, model: Model, part: float) -> None:
 # --- slow clients -----------------------------------------------------------------------------------------------------
 
 PIPELINED_REQUESTS = 500  # requests on one connection
-# What goes out on a connection that is then left alone.
+# The bytes that are sent on a connection before it is left idle.
 Begin = Callable[[Target, Model], bytes]
 
 
@@ -127,7 +127,7 @@ def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin,
     """Idle and slow connections, and clients that do not read, keep no other client waiting.
 
     Raises:
-        NotApplicable: there are requests under way, and the server takes fewer at a time and says so.
+        NotApplicable: the server answers that it cannot process so many requests at a time.
     """
     with expect_still_serving(target, model), target.hold([begin(target, model)] * count):
         for salt in range(4, 7):

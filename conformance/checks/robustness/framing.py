@@ -1,4 +1,4 @@
-"""Requests whose head is larger than any client's, or whose end two readers could find in two places."""
+"""Requests with oversized heads, or with ambiguous ends, which two parsers may find at different offsets."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def long_target_is_refused(target: Target, model: Model, name: str, mark: bytes)
 
 # --- ambiguous ends ---------------------------------------------------------------------------------------------------
 
-# The headers that frame a request of so many bytes, with so many behind it.
+# Returns framing headers for a body, given its length and the number of bytes after it.
 Lines = Callable[[int, int], tuple[bytes, ...]]
 
 
@@ -125,7 +125,7 @@ def _two_lengths(target: Target, message: Message, length: int) -> bytes:
 
 
 def _in_a_second_chunk(target: Target, message: Message, inside: bytes) -> bytes:
-    """Return a request whose length ends before its second chunk, in which another request stands."""
+    """Return a request whose Content-Length ends before its second chunk, which contains another request."""
     first = b"%X\r\n%b\r\n%X\r\n" % (len(message.body), message.body, len(inside))
     return _two_lengths(target, message, len(first)) + first + inside + CRLF + LAST_CHUNK
 
@@ -187,7 +187,7 @@ def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: i
     octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
     with expect_still_serving(target, model):
         reply = target.send_octets(message, octets)[0]
-        if not (size < 2**33 and reply.has_failed(FailureKind.TIMEOUT)):  # there are bodies of 4 GiB to wait for
+        if not (size < 2**33 and reply.has_failed(FailureKind.TIMEOUT)):  # a server may wait for a body below 8 GiB
             expect_declined(reply, f"a chunk of a size {name}")
 
 

@@ -1,4 +1,4 @@
-"""The steps of every check of this area: a plain request, something hostile, and another plain request."""
+"""Helpers for every check of this area: a plain request, something hostile, and another plain request."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
 
-MAX_TRIES = 6  # at the plain request before: a server may still have to do with what another row has sent
-# Statuses of a server that has enough to do, and seconds in which it may be done with what was sent before.
+MAX_TRIES = 6  # at the first plain request: a server may still be busy with the requests of another row
+# Statuses of an overloaded server, and pauses in seconds between attempts, so that it can finish earlier requests.
 BUSY_STATUSES = (429, 503)
 PAUSES_S = (0.1, 0.2, 0.4, 0.8)
 CLOSED_KINDS = (FailureKind.CLOSED, FailureKind.BROKEN)
-# What leaves a client waiting. What comes and cannot be read, such as a head of a megabyte, is an end, too.
+# Failures that leave a client waiting. An unreadable answer, such as a head of 1 MB, counts as an end instead.
 WAITING_KINDS = (FailureKind.TIMEOUT, FailureKind.ENDLESS, FailureKind.STATUSLESS)
 
 
 @contextmanager
 def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
-    """Expect of a server that answers a plain request that it answers another one after what is sent inside.
+    """Context manager that expects a server to answer a plain request before and after the requests in its body.
 
     Raises:
-        Unmet: it does not, or it is gone.
-        Blocked: it answered none before.
+        Unmet: the server does not answer afterwards, or is gone.
+        Blocked: it does not answer a plain request before.
         TargetLost: it was gone before.
     """
     _expect_ready(target, model)
     try:
         yield
-        for salt in (2, 3):  # what a server does of its own at an end it may do behind the first
+        for salt in (2, 3):  # a server may crash only after the first answer
             _expect_served_soon(target, model, salt)
     except TargetLostError as lost:
         last = Reply(target.exchanges[-1])
@@ -65,7 +65,7 @@ def _expect_ready(target: Peer, model: Model) -> None:
 
 
 def expect_served(target: Peer, model: Model, salt: int) -> None:
-    """Expect that a plain request on a connection of its own is answered, and with its own tensors."""
+    """Expect the right answer to a plain request on a new connection."""
     tensors = replace(model, salt=(model.salt + salt * 31) % 256).sample()
     reply = target.send(target.message(model.request(tensors, send="json")), fresh=True)
     try:
@@ -77,7 +77,7 @@ def expect_served(target: Peer, model: Model, salt: int) -> None:
 
 
 def _expect_served_soon(target: Peer, model: Model, salt: int) -> None:
-    """Expect the same of a server that may be busy with what was sent before, where it takes few requests at a time."""
+    """Like `expect_served`, with retries while the server is busy with earlier requests."""
     for pause in PAUSES_S:
         try:
             return expect_served(target, model, salt)
@@ -89,23 +89,23 @@ def _expect_served_soon(target: Peer, model: Model, salt: int) -> None:
 
 
 def is_busy(unmet: UnmetError) -> bool:
-    """Say whether it was not met because the server takes no more requests at a time."""
+    """Say whether an expectation failed because the server is overloaded."""
     return unmet.reply is not None and unmet.reply.status in BUSY_STATUSES
 
 
 def is_declined(reply: Reply) -> bool:
-    """Say whether a request is refused, or the connection ends."""
+    """Say whether the server refused a request or closed the connection."""
     return reply.has_failed(*CLOSED_KINDS) or (reply.status or 0) >= 400
 
 
 def expect_declined(reply: Reply, what: str) -> None:
-    """Expect that a request is refused, or that the connection ends."""
+    """Expect the server to refuse a request or to close the connection."""
     if not is_declined(reply):
         raise UnmetError(f"a refusal of {what}, or the end of the connection", escape_text(reply.outcome()), reply)
 
 
 def expect_settled(reply: Reply, what: str) -> None:
-    """Expect that a request is answered or refused in time, or that the connection ends; what an answer says is open."""
+    """Expect an answer or a refusal in time, or a closed connection; the content of the answer is not judged."""
     if reply.has_failed(*WAITING_KINDS):
         raise UnmetError(
             f"an answer to {what}, a refusal, or the end of the connection", escape_text(reply.outcome()), reply
@@ -113,7 +113,7 @@ def expect_settled(reply: Reply, what: str) -> None:
 
 
 def expect_no_second(replies: Sequence[Reply], what: str) -> None:
-    """Expect that what stands behind a request is not taken for another one."""
+    """Expect that bytes after a request are not read as another request."""
     if len(replies) > 1 and (replies[1].status or 400) < 400:
         raise UnmetError(f"no answer to what stands behind {what}", escape_text(replies[1].outcome()), replies[1])
 
@@ -130,14 +130,14 @@ def make_plain_request(model: Model) -> Message:
 
 
 def make_head(target: Target, message: Message, *lines: bytes, version: bytes = b"1.1") -> bytes:
-    """Return the head of a request with these headers instead of its Content-Length, and the empty line."""
+    """Return the head of a request, including the empty line, with `lines` instead of Content-Length."""
     first, *headers = target.render_octets(message).partition(CRLF * 2)[0].split(CRLF)
     kept = [line for line in headers if not line.lower().startswith(b"content-length:")]
     return CRLF.join([first.replace(b"HTTP/1.1", b"HTTP/" + version), *kept, *lines, b"", b""])
 
 
 def wrap_in_chunk(body: bytes, size: bytes | None = None) -> bytes:
-    """Return a body as one chunk and the last chunk; `size` stands in place of the right one."""
+    """Return a body as one chunk, followed by the last chunk; `size` replaces the right chunk size."""
     return (size or b"%X" % len(body)) + CRLF + body + CRLF + LAST_CHUNK
 
 
@@ -155,6 +155,6 @@ def make_row(
     dangerous: bool = False,
     thorough: bool = False,
 ) -> Row:
-    """Return a row whose first value is its id in words, for messages."""
+    """Return a row whose first value is its id with spaces, for messages."""
     named = (identity.replace("-", " "), *values)
     return Row(identity, named, role=role, needs=needs, dangerous=dangerous, thorough=thorough)

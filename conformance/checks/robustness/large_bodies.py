@@ -1,4 +1,4 @@
-"""Bodies that are deep, long or of many parts, that unpack to large ones, or have another coding."""
+"""Bodies that are deeply nested, long or of many parts, compression bombs, and wrong content codings."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ DEPTH = MANY = 100_000
 
 
 def _text(change: Callable[[bytes], bytes]) -> MessageBuilder:
-    """Return what makes a plain request with another text."""
+    """Return a builder of a plain request with changed JSON text."""
     return lambda model: Message(
         make_plain_request(model).path, make_plain_request(model).headers, change(make_plain_request(model).body)
     )
 
 
 def _edited(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
-    """Return what makes a plain request with another document."""
+    """Return a builder of a plain request with a changed document."""
 
     def change(body: bytes) -> bytes:
         document = json.loads(body)
@@ -49,7 +49,7 @@ def _edited(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
 
 
 def _with_parameters(value: bytes) -> MessageBuilder:
-    """Return what makes a plain request with a parameter of this text, whatever JSON says of it."""
+    """Return a builder of a plain request with this text as a parameter's value, which may be invalid JSON."""
     return _text(lambda body: b'{"parameters":{"x":' + value + b"}," + body[1:])
 
 
@@ -58,7 +58,7 @@ def _first(**members: Any) -> MessageBuilder:
 
 
 def _repeated(member: str) -> MessageBuilder:
-    """Return what makes a request with its first input, or an output, so many times, each under a name of its own."""
+    """Return a builder of a request that repeats its first input, or an output, many times under different names."""
 
     def edit(document: dict[str, Any]) -> None:
         entry = document["inputs"][0] if member == "inputs" else {}
@@ -102,11 +102,11 @@ def large_document_is_answered_or_refused(target: Peer, model: Model, name: str,
 
 # --- over gRPC ---------------------------------------------------------------------------------------------------------
 
-Pb = Any  # the generated classes have no types
+Pb = Any  # the generated classes have no type hints
 
 
 def _call(edit: Callable[[Pb], None]) -> MessageBuilder:
-    """Return what makes a plain call with an edit."""
+    """Return a builder of a plain call with an edit."""
     return lambda model: make_infer_message(model.request(), edit)
 
 
@@ -167,7 +167,7 @@ BLANKS, ARRAYS = b" " * MIB, b"[]," * (MIB // 3)
 
 
 def _packed(start: bytes, filling: bytes, times: int, end: bytes = b"") -> bytes:
-    """Return gzip of a start, a filling so many times, and an end, none of it ever in memory unpacked."""
+    """Return gzip data of `start`, `filling` repeated `times`, and `end`, without holding the content in memory."""
     packer = zlib.compressobj(1, zlib.DEFLATED, GZIP)
 
     def parts() -> Iterator[bytes]:
@@ -209,7 +209,7 @@ ELEMENT_COUNT = 200  # elements
 
 
 def _unwrapped(body: bytes) -> bytes:
-    """Return the body compressed as by deflate, but without the zlib format around it, as some clients send it."""
+    """Return the body as raw deflate data, without the zlib format, as some clients send it."""
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(body) + packer.flush()
 
@@ -218,7 +218,7 @@ def _cut(code: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     return lambda body: code(body)[:-20]
 
 
-# name -> the coding that is named, and what the body is
+# name -> the stated content coding, and the actual encoder of the body
 FALSE_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "plain-as-gzip": ("gzip", bytes),
     "plain-as-deflate": ("deflate", bytes),

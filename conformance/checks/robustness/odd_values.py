@@ -1,7 +1,7 @@
-"""Numbers beyond 31, 32, 63 and 64 bits where a server computes with them, and names that are no model's.
+"""Numbers beyond 31, 32, 63 and 64 bits that a server computes with, and invalid names of models.
 
-Most numbers are judged elsewhere already, by what they say: sizes by `sizes`, lengths of elements by `bytes`, inference
-headers by `headers`, shapes past all bodies by `sizes` and `errors`.
+Other areas judge most such numbers: `sizes` judges sizes, `bytes` lengths of elements, `headers` inference headers,
+`sizes` and `errors` shapes that no body can fill.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import INFERENCE_HEADER, RequestedOutput
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
-# Most of them are judged elsewhere already, by what they say: sizes by `sizes`, lengths of elements by `bytes`, inference
-# headers by `headers`, shapes past all bodies by `sizes` and `errors`.
+# Other areas judge most such numbers; see the top of this module.
 
 ROLES = {1: "identity_int32", 2: "rank2", 3: "rank3"}
-# Shapes without elements, in which the product of what is not 0 is beyond some number of bits.
+# Shapes without elements, in which the product of the nonzero dimensions overflows some number of bits.
 EMPTY = {
     "0-by-2-to-the-31": [0, 2**31],
     "0-by-2-to-the-63-less-1": [0, 2**63 - 1],
@@ -43,7 +42,7 @@ EMPTY = {
 
 
 def _shaped(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
-    """Return what makes a request with an input of this shape and no element."""
+    """Return a builder of a request with an input of this shape and no elements."""
 
     def edit(document: dict[str, Any]) -> None:
         document["inputs"][0]["shape"] = list(shape)
@@ -56,7 +55,7 @@ def _nothing(model: Model) -> list[Any]:
 
 
 def _counted(count: int | str) -> MessageBuilder:
-    """Return what makes a request for so many classes."""
+    """Return a builder of a request for `count` classes."""
     return lambda model: model.request(
         [model.tensor([1, 2, 3])],
         send="json",
@@ -80,7 +79,7 @@ COUNTS: tuple[tuple[str, int | str, bool], ...] = (
 
 
 def _shaped_call(shape: Sequence[int]) -> MessageBuilder:
-    """Return what makes a call with an input of this shape and an empty raw entry."""
+    """Return a builder of a call with an input of this shape and an empty raw entry."""
 
     def edit(call: Any) -> None:
         call.inputs[0].shape[:] = shape

@@ -1,3 +1,3 @@
-"""`binary_data_size`: the bytes that it counts in requests and in answers, and what becomes of wrong ones."""
+"""`binary_data_size`: right sizes in requests and answers, and the treatment of wrong sizes."""
 
 ORDER = ("declared_sizes", "wrong_sizes")

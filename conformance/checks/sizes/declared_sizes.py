@@ -1,4 +1,4 @@
-"""Sizes that are right: in requests, of whose binary inputs each takes its bytes, and in answers."""
+"""Right sizes: in requests, where each binary input takes the bytes that it declares, and in answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from conformance.wire.tensor import Tensor
 
 # --- requests ---------------------------------------------------------------------------------------------------------
 
-# No other place of the requests in which they travel reads like this.
+# No other bytes in the requests have this pattern.
 BOOLEANS = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
 
 
@@ -75,7 +75,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
 
 
 def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect the right outputs where all inputs are binary data, in the declared order."""
+    """Expect the right outputs when all inputs are binary data, in the declared order."""
     right = model.expected(tensors)
 
     def is_wrong_otherwise() -> bool:
@@ -87,14 +87,14 @@ def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -
 
 
 def _expect_bools(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
-    """Expect the right BOOL elements where these inputs are binary data, in this order and before all others."""
+    """Expect the right BOOL elements when these inputs are binary data, in this order and before all others."""
     tensors = [sample[name] for name in (*binary, *[name for name in sample if name not in binary])]
     reply = target.infer(multi.request(tensors, send=binary))
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
 def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool:
-    """Say whether BOOL elements come right among inputs of eight bytes; numbers stand for strings."""
+    """Say whether BOOL elements are right among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
     return is_met(lambda: _expect_bools(target, multi, sample, order))
@@ -152,9 +152,9 @@ def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
 
 
 def _expect_sizes(reply: Reply, model: Model) -> None:
-    """Expect each size to be that of shape and datatype.
+    """Expect each size to match shape and datatype.
 
-    BYTES have no such size: theirs is right when all sizes together fill the body, and else has to be the model's.
+    The size of BYTES is right if all sizes together fill the body, or if it is the size of the model's right output.
     """
     expectation = expect(reply).free_of("data-missing", "size-not-integer", "size-negative")
     binary = [output for output in reply.answer.outputs if output.binary]
@@ -168,7 +168,7 @@ def _expect_sizes(reply: Reply, model: Model) -> None:
 
 
 def _expect_free(expectation: Expectation, output: Output, *kinds: str) -> None:
-    """Expect one output to be free of findings of these kinds."""
+    """Expect an output to have no findings of these kinds."""
     for finding in output.findings:
         if finding.kind in kinds:
             raise expectation.unmet(f"{finding.field}: {finding.expected}", finding.actual)
@@ -196,7 +196,7 @@ def binary_output_has_no_data(target: Target, model: Model) -> None:
 
 
 def _expect_same_data(reply: Reply, output: Output) -> None:
-    """Expect that `data` beside a size hold the tensor that the binary data are."""
+    """Expect that `data` beside a size hold the same tensor as the binary data."""
     data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if not data or not output.binary or output.array is None or output.shape is None:
         return

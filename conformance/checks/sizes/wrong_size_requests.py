@@ -1,10 +1,9 @@
 """Requests whose `binary_data_size` is wrong, each by one fault.
 
-Where a size contradicts the shape, the body holds as many bytes as the size says wherever it can: nothing but the
-contradiction is left to refuse. Sizes that a server with 32 or 64 bits takes for the right ones are among them.
+If a size contradicts the shape, the body has as many bytes as the size states, if possible, so that the contradiction
+is the only fault. Some sizes are right modulo 2^32 or 2^64, for servers that truncate them.
 
-Sizes and bytes are written as changes of good ones, where they can be: so a request goes to a deployed model, too, and
-is right there but for its one fault.
+If possible, sizes and bytes are defined as changes of good ones, so that the same fault applies to deployed models.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ STRINGS = bytes.fromhex("03000000 6f6e65 05000000 7468726565")
 
 @dataclass(frozen=True, slots=True)
 class InputBytes:
-    """The bytes of a good input, and those of its first and last element."""
+    """The bytes of a good input, of its first and of its last element."""
 
     data: bytes
     first: bytes
@@ -45,15 +44,15 @@ class InputBytes:
 
     @property
     def size(self) -> int:
-        """The right size."""
+        """The right `binary_data_size`."""
         return len(self.data)
 
 
 def slice_input_bytes(tensor: Tensor) -> InputBytes:
-    """Return the bytes of a tensor.
+    """Return the bytes of a tensor, of its first and of its last element.
 
     Raises:
-        NotApplicable: it has none.
+        NotApplicable: the tensor has no elements.
     """
     flat = tensor.array.reshape(-1)
     if not flat.size:
@@ -63,7 +62,7 @@ def slice_input_bytes(tensor: Tensor) -> InputBytes:
 
 
 def sample_carried_inputs(model: Model) -> list[Tensor]:
-    """Return good inputs, the bytes of which `change_size_and_bytes` sends under any size."""
+    """Return good inputs, which `change_size_and_bytes` sends with changed sizes."""
     strings = model.role.inputs[0].datatype == "BYTES"
     return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
 
@@ -71,7 +70,7 @@ def sample_carried_inputs(model: Model) -> list[Tensor]:
 def change_size_and_bytes(
     size: Callable[[InputBytes], Any], data: Callable[[InputBytes], bytes] = lambda good: good.data
 ) -> MessageBuilder:
-    """Return what makes a request that is good but for the size of its first input, and the bytes."""
+    """Return a builder of a request that is good except for the size and the bytes of its first input."""
 
     def make(model: Model) -> Message:
         tensor, *others = sample_carried_inputs(model)
@@ -82,7 +81,7 @@ def change_size_and_bytes(
 
 
 def claim_size(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> MessageBuilder:
-    """Return what makes a request with one input of that shape and `binary_data_size`, and with that binary data."""
+    """Return a builder of a request with one input of this shape, `binary_data_size` and binary data."""
     return lambda model: _stating(model, model.role.inputs[0], shape, size, data)
 
 
@@ -94,7 +93,7 @@ def _stating(
     data: bytes,
     others: Sequence[Tensor] = (),
 ) -> Message:
-    """Return a request whose first input has that shape and size and those bytes, and whose other inputs are good."""
+    """Return a request whose first input has this shape, size and data; the other inputs are good."""
     octets = Tensor.of(first.name, "UINT8", np.frombuffer(data, "u1"))
 
     def edit(document: dict[str, Any]) -> None:
@@ -108,7 +107,7 @@ def _stating(
 
 
 def drop_last_bytes(count: int | None) -> MessageBuilder:
-    """Return what makes a good request that lacks its last `count` bytes, or all binary data."""
+    """Return a builder of a request that lacks its last `count` bytes, or, for None, all binary data."""
 
     def make(model: Model) -> Message:
         message = model.request(sample_carried_inputs(model), outputs=model.listed()).message()
@@ -118,7 +117,7 @@ def drop_last_bytes(count: int | None) -> MessageBuilder:
 
 
 def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
-    """Return what makes a good request whose declared sizes are changed by so many bytes."""
+    """Return a builder of a good request whose declared sizes are changed: input name -> difference in bytes."""
 
     def make(model: Model) -> Message:
         def edit(document: dict[str, Any]) -> None:
@@ -131,7 +130,7 @@ def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
 
 
 def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
-    """Return a request like a good one but for the size of one of its inputs, which stands first, amid others or last."""
+    """Return a request that is good except for the size of the input `name`, which is first, in the middle or last."""
 
     def make(model: Model) -> Message:
         def edit(document: dict[str, Any]) -> None:
@@ -147,9 +146,9 @@ def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
 
 
 def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> MessageBuilder:
-    """Return what makes a good binary request with other members in its first input; None takes a member away.
+    """Return a builder of a binary request with changed members in its first input; None removes a member.
 
-    `keep` cuts the binary data to so many bytes.
+    `keep` truncates the binary data to this number of bytes.
     """
 
     def make(model: Model) -> Message:
@@ -164,7 +163,7 @@ def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> M
 
 
 def cut_body(count: int) -> MessageBuilder:
-    """Return what makes a good request that lacks its last `count` bytes."""
+    """Return a builder of a request that lacks its last `count` bytes."""
 
     def make(model: Model) -> Message:
         message = model.request().message()
@@ -174,13 +173,13 @@ def cut_body(count: int) -> MessageBuilder:
 
 
 def drop_last_tensor(model: Model) -> Message:
-    """Return a good request that lacks all bytes of its last tensor."""
+    """Return a request that lacks all bytes of its last tensor."""
     message = model.request().message()
     return message.with_body(message.body[: message.spans[-1][2]])
 
 
 def add_data(values: Sequence[Any]) -> MessageBuilder:
-    """Return what makes a good binary request whose first input has `data`, too; a deployed model's own ones."""
+    """Return a builder of a binary request whose first input also has `data`; a deployed model's own elements."""
 
     def make(model: Model) -> Message:
         data = to_json(model, model.fill(values)[0])
@@ -190,19 +189,19 @@ def add_data(values: Sequence[Any]) -> MessageBuilder:
 
 
 def drop_tail_and_header(model: Model) -> Message:
-    """Return a request of JSON alone in which an input declares binary data."""
+    """Return a request without binary data and inference header, in which an input declares binary data."""
     return drop_last_bytes(None)(model).with_header(INFERENCE_HEADER, None)
 
 
 def _in_ascii(model: Model) -> list[Tensor]:
-    """Return sample inputs whose JSON is as long in characters as in bytes, which is another matter."""
+    """Return sample inputs with ASCII strings: checks of headers judge JSON with more bytes than characters."""
     names = [spec.name for spec in model.role.inputs if spec.datatype == "BYTES"]
     texts = (f"{model.salt}a", "", "bc")
     return model.fill(dict.fromkeys(names, texts))
 
 
 def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
-    """Return what makes a good request, and the same with bytes after it; `send` names the inputs that are binary."""
+    """Return a builder of a good request, and of the same with extra bytes; `send` names the binary inputs."""
 
     def make(model: Model) -> tuple[Message, Message]:
         message = model.request(_in_ascii(model), send=send, outputs=model.listed()).message()
@@ -240,7 +239,7 @@ SIZES_BESIDE_SHAPE: tuple[Entry, ...] = (
     ("booleans-of-four-bytes", claim_size(12, bytes.fromhex("01000000") * 3), "identity_bool"),
     ("one-item-of-a-batch-of-two", claim_size(12, NUMBERS, [2, 3]), "batching"),
 )
-# The body of a good request under another size.
+# The body of a good request with another size.
 FALSE_SIZES: tuple[Entry, ...] = (
     ("size-moved-to-the-neighbour", change_declared_sizes({"A": -4, "B": 4}), "add_sub"),
     ("sizes-of-two-inputs-exchanged", change_declared_sizes({"IN_INT64": -21, "IN_BOOL": 21}), "multi"),
@@ -292,15 +291,15 @@ NO_DATA_NOR_SIZE: tuple[Entry, ...] = (
     ("strings-without-a-size", edit_first_input({"parameters": None}), "identity_bytes"),
     ("first-of-four-without-a-size", edit_first_input({"parameters": None}), "multi"),
 )
-# The same wrong sizes for inputs that are not the first, or not alone.
+# Wrong sizes for inputs that are not the first, or not the only one.
 WRONG_AMONG_OTHERS: Mapping[str, tuple[Entry, ...]] = {
     "BIN-SIZE-TYPE": (state_wrong_size("IN_FP32", "12"), state_wrong_size("A", "12", "add_sub")),
     "BIN-SIZE-MISSING": tuple(
         state_wrong_size(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
     ),
 }
-# A good request, and the same with what must not alter a tensor. Strings among several binary inputs would notice a
-# shift by themselves, so that they travel as JSON there.
+# A good request, and the same with trailing bytes, which must not alter a tensor. Among several binary inputs, strings
+# are JSON: their length prefixes would reveal a shift.
 TRAILING_BYTES = (
     ("one-byte", append_bytes(b"\1"), "identity_uint8"),
     ("one-element", append_bytes(b"\1\2\3\4"), "identity_int32"),
@@ -315,7 +314,7 @@ def _make_second(make: Callable[[Model], tuple[Message, Message]]) -> MessageBui
     return lambda model: make(model)[1]
 
 
-# Those that go to deployed models, too: a few of each requirement. Strings have no size by their shape.
+# Faults that also go to deployed models: a few for each requirement. The shape of strings does not give their size.
 _FIXED_SIZE = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
 FITS: Mapping[str, Fit] = {
     **dict.fromkeys(("last-byte-missing", "all-bytes-missing", "all-bytes-and-the-header-missing"), ANY),

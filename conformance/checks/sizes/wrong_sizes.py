@@ -1,4 +1,4 @@
-"""Sizes that are wrong: refused, or without harm to any tensor."""
+"""Wrong sizes are refused, or do not alter any tensor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from conformance.wire.outputs import Output
 from conformance.wire.request import ABSENT, Message
 from conformance.wire.tensor import Tensor
 
-# As long in characters as in bytes: counting the wrong ones is another matter.
+# ASCII strings: checks of headers judge servers that count characters instead of bytes.
 ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 
 
@@ -46,7 +46,7 @@ Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
 
 
 def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carried | None = None) -> Refusal:
-    """Return a request that is good but for sizes, which `resize` sets in the inputs of its JSON."""
+    """Return a request that is good except for sizes, which `resize` sets in the inputs of its JSON."""
 
     def make(model: Model) -> Message:
         sent = require_several(model)
@@ -57,7 +57,7 @@ def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carrie
 
 
 def _move(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """Count the last element of the first input among those of the second."""
+    """Move the last element of the first input to the second input, by their sizes."""
     count = len(slice_input_bytes(sent[0]).last)
     for place, change in ((0, -count), (1, count)):
         inputs[place]["parameters"]["binary_data_size"] += change
@@ -123,7 +123,7 @@ def data_beside_a_size_shifts_no_tensor(
 
 
 def _expect_either_first(target: Target, model: Model) -> None:
-    """Expect what the bytes of the first input are answered, or the other elements in its `data`; or a refusal."""
+    """Expect a refusal, or the right answer for the first input's binary data or the other elements in its `data`."""
     first, *others = require_several(model)
     other_first = replace(model, salt=model.salt + 1).sample()[0]
     request = model.request([first, *others], outputs=model.listed())
@@ -132,7 +132,7 @@ def _expect_either_first(target: Target, model: Model) -> None:
 
 
 def _size_at(place: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
-    """Return what makes a good request with binary data, and the same with another size for one of its inputs."""
+    """Return a builder of a good binary request, and of the same with another size for one input."""
 
     def make(model: Model) -> tuple[Message, Message]:
         request = model.request(require_several(model), outputs=model.listed())
@@ -143,9 +143,9 @@ def _size_at(place: int, size: object) -> Callable[[Model], tuple[Message, Messa
 
 
 def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
-    """Return what makes a good request, and the same with another size for one input; ABSENT: with none.
+    """Return a builder of a good request, and of the same with another size for one input; ABSENT for no size.
 
-    `binary` are the inputs that are binary data, in the order of the request; strings among them would notice a shift.
+    `binary` names the binary inputs, in the order of the request; strings among them would reveal a shift.
     """
 
     def make(model: Model) -> tuple[Message, Message]:
@@ -206,9 +206,9 @@ def _expect_refused_or_as(
     also: Sequence[Tensor] = (),
     requirement: str | None = None,
 ) -> Reply:
-    """Expect a message to be refused, or to be answered with the outputs that a good one gets, or one of them.
+    """Expect a bad message to be refused, or to get the outputs of the good one; with `only`, just this output.
 
-    The outputs `also` are right, too.
+    The outputs `also` are right as well.
     """
     right = target.infer(good)
     if not right.succeeded:
@@ -223,17 +223,17 @@ def _expect_refused_or_as(
     tensors = [_tensor(output) for output in outputs if output.array is not None]
     if not (also and is_met(lambda: expect(reply).tensors(also))):
         expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
-    expect(target.send(good, fresh=True), requirement).tensors(tensors)  # what was dropped has not been kept
+    expect(target.send(good, fresh=True), requirement).tensors(tensors)  # dropped bytes are not read later
     return reply
 
 
 def _tensor(output: Output) -> Tensor:
-    assert output.array is not None  # noqa: S101 - the caller has seen to it
+    assert output.array is not None  # noqa: S101 - the caller ensures this
     return Tensor(output.name, output.datatype, output.array.shape, output.array)
 
 
 # --- shapes whose product is 0, or small ------------------------------------------------------------------------------
-# Shapes like these have ended servers, so that their rows run only where that is asked for.
+# Such shapes can crash servers, so these rows run only on request.
 
 
 @check("sizes.shape-past-all-bodies-is-refused", answers="BIN-SIZE-WRONG")

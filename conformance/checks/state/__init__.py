@@ -1,3 +1,3 @@
-"""Requests beside and behind each other, and bodies that arrive in pieces."""
+"""Sequential, pipelined and concurrent requests, and bodies that arrive in pieces."""
 
 ORDER = ("isolation", "like_requests", "bodies_in_pieces", "content_codings", "connections", "waiting_clients")

@@ -1,4 +1,4 @@
-"""A body is one, wherever TCP segments or chunks cut it, and however the chunks are written."""
+"""A body is read the same wherever TCP segments or chunks split it, and however the chunks are written."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from conformance.wire.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A request and where its body is cut.
+    """A request and the offsets at which its body is split.
 
     Attributes:
         name: the row's id.
-        role: of the model that it goes to; None where that is a deployed one alone.
-        sent: the request, and its inputs.
-        places: offsets in the body.
-        form: in which the inputs travel.
-        slow: there are many pieces, sent with a pause after each.
+        role: the role of the model that it goes to; None if it only goes to deployed models.
+        sent: returns the request and its inputs.
+        places: returns the offsets in the body.
+        form: the form of the inputs.
+        slow: there are many pieces, with a pause after each.
         fit: the deployed models that it can be sent to.
     """
 
@@ -59,7 +59,7 @@ class Cut:
 
 
 def make_cut_rows(cuts: Iterable[Cut]) -> list[Row]:
-    """Return a row for each."""
+    """Return a row for each cut."""
     return [cut.row() for cut in cuts]
 
 
@@ -78,7 +78,7 @@ def _as_raw(model: Model) -> SaltedRequest:
 
 
 def _first(message: Message) -> int:
-    """Return where the first binary tensor begins."""
+    """Return the offset of the first binary tensor."""
     return message.spans[0][2]
 
 
@@ -147,7 +147,7 @@ def chunked_body_is_decoded(target: Target, model: Model, cut: Cut) -> str:
 def _expect_read_or_declined(
     target: Target, model: Model, form: AnyForm, reply: Reply, tensors: Sequence[Tensor]
 ) -> str:
-    """Expect that a chunked request is read: JSON may be declined with 411, binary data, which want a length, anyhow."""
+    """Expect that a chunked request is read or refused: JSON with status 411, binary data with any status."""
     if reply.status == LENGTH_REQUIRED or (form != "json" and is_refused(target, model, reply)):
         return f"declined with {reply.status}"
     try:
@@ -172,7 +172,7 @@ PLACE, LENGTH = 0xAB, 200
 
 
 def _place(message: Message) -> int:
-    """Return where a body is cut: the chunks have sizes with a letter in them, the first one of a short body at least."""
+    """Return an offset for chunks with a letter in their hexadecimal size, at least the first of a short body."""
     size = len(message.body)
     return PLACE if size > PLACE + 16 else size // 2 | 0xA
 
@@ -205,7 +205,7 @@ def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> Non
     expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED" if reply.succeeded else "HTTP-CHUNKED-TRAILER")
 
 
-CHUNK_COUNT = 4000  # bytes, each a chunk of its own
+CHUNK_COUNT = 4000  # bytes, each in a separate chunk
 
 
 @check("state.many-small-chunks-are-one-body", answers="HTTP-CHUNKED")

@@ -1,6 +1,6 @@
-"""Requests behind each other on one connection: after an error, without waiting, behind a body that nobody read.
+"""Several requests on one connection: after an error, pipelined, or after a body that the server did not read.
 
-A server may close a connection after any answer; then the rest of a row has nothing to judge.
+A server may close a connection after any answer; then the rest of the row is not judged.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _header_past_the_end(model: Model) -> Message:
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 
-# Refused by any server; the answer to the next request shows whether it knew where the refused one ended.
+# Every server refuses these; the answer to the next request shows whether the server found the end of the refused one.
 BAD_REQUESTS: tuple[Row, ...] = (
     Row("unknown-model", (_unknown_model, "json"), fit=JSON_ALONE),
     Row("broken-json", (_broken_json, "json"), fit=JSON_ALONE),
@@ -114,17 +114,17 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, infers: 
 
 
 def _told(reply: Reply) -> tuple[int | None, object]:
-    """Return what tells one answer with metadata from another."""
+    """Return the status and the member `name`, which identify an answer with metadata."""
     return reply.status, (reply.answer.document or {}).get("name")
 
 
 def _has_ended(reply: Reply) -> bool:
-    """Say whether the connection was closed in place of an answer, which a server may do."""
+    """Say whether the server closed the connection instead of answering, which it may do."""
     return reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
 
 
 def _expect_refused(reply: Reply) -> None:
-    """Expect that the bad request between good ones is refused, so that what comes next is about the connection."""
+    """Expect that the bad request between good ones is refused; the rest of the row is about the connection."""
     if reply.succeeded:
         raise BlockedError("a request is answered that has to be refused")
     expect(reply).refused()
@@ -150,13 +150,13 @@ def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     replies = target.send_on_one_connection([model.request(tensors).message(), _good(model, "json", 1)])
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
     for reply in replies[1:]:
-        if reply.status is not None:  # a server may close the connection without a word
+        if reply.status is not None:  # a server may close the connection without an answer
             expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
-# --- bodies that nobody read ------------------------------------------------------------------------------------------
-# A server that refuses by the head alone, and leaves the body where it is, reads its bytes as a request: whoever can put
-# bytes into a body can then make requests in the name of those who share the connection.
+# --- bodies that the server did not read ------------------------------------------------------------------------------
+# A server that refuses a request by its headers and does not consume the body may parse the body as the next request.
+# Then anybody who controls a body can smuggle requests into a shared connection.
 
 LENGTH, HIDDEN = 3, 9
 
@@ -166,7 +166,7 @@ def _good_json(model: Model, salt: int) -> Message:
 
 
 def _with(name: str, value: str, path: str | None = None) -> MessageBuilder:
-    """Return what makes a request with one more header."""
+    """Return a builder of a request with one more header."""
     return lambda model: _to(model, path).with_header(name, value)
 
 
@@ -175,13 +175,13 @@ def _to(model: Model, path: str | None = None, method: str = "POST") -> Message:
 
 
 def _at(path: str) -> MessageBuilder:
-    """Return what makes a request to a path."""
+    """Return a builder of a request to a path."""
     return lambda model: _to(model, path)
 
 
 INFER_UNKNOWN_MODEL = "/v2/models/nobody_has_this_model/infer"
 
-# What servers refuse by the head of a request alone, or answer without a look at the body.
+# Requests that servers refuse by their headers alone, or answer without reading the body.
 REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
     "unknown-model": _at(INFER_UNKNOWN_MODEL),
     "unknown-version": lambda model: _to(model, f"/v2/models/{model.name}/versions/87654/infer"),
@@ -197,10 +197,10 @@ REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
     "go-ahead-not-waited-for": _with("Expect", "100-continue", INFER_UNKNOWN_MODEL),
     "no-json": _to,
 }
-# Beyond what servers read of a body before they give up on it; empty lines are passed over in front of a request.
+# More than servers read of a body before they give up; HTTP parsers skip empty lines before a request.
 LONG_FILLER = b"\r\n" * 200_000
-# Those that deployed models get.
-# Those with a header that means nothing to a server without binary data.
+# Names in `OF_BINARY_DATA` have a header that a server without binary data ignores; `FOR_ANY_MODEL` are the rows that
+# also run on deployed models.
 OF_BINARY_DATA = ("inference-header-negative", "inference-header-no-number", "inference-header-past-the-end")
 FOR_ANY_MODEL = ("unknown-model", "unknown-model-in-chunks", "put", "go-ahead-not-waited-for", "no-json")
 PADDED_NAMES = ("unknown-model", "unknown-path", "no-json")
@@ -240,7 +240,7 @@ def body_is_never_the_next_request(
 
 
 def _expect_in_step(target: Target, model: Model, message: Message, chunked: bool) -> str:
-    """Expect that two good requests behind a message get their own answers, or that the connection ends."""
+    """Expect right answers to two good requests after a message, or a closed connection; return which."""
     good = [_good_json(model, salt) for salt in (1, 2)]
     replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())
     for salt, reply in enumerate(replies[1:], start=1):

@@ -43,10 +43,10 @@ def deflate_answer_is_the_answer(target: Target, model: Model, form: AnyForm) ->
 
 
 def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, coding: str) -> str:
-    """Expect the right answer once it is uncoded, and say which coding it was in."""
+    """Expect the right answer after decoding; return its content coding."""
     message, expected = send_answered_request(target, model, form, length)
     reply = target.send(message.with_header("Accept-Encoding", coding))
-    with attribute_to("HTTP-CODING-O"):  # the same without compression was right, whatever seems wrong now
+    with attribute_to("HTTP-CODING-O"):  # the uncompressed answer was right, so any fault is due to the coding
         plain = reply if reply.status is None else decode_reply(reply)
         if plain is not None:
             expect(plain).tensors(expected).free_of(*WRONG_LENGTH)
@@ -66,12 +66,12 @@ def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyFo
 
 
 def _two_members(body: bytes) -> bytes:
-    """Return the body as a gzip file of two members, whose contents belong together (RFC 1952, 2.2)."""
+    """Return the body as a gzip file of two members, which decoders concatenate (RFC 1952, 2.2)."""
     half = len(body) // 2
     return compress_gzip(body[:half]) + compress_gzip(body[half:])
 
 
-# name of a coding as rows have it -> its name in HTTP, and what codes a body
+# name of a coding in row ids -> its name in HTTP, and its encoder
 CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": ("gzip", compress_gzip),
     "gzip-in-capitals": ("GZIP", compress_gzip),
@@ -87,7 +87,7 @@ def _coded(message: Message, coding: str) -> Message:
     return message.with_body(code(message.body)).with_header("Content-Encoding", name)
 
 
-# Those that deployed models get, in one piece.
+# Rows that also run on deployed models, for bodies that are not chunked.
 _FOR_ANY_MODEL = (("gzip-of-two-members", "json"), ("gzip-twice", "json"), ("deflate", "json"))
 
 
@@ -111,7 +111,7 @@ def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyF
 
 
 def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str, *, chunked: bool) -> str:
-    """Expect that a request is decoded or refused, and say which; nothing where chunks are read wrong without it."""
+    """Expect that a coded request is decoded or refused; return which. Block if uncoded chunks are misread as well."""
     message, expected = plain
     sent = _coded(message, coding)
     places = (len(sent.body) // 3,)
@@ -130,7 +130,7 @@ def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str
     return "decoded"
 
 
-# What stands behind a good body in a second member, so that the whole is to be refused.
+# The content of a second gzip member, which makes a good body invalid.
 EXTRA_MEMBER_BYTES: Mapping[AnyForm, bytes] = {"json": b" x", "binary": b"\0"}
 
 

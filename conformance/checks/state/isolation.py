@@ -1,4 +1,4 @@
-"""An answer holds nothing of another request: before it, or in flight beside it, of whatever form."""
+"""Isolation: an answer contains nothing of an earlier or concurrent request, whatever their forms."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from conformance.transport.target import Target
 from conformance.wire.request import Form, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-# Enough for several reads and writes of any server.
+# Large enough to need several reads and writes in any server.
 LARGE_COUNT = 65_536
 SMALL_COUNT = 3
 
 
 IN_FLIGHT = 32
-OTHER_SALTS = (2, 3, 4, 5)  # salts of inputs, until some are answered otherwise than those of 1
+OTHER_SALTS = (2, 3, 4, 5)  # salts to try until the answer differs from that for salt 1
 SHRINKING_COUNTS = (1000, 999, 100, 2, 1)
 BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
 
@@ -145,7 +145,7 @@ def like_requests_have_answers_of_their_own(
 
 
 def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
-    """Return inputs, and others like them that are answered otherwise.
+    """Return two similar sets of inputs that the model answers differently.
 
     Raises:
         NotApplicable: the model answers all alike.
@@ -158,7 +158,7 @@ def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def _alike(model: Model, length: int, last: int) -> list[Tensor]:
-    """Return inputs that are the same for each `last` but for the last element; a short one has no other."""
+    """Return inputs that depend on `last` in their last element only; short inputs differ in every element."""
     if length <= SMALL_COUNT:
         return model.salted(length, last)
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
@@ -204,9 +204,9 @@ class RequestForm:
     """A form of request.
 
     Attributes:
-        message: makes it of inputs and a number of its own.
-        expect: raises `UnmetError` where the answer is not that of the inputs.
-        needs: extensions that it uses.
+        message: builds it from inputs and a unique number.
+        expect: raises `UnmetError` if the answer is not right for the inputs.
+        needs: the extensions that it uses.
     """
 
     message: Callable[[Model, Tensors, int], Message]
@@ -273,7 +273,7 @@ def _needs(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def _tensors(model: Model, number: int) -> Tensors:
-    """Return the inputs of a request: as long as others, and of elements that no other has."""
+    """Return the inputs of a request: one of three lengths, and elements that depend on its number."""
     if model.is_own_oracle:
         return make_salted_tensors(model, 1 + number % 3, number)
     spec = model.role.inputs[0]
@@ -299,11 +299,11 @@ def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str
 
 
 def _expect_alone(target: Target, model: Model, name: str) -> None:
-    """Expect that a form is answered right where nothing is beside it.
+    """Expect that a form of request is answered right without concurrent requests.
 
     Raises:
-        NotApplicable: it is one that no server has to take.
-        Blocked: it is answered wrongly.
+        NotApplicable: no server has to support this form, and this one does not.
+        Blocked: it is answered wrong.
     """
     kind, tensors = KINDS[name], _tensors(model, IN_FLIGHT)
     reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)
@@ -316,7 +316,7 @@ def _expect_alone(target: Target, model: Model, name: str) -> None:
 
 
 def _expect_own(target: Target, model: Model, kind: RequestForm, tensors: Tensors, reply: Reply) -> None:
-    """Expect the answer to a request's own tensors, unless the same request is answered as wrongly alone."""
+    """Expect the answer to the tensors of this request; block if the request alone is answered wrong as well."""
     if reply.status in DECLINED_STATUSES:
         return
     try:

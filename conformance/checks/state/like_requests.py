@@ -1,4 +1,4 @@
-"""Requests that differ in little, or in their options: each is answered for itself."""
+"""Similar requests, which differ in one element or in their options, each get their own answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JudgedMessage = tuple[Message, Judge]
 
 
 def _right(*tensors: Tensor, form: str = "") -> Judge:
-    """Return what expects these outputs, in a form where one is named."""
+    """Return a judge that expects these outputs, in `form` if it is not empty."""
 
     def judge(reply: Reply) -> None:
         expectation = expect(reply).tensors(tensors)
@@ -38,7 +38,7 @@ def _right(*tensors: Tensor, form: str = "") -> Judge:
 
 
 def _make_element_pair(model: Model, form: str, count: int, place: int) -> list[JudgedMessage]:
-    """Return two requests of one length that differ in one element."""
+    """Return two requests of equal length that differ in one element."""
     return [_make_message(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
 
 
@@ -85,7 +85,7 @@ def one_other_element_is_seen(target: Target, model: Model, form: str, count: in
 
 
 def _expect_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
-    """Expect the second answer right; where it is wrong it has to be the first once more, for it to be left over."""
+    """Expect a right second answer; OIP-ISOLATION is unmet if it repeats the first one, other faults block the row."""
     (first, is_first), (second, is_second) = pair
     before = target.send(first)
     try:
@@ -109,12 +109,12 @@ LONG_COUNT = 2 * KIB
 
 
 def _long(model: Model) -> Sequence[Tensor]:
-    """Return many elements; a deployed model gets those that it takes."""
+    """Return inputs of `LONG_COUNT` elements; sample inputs for a deployed model."""
     return model.sample() if model.is_own_oracle else [model.tensor([100 + k % 100 for k in range(LONG_COUNT)])]
 
 
 def _forms(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
-    """Return requests that ask for an output in one form, behind inputs of some length, and then in the other."""
+    """Return two requests with the same long inputs, which ask for an output in the forms `first` and `second`."""
     name = model.role.outputs[0].name
     right = [tensor for tensor in model.expected(_long(model)) if tensor.name == name]
     return [
@@ -127,7 +127,7 @@ def _forms(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
 
 
 def _counts(model: Model) -> list[JudgedMessage]:
-    """Return requests for one class and for two, behind inputs of some length."""
+    """Return two requests with the same long inputs, for one class and for two."""
     name = model.role.outputs[0].name
     return [
         (
@@ -148,7 +148,7 @@ def _expect_class_count(name: str, count: int) -> Judge:
 
 
 def _framed_and_raw(model: Model) -> list[JudgedMessage]:
-    """Return one body under two inference headers: JSON with binary data, and a raw request."""
+    """Return two requests with one body and different inference headers: JSON with binary data, and a raw request."""
     tensors = [model.tensor([200, 201, 202])]
     framed = model.request(tensors, want="binary").message()
     raw = model.raw(framed.body)
@@ -185,7 +185,7 @@ def same_body_for_another_model_is_seen(target: Target, model: Model, form: str)
 
 LEFT_OVER_ID = "left-over"
 
-# What a request may ask for, with what it needs.
+# Options of a request, and the extensions that they need.
 OPTIONS: Mapping[str, tuple[RequestBuilder, tuple[str, ...]]] = {
     "id": (lambda model: model.request(send="json", request_id=LEFT_OVER_ID), ()),
     "listed-output": (lambda model: model.request(send="json", outputs=[model.role.outputs[-1].name]), ()),
@@ -235,7 +235,7 @@ OUTCOMES: Mapping[str, Callable[[InferRequest], Message]] = {
     "refused-for-a-missing-input": _missing_input,
     "refused-for-its-end": _cut_short,
 }
-# Those that deployed models get.
+# Rows that also run on deployed models.
 FITS: Mapping[str, Fit] = {
     **dict.fromkeys(("id-answered", "id-refused-for-its-end", "binary-data-output-answered"), JSON),
     "binary-data-refused-for-an-output": JSON,
@@ -261,14 +261,14 @@ def options_end_with_their_request(
     before = change(ask(replace(model, salt=(model.salt + 101) % 256)))
     with attribute_to("OIP-ISOLATION"):
         for reply in target.send_on_one_connection([before, plain])[1:]:
-            if reply.status is not None:  # a server may close the connection without a word
+            if reply.status is not None:  # a server may close the connection without an answer
                 _expect_plain(reply, model)
         target.send(before, fresh=True)
         _expect_plain(target.send(plain, fresh=True), model)
 
 
 def _expect_plain(reply: Reply, model: Model) -> None:
-    """Expect every output as JSON, with the right values, and not the id of the other request."""
+    """Expect every output as JSON with the right values, and no id of the other request."""
     right = model.expected(model.sample())
     expect(reply).tensors(right).forms({tensor.name: "json" for tensor in right})
     if (reply.answer.document or {}).get("id") == LEFT_OVER_ID:

@@ -1,4 +1,4 @@
-"""Requests that can be told apart, in each of the three forms; what HTTP does to one it does to all."""
+"""Distinguishable requests in each of the three forms: JSON, binary data and raw."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from conformance.wire.tensor import Tensor
 
 
 def make_salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
-    """Return a request with tensors and an id that no other salt has."""
+    """Return a request whose tensors and id are unique to its salt."""
     want: Form | None = "binary" if form == "binary" else None
     return model.request(make_salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
 
 
 def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
-    """Return inputs of so many elements, or of as many as a deployed model takes; other ones for each salt."""
+    """Return inputs of `length` elements, or as many as a deployed model accepts; they depend on the salt."""
     return model.salted(model.limit_length(length), salt)
 
 
 def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
-    """Expect that an answer carries the tensors of its request, and the id of no other one."""
+    """Expect the right outputs for a request, and no id of another request."""
     if reply.status in DECLINED_STATUSES:
         return
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
@@ -47,7 +47,7 @@ def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirem
 
     Raises:
         Unmet: the answer is wrong.
-        Blocked: it is wrong in the same way when the same request is sent alone and in one piece.
+        Blocked: the same request, sent alone and in one piece, gets the same wrong answer.
     """
     try:
         expect(reply, requirement).tensors(tensors).free_of(*WRONG_LENGTH)
@@ -62,27 +62,27 @@ def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirem
 
 
 AnyForm = Form | Literal["raw"]
-# A request, and its inputs.
+# A request and its inputs.
 SaltedRequest = tuple[Message, Sequence[Tensor]]
 
-# Says that chunks are declined (RFC 9110, 15.5.12).
+# Status of a server that refuses chunks (RFC 9110, 15.5.12).
 LENGTH_REQUIRED = 411
 
 FORMS: tuple[AnyForm, ...] = ("json", "binary", "raw")
 NEEDS: Mapping[AnyForm, tuple[str, ...]] = {"json": (), "binary": BINARY, "raw": ("raw",)}
 _ROLES: Mapping[AnyForm, str] = {"json": "identity_int32", "binary": "identity_int32", "raw": "identity_uint8"}
-# A raw request to a deployed model is a matter of its own: not every model takes one.
+# Deployed models get no raw requests here: not every model accepts one.
 _FITS: Mapping[AnyForm, Fit | None] = {"json": JSON, "binary": ANY, "raw": None}
 
 
 def make_form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False, fits: bool = False) -> Row:
-    """Return a row for one form, which its body gets in front of the values; `fits`: for deployed models, too."""
+    """Return a row for one form, passed to the check before `values`; with `fits`, it also runs on deployed models."""
     fit = _FITS[form] if fits else None
     return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], thorough=thorough, fit=fit)
 
 
 def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:
-    """Return a request with so many elements, other ones for each salt; a raw one to a model of one UINT8 input."""
+    """Return a request with `length` elements that depend on the salt; a raw one needs a model with one UINT8 input."""
     tensors = make_salted_tensors(model, length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors
@@ -90,10 +90,10 @@ def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> Sa
 
 
 def send_answered_request(target: Target, model: Model, form: AnyForm, length: int) -> SaltedRequest:
-    """Return a request, and the outputs with which the server was seen to answer it in the usual manner.
+    """Return a request and its right outputs, after expecting the server to answer it when sent in the usual way.
 
     Raises:
-        Blocked: it is answered wrongly.
+        Blocked: it is answered wrong.
     """
     message, tensors = make_form_request(model, form, length, 1)
     expected = model.expected(tensors)
@@ -103,10 +103,10 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
 
 
 def expect_new_http(target: Target, reply: Reply) -> None:
-    """Expect that the target answers the request of a reply, sent whole, in HTTP/1.1: no client sends more to an older one.
+    """Require a target that answers in HTTP/1.1; if needed, send the request of `reply` again in one piece to find out.
 
     Raises:
-        NotApplicable: it answers in HTTP/1.0, which knows no chunks and no interim answers (RFC 9112, 6.1).
+        NotApplicable: it answers in HTTP/1.0, which has no chunks and no interim responses (RFC 9112, 6.1).
     """
     if reply.is_http_1_0 or target.send(reply.exchange.message, fresh=True).is_http_1_0:
         raise NotApplicableError("the target answers in HTTP/1.0")

@@ -1,4 +1,4 @@
-"""Clients that wait: for the go-ahead, or before they read."""
+"""Clients that wait for 100 (Continue), or that delay reading the answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.wire.tensor import Tensor
 
 # --- expectations -----------------------------------------------------------------------------------------------------
 
-# Says of an expectation that somebody on the way cannot meet it; the client then sends the request without.
+# Status of a server or proxy that cannot meet an `Expect` header; the client then sends the request without it.
 EXPECTATION_FAILED = 417
 
 USUAL, OTHER_CASE = "100-continue", "100-Continue"
@@ -90,13 +90,13 @@ def go_ahead_comes_without_the_body(
 
 # --- slow readers -----------------------------------------------------------------------------------------------------
 
-# More than the sockets on both sides take in together before anybody reads; Linux lets the sender's grow to 4 MiB.
+# More than both socket buffers hold before the client reads; Linux lets the send buffer grow to 4 MiB.
 ANSWER_BYTES = 5_000_000
 TEXT_COUNT = 50
 
 
 def _tensor(model: Model) -> Tensor:
-    """Return a tensor of that size; of few texts where it can be, since each element costs a server time."""
+    """Return a tensor of that size; few long strings if possible, since each element takes server time."""
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{k:09d} " * (ANSWER_BYTES // TEXT_COUNT // 10) for k in range(TEXT_COUNT)])
     return model.tensor(np.arange(ANSWER_BYTES) % 251)
@@ -120,7 +120,7 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
     def is_wrong_at_once() -> bool:
         return not is_met(lambda: expect(target.send(message)).tensors(expected))
 
-    reply = target.send_and_read_late(message)  # each exchange of these is large in a recording: no other comes first
+    reply = target.send_and_read_late(message)  # no control request first: these exchanges are large in recordings
     if reply.is_refusal and reply.status not in DECLINED_STATUSES:
         raise NotApplicableError(f"a request of {len(message.body)} bytes is refused: {escape_text(reply.outcome())}")
     with block_if(is_wrong_at_once, "the same answer, read at once, is wrong, too"), attribute_to("HTTP-SLOW-READER"):

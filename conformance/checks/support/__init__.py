@@ -1,16 +1,16 @@
-"""Helpers for the checks of several areas, and which helper is for which claim.
+"""Helpers shared by the checks of several areas, with a table of which helper serves which claim.
 
     the claim is about                         write
     -----------------------------------------  ----------------------------------------------------------------------
-    an answer at all                           expect(reply).answered()
-    values that come back                      expect(reply).tensors(expected)
+that there is an answer                    expect(reply).answered()
+output values                               expect(reply).tensors(expected)
     the form an output comes in                expect(reply).forms({name: "binary"})
-    how an answer is put together              expect(reply).free_of(kinds of `wire.finding`)
+faults in the structure of an answer       expect(reply).free_of(kinds of `wire.finding`)
     binary data read right, or written right   binary_sides.expect_side(target, model, tensors, "read" or "written")
     the two lengths in an answer's headers     framing.expect_framed(reply)
     a document and its members                 documents.expect_fits_schema and expect_document
     a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `make_refusal_rows` for its rows
-    a server that has to go on afterwards      expect.refusals.expect_alive
+a server that must stay alive              expect.refusals.expect_alive
     classes                                    classes.ClassifiedAnswer.ask(...).expect_rule(...)
     tensors over gRPC                          over_grpc.expect_right, make_faulty_call for faulty ones
     binary data of any deployed model          control_sides.expect_read and expect_written, by changed_tensors
@@ -18,9 +18,10 @@
     tensors that Hypothesis draws              exploring.explore(strategy, expectation)
     one row for each datatype                  datatypes.make_datatype_rows
 
-`expect.unmet` explains how a body blames one requirement and no other: `is_met`, `attribute_to`, `block_if`, `BlockedError`.
-An identity model that misreads and miswrites alike looks right, so that a claim about bytes sends binary data and reads
-JSON, or the reverse, or takes a model that computes; `binary_sides` does that.
+`expect.unmet` explains how a check body attributes a failure to one requirement: `is_met`, `attribute_to`, `block_if`,
+`BlockedError`. If a server misreads and miswrites bytes in the same way, an identity model still returns right values.
+A claim about bytes therefore uses binary data on one side and JSON on the other, or a model that computes; see
+`binary_sides`.
 
 A function named `expect_...` raises `UnmetError` where the claim is not met; one named `is_...` or `has_...` returns a bool.
 """

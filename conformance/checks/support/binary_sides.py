@@ -1,4 +1,4 @@
-"""Values judged one side at a time, with the blame where it belongs: binary data here, JSON there."""
+"""Judge the two sides of an exchange separately: binary data in one direction, JSON in the other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 Side = Literal["read", "written", "both", "neither"]
-MAX_OUTPUTS = 8  # outputs that are asked for alone: some models have very many
+MAX_OUTPUTS = 8  # outputs that are requested one by one: some models have very many
 
-# How a request shows one side of binary data alone, both where JSON cannot carry the values, or JSON on both sides.
+# Which directions of an exchange use binary data: request, answer, both (for values that JSON cannot carry), or none.
 SIDES: dict[Side, dict[str, Any]] = {
     "read": {"send": "binary"},
     "written": {"send": "json", "want": "binary"},
@@ -41,9 +41,9 @@ def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, thro
 def expect_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> None:
-    """Expect the right outputs where one side is binary data and the other JSON, or both are binary data.
+    """Expect the right outputs when `side` travels as binary data and the rest as JSON.
 
-    `outputs` are all of them, where their order matters. What JSON does not carry is binary data in any case.
+    `outputs` lists all outputs if their order matters. Tensors that JSON cannot carry are always binary data.
     """
     arguments = SIDES[side]
     send = model.sends if arguments["send"] == "json" else "binary"
@@ -53,9 +53,9 @@ def expect_side(
 
 
 def takes_none(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
-    """Say whether a request was refused because the server takes no such tensors: not as plain JSON either.
+    """Say whether the server refused the request and refuses the same tensors as plain JSON as well.
 
-    Tensors without elements are meant, which no document makes a server take.
+    This is for tensors without elements, which no document requires a server to accept.
     """
     if reply is None or (reply.status or 0) < 400:
         return False
@@ -64,10 +64,10 @@ def takes_none(target: Target, model: Model, tensors: Sequence[Tensor], reply: R
 
 
 def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
-    """Expect as `expect_side` values at the edge of what JSON carries.
+    """Like `expect_side`, for values that servers may lose in JSON.
 
-    Where the outputs are wrong, JSON on both sides shows which side is to blame: if that is right, the binary data are wrong;
-    if it is wrong too, the server loses these values in JSON, and binary data on both sides decide.
+    If the outputs are wrong, the same request with JSON on both sides finds the cause. If its answer is right, the
+    binary data are wrong. If not, the server loses these values in JSON: binary data on both sides decide.
     """
     try:
         expect_side(target, model, tensors, side)
@@ -79,10 +79,10 @@ def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], sid
 
 
 def expect_return(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
-    """Expect tensors back from binary data as binary data.
+    """Expect the right outputs with binary data in both directions.
 
-    What is wrong is about `written`, the requirement on outputs, where another request shows that it is the answer that
-    is wrong: the same inputs are right in JSON outputs, or what JSON carries of them is wrong in binary outputs.
+    A failure is attributed to `written`, the requirement on outputs, if another request shows that the answer is at
+    fault: the same binary inputs give right JSON outputs, or JSON inputs give wrong binary outputs.
     """
     reply = target.infer(model.request(tensors, **SIDES["both"]))
     try:
@@ -106,7 +106,7 @@ def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -
 
 
 def _carried_by_json(tensor: Tensor) -> Any:
-    """Return those elements of a tensor that JSON carries, and ordinary ones behind them."""
+    """Return the elements of a tensor that JSON can carry, followed by ordinary ones."""
     if tensor.datatype == "BYTES":
         return [item.decode(errors="ignore").encode() for item in tensor.array] + ["é猫😀".encode()]
     return [*tensor.array[np.isfinite(tensor.array)], 1.5, -2.25] if tensor.array.dtype.kind == "f" else tensor.array
@@ -122,10 +122,10 @@ def is_right(
 def expect_special_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor]
 ) -> None:
-    """Expect as `expect_side`, for tensors that have what a check is about, unlike `plain` ones of the same kind.
+    """Like `expect_side`, for tensors with the property under test; `plain` tensors of the same datatype lack it.
 
     Raises:
-        Blocked: plain ones are wrong too, so that nothing is known of what the check is about.
+        Blocked: the plain tensors are wrong as well, so the property is not the cause.
     """
     reason = f"{plain[0].datatype} elements without that property are wrong too"
     with block_if(lambda: not is_right(target, model, plain, side), reason):
@@ -140,19 +140,19 @@ def expect_together(
     outputs: Sequence[Tensor],
     side: Literal["read", "written"],
 ) -> None:
-    """Expect several tensors of one message, each of which is read or written right alone.
+    """Expect the right outputs of a message with several tensors, each of which is read or written right by itself.
 
     Args:
-        reply: to the message.
-        target: for the tensors alone.
-        model: that they are of; they are alone in another one, unless it is its own oracle. The inputs of that are
-            alone in no request, so that its binary data in the declared order have to be looked at before.
-        inputs: what was sent.
-        outputs: what is right.
-        side: whether the inputs are binary data, or the outputs.
+        reply: the reply to the message.
+        target: the server, for requests with a single tensor.
+        model: the model of the message. Single tensors go to identity models, unless the model is its own oracle. Such
+            a model never receives a single input: callers check its binary data in declared order first.
+        inputs: the tensors that were sent.
+        outputs: the right outputs.
+        side: whether the inputs or the outputs are binary data.
 
     Raises:
-        Blocked: only tensors are wrong that are wrong alone, too.
+        Blocked: every wrong tensor is also wrong by itself.
     """
     try:
         expect(reply).tensors(outputs)
@@ -172,10 +172,10 @@ def expect_together(
 def _expect_written_alone(
     target: Target, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor], unmet: UnmetError
 ) -> None:
-    """Expect each of the first outputs right where it is the only binary one.
+    """Expect each of the first outputs to be right when it is the only binary output.
 
     Raises:
-        Blocked: one is not; `unmet` is the cause.
+        Blocked: one of them is wrong; `unmet` is the cause.
     """
     wrong = [tensor.name for tensor in outputs[:MAX_OUTPUTS] if not is_written_alone(target, model, inputs, tensor)]
     if wrong:
@@ -183,16 +183,16 @@ def _expect_written_alone(
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
-    """Say whether the model that returns tensors of a datatype gets one right; yes where there is no such model."""
+    """Say whether the identity model of the tensor's datatype returns it right; True if there is no such model."""
     model = target.model(f"identity_{tensor.datatype.lower()}")
     flat = tensor.array.reshape(-1)
-    if side == "written" and tensor.datatype == "BYTES":  # JSON carries no others
+    if side == "written" and tensor.datatype == "BYTES":  # keep what is UTF-8: JSON carries nothing else
         flat = np.array([item.decode(errors="ignore").encode() for item in flat] or [], object)
     return model is None or is_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
 
 
 def carries(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
-    """Say whether binary data carry tensors of some dimensions: both ways, in one dimension, and row by row."""
+    """Say whether binary tensors work in both directions, in one dimension, and in row-major order."""
     weighing = target.model("weighted_sum")
     return (
         is_right(target, model, tensors, "both")
@@ -202,7 +202,7 @@ def carries(target: Target, model: Model, tensors: Sequence[Tensor], side: Side)
 
 
 def takes_several(target: Target) -> bool:
-    """Say whether requests with several binary inputs are answered, in whatever order those are read."""
+    """Say whether a request with several equal binary inputs is answered right, in whatever order they are read."""
     model = target.model("add_sub")
     if model is None:
         return True
@@ -211,7 +211,7 @@ def takes_several(target: Target) -> bool:
 
 
 def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
-    """Return a tensor whose elements are all different, integers the same in either byte order, and no byte a blank."""
+    """Return a tensor with distinct elements, without whitespace bytes; integers are equal in either byte order."""
     count = prod(shape)
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{model.salt:03}-x" + "four" * k for k in range(count)], shape)
@@ -220,7 +220,7 @@ def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
 
 
 def make_symmetric_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs that are the same tensors in either order of bytes and of dimensions; FP16 and BF16 are not among them."""
+    """Return inputs that are equal in either byte order and either order of dimensions; FP16 and BF16 have none."""
     return tuple(
         _filled(spec.name, spec.datatype, make_sample_shape(spec.shape, 2 if model.role.batching else None))
         for spec in model.role.inputs

@@ -1,7 +1,7 @@
-"""Inputs of a deployed model as a check changes them: what a server makes of them that reads them wrong, and plain ones.
+"""Changes to the inputs of a deployed model: simplified inputs, and inputs as a faulty server would misread them.
 
-No integer leaves the range of those that the model takes, and every floating-point number is an ordinary one: an index
-beyond a table has ended models. Where that keeps an input from being changed it stays as it is.
+Integers stay within the range of the original input and floats have ordinary magnitudes: an index beyond a lookup table
+can crash a model. An input that cannot be changed within these limits stays as it is.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from conformance.wire.tensor import Tensor
 
 Array = NDArray[Any]
 
-# Datatypes whose elements have several bytes, and that JSON carries.
+# Datatypes that JSON carries and whose elements have several bytes.
 WIDE = frozenset({"INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32", "FP64"})
 WIDE_FLOATS = frozenset({"FP32", "FP64"})
-MAX_ORDINARY = 1e6  # the greatest magnitude that is sent to a model of which nothing else is known
-# Numbers that are the same in either order of their bytes, and of their words.
+MAX_ORDINARY = 1e6  # the greatest magnitude of a float that is sent to an unknown model
+# Numbers that are equal in either byte order and either word order.
 _EITHER_ORDER: Mapping[str, Array] = {
     "FP32": np.array([0x3F3F3F3F], "<u4").view("<f4"),
     "FP64": np.array([0x3F40403F3F40403F], "<u8").view("<f8"),
 }
-# Numbers between 0 and 2 whose bytes mean something to a server that looks into them.
+# Numbers between 0 and 2 whose bytes look like JSON or whitespace to a server that parses them as text.
 LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
     "line-end": {"FP32": b"\r\n\r?", "FP64": b"\r\n\r\n\r\n]?"},
     "byte-order-mark": {"FP32": b"\xef\xbb\xbf?", "FP64": b"\xef\xbb\xbf{}}\xe7?"},
@@ -37,38 +37,38 @@ LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
 
 
 def fill_alike(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors all of whose elements are one of their own: the number of the greatest magnitude, or the first."""
+    """Return tensors filled with one of their own elements: the number of greatest magnitude, else the first."""
     return [_alike(tensor) for tensor in tensors]
 
 
 def fill_either_order(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors whose elements are all alike, and numbers that are the same in either order of their bytes.
+    """Return tensors filled with one element each; numbers are equal in either byte order.
 
-    Integers become 0 where that is between the least and the greatest of them.
+    Integers become 0 if 0 lies within the range of the tensor.
     """
     return [_in_either_order(tensor) for tensor in tensors]
 
 
 def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tensor]:
-    """Return what a server makes of tensors that takes the most significant byte for the first.
+    """Return the tensors with the bytes of each float swapped, as a big-endian server reads them.
 
-    Where that is no ordinary number the plain tensor stands for it.
+    A tensor from `plain` replaces one whose swapped elements are not ordinary numbers.
     """
     return [_swapped(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
 
 
 def move_up(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return what a server makes of tensors that takes each element for the one before it."""
+    """Return the tensors with each element replaced by its successor; the last one stays."""
     return [_filled(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flat(tensors)]
 
 
 def read_by_columns(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return what a server makes of tensors that reads them in column-major order."""
+    """Return the tensors with their elements read in column-major order."""
     return [_filled(each, flat.reshape(each.shape, order="F")) for each, flat in _flat(tensors)]
 
 
 def has_rows_and_columns(tensor: Tensor) -> bool:
-    """Say whether the order of dimensions shows in where elements stand."""
+    """Say whether at least two dimensions are larger than 1, so that row-major and column-major order differ."""
     return sum(size > 1 for size in tensor.shape) > 1
 
 
@@ -78,7 +78,7 @@ def negate(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def halve_texts(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors whose strings have lost their second half."""
+    """Return the tensors with each string cut to its first half."""
     return [
         _filled(each, Tensor.of("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array)
         if each.datatype == "BYTES" and flat.size
@@ -88,13 +88,13 @@ def halve_texts(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def differ(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-    """Say whether the elements of tensors of the same names and shapes differ; those that only one has do not count."""
+    """Say whether any two tensors of the same name differ; names that occur on one side only are ignored."""
     named = {tensor.name: tensor.array for tensor in tensors}
     return any(not np.array_equal(named.get(other.name, other.array), other.array) for other in others)
 
 
 def fill_texts(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor]:
-    """Return tensors with these strings in every BYTES input, again and again."""
+    """Return the tensors with every BYTES input filled with these strings, repeated as needed."""
     filling = Tensor.of("", "BYTES", list(texts)).array
     return [
         _filled(each, np.resize(filling, flat.size)) if each.datatype == "BYTES" else each
@@ -103,7 +103,7 @@ def fill_texts(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor
 
 
 def fill_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
-    """Return tensors with one of `LOOKALIKES` in every FP32 and FP64 input."""
+    """Return the tensors with every FP32 and FP64 input filled with the entry `name` of `LOOKALIKES`."""
     octets = LOOKALIKES[name]
     return [
         _filled(each, np.resize(np.frombuffer(octets[each.datatype], flat.dtype), flat.size))
@@ -114,7 +114,7 @@ def fill_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
 
 
 def fill_fractions(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors with numbers between 1 and 2 that need every bit in every FP32 and FP64 input."""
+    """Return the tensors with FP32 and FP64 inputs filled with numbers between 1 and 2 that need full precision."""
     return [_filled(each, _fractions(flat)) if each.datatype in WIDE_FLOATS else each for each, flat in _flat(tensors)]
 
 
@@ -123,7 +123,7 @@ def _fractions(flat: Array) -> Array:
 
 
 def round_off(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return what a server makes of tensors that keeps floating-point numbers in half their bits."""
+    """Return the tensors with FP32 and FP64 elements rounded to half their bits."""
     return [
         _filled(each, flat.astype(f"<f{flat.itemsize // 2}").astype(flat.dtype))
         if each.datatype in WIDE_FLOATS

@@ -1,4 +1,4 @@
-"""Expectations on the texts of classes: right as BYTES in either form, with the label of their index."""
+"""Expectations on the strings of a classification: right as binary data and as JSON, with the label of their index."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNWRITTEN = "the same texts are wrong as binary data, too, where they are no cla
 
 
 def are_written(target: Target, right: Sequence[str], found: Output | None) -> bool:
-    """Say whether a model that returns BYTES writes these texts right in one dimension, and in the shape of the classes."""
+    """Say whether identity models return these strings right as binary data, flat and in the shape of `found`."""
     octets = [text.encode("utf-8", "surrogateescape") for text in right]
     matrices = target.model("rank2_bytes")
     shape = found.shape if found else None
@@ -42,9 +42,9 @@ def are_written(target: Target, right: Sequence[str], found: Output | None) -> b
 def expect_texts(
     reply: Reply, name: str, right: Sequence[str], requirement: str | None = None, *, is_near: bool = False
 ) -> None:
-    """Expect an answer of one output to hold these texts, as binary data or as JSON.
+    """Expect the single output of an answer to hold these strings, as binary data or as JSON.
 
-    `is_near`: their values may differ by as much as a model's own answers do from one request to the next.
+    `is_near`: scores may differ within the tolerance for repeated answers of one model.
     """
     if is_near and _are_near(found := read_texts(reply, name), right):
         right = found
@@ -59,7 +59,7 @@ def expect_texts(
 
 
 def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
-    """Say whether texts are the same classes, but for what is left open of a value."""
+    """Say whether two lists of strings describe the same classes, with scores equal within tolerance."""
     pairs = [
         (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
         for one, other in zip(found, right, strict=False)
@@ -73,20 +73,20 @@ def _listed(found: Sequence[str]) -> str:
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
-# What labels a deployed model has, nobody says. But a label is that of its index: whichever request, item and place in
-# the ranking an index stands in, the same label follows it, or none.
+# The labels of a deployed model are unknown. But each index has one label: in every request, batch item and rank, the
+# same label follows the index, or none does.
 
-MAX_OUTPUTS = 4  # of a deployed model that are asked for labels
+MAX_OUTPUTS = 4  # outputs of a deployed model that are checked for labels
 
-# --- of a role ------------------------------------------------------------------------------------------------------
+# --- labels of a role -------------------------------------------------------------------------------------------------
 
 
 def expect_labels(case: ClassifiedAnswer) -> None:
-    """Expect the label of its index behind each class that has one."""
+    """Expect each class whose index has a label to end with it."""
     labels = case.labels or ()
 
     def is_labelled(entry: ClassText, scores: Scores) -> bool:
-        # Index or value may be wrong, which is for other checks: the label of either will do.
+        # Other checks judge a wrong index or score: accept the label of the index, and of the nearest score.
         right = {_label(labels, entry.index), _label(labels, class_texts.find_nearest(entry, scores))}
         return None in right or entry.label in right
 
@@ -96,7 +96,7 @@ def expect_labels(case: ClassifiedAnswer) -> None:
 
 
 def expect_no_labels(case: ClassifiedAnswer) -> None:
-    """Expect nothing behind the index of each class that has no label."""
+    """Expect each class whose index has no label to end with the index."""
     labels = case.labels or ()
 
     def is_bare(entry: ClassText, scores: Scores) -> bool:
@@ -117,14 +117,14 @@ def _shown(labels: Sequence[str]) -> str:
     return f"classes with the labels {named}, and none for other indices" if named else "classes without labels"
 
 
-# --- of a deployed model --------------------------------------------------------------------------------------------
+# --- labels of a deployed model ---------------------------------------------------------------------------------------
 
 
 def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:
-    """Expect each index to have one label, in every answer and at every place of a ranking.
+    """Expect each index to have the same label in every answer and at every rank.
 
     Raises:
-        NotApplicable: no class has a label, or no index stands at two places.
+        NotApplicable: no class has a label, or no index occurs at two ranks.
     """
     for name in model.find_rankable()[:MAX_OUTPUTS]:
         if any(_labels_shown(target, model, name, send, at_places=2).values()):
@@ -133,7 +133,7 @@ def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:
 
 
 def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
-    """Expect classes without labels to end with their index: not all of them with a colon, and no index now and then.
+    """Expect classes without labels to end with their index, not with a colon.
 
     Raises:
         NotApplicable: every class has a label.
@@ -148,11 +148,11 @@ def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
 
 
 def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_places: int = 1) -> dict[int, str | None]:
-    """Return index -> label for the indices that stand at so many different places of rankings.
+    """Return index -> label for the indices that occur at no fewer than `at_places` different ranks.
 
     Raises:
-        Unmet: an index has two labels, or one here and none there (CLS-LABEL).
-        Blocked: indices and values do not fit, so that nobody knows whose label it is.
+        Unmet: an index has two labels, or a label in one place and none in another (CLS-LABEL).
+        Blocked: indices and scores do not match, so a label cannot be assigned to an index.
     """
     labels: dict[int, str | None] = {}
     places: dict[int, set[int]] = {}

@@ -1,9 +1,8 @@
-"""Helpers for classification: ask for classes, and read them out of an answer that has other faults.
+"""Helpers for classification: request classes, and parse them leniently from an answer.
 
-Classes are read as texts wherever the answer has any: under a wrong datatype, in a wrong shape, in a wrong format. So a
-fault of one kind leaves the checks of the others to their own subject. A list is judged against the right scores first;
-where it does not fit, against the scores that the server itself returns unclassified, because a server that misreads
-its inputs ranks them no worse for it.
+Classes are read as strings even under a wrong datatype, shape or format, so that one fault fails only the checks about
+it. A list of classes is compared with the right scores first. If it differs, it is compared with the scores that the
+server itself returns without classification: a server that misreads its inputs may still rank them right.
 """
 
 from __future__ import annotations
@@ -30,36 +29,36 @@ from conformance.wire.tensor import Tensor
 
 Rule = Callable[[Sequence[Item]], bool]
 
-# What every classification rests on; a check that cannot read its classes stops at one of these.
+# Requirements that a check reports when it cannot read any classes.
 TAKEN, FORMAT = "CLS-PARAMETER", "CLS-FORMAT"
-MAX_SHOWN_CHARS = 70  # characters of classes that a message shows, and one class more
+MAX_SHOWN_CHARS = 70  # a message stops after the class that exceeds this
 CLASS_FORMAT = "a class written value:index or value:index:label"
 
 
 def find_scored_output(model: Model) -> str:
-    """Return the name of the output that is classified: the model's first, or the most telling of a deployed one."""
+    """Return the name of the output to classify: the first, or a deployed model's with the most distinct scores."""
     return model.find_rankable()[0]
 
 
 def list_all(model: Model, name: str, *, is_first: bool) -> list[str]:
-    """Return the names of all outputs, this one in front or at the end."""
+    """Return the names of all outputs, with `name` first or last."""
     others = [spec.name for spec in model.role.outputs if spec.name != name]
     return [name, *others] if is_first else [*others, name]
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: RequestedOutput, send: Form = "json") -> Reply:
-    """Ask for outputs with their parameters; see `classified`."""
+    """Request outputs with their parameters; see `request_classes`."""
     return request_classes(target, model.request(tensors, send=send, outputs=outputs))
 
 
 def request_classes(target: Peer, request: InferRequest) -> Reply:
-    """Send a request for classes; one that is refused is sent without the parameter, too, to see what it is refused for.
+    """Send a request for classes; if it is refused, send it again without `classification` to find the cause.
 
     Raises:
-        Blocked: it is refused without it as well.
+        Blocked: the request without `classification` is refused as well.
     """
     reply = target.infer(request)
-    # As the inputs travel: not every number has a form in JSON.
+    # Use the form of the inputs: JSON cannot carry every number.
     is_binary = any(item.binary for item in request.inputs)
     outputs = [
         RequestedOutput(output.name, True if is_binary else output.binary_data) for output in request.outputs or ()
@@ -71,10 +70,10 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
 
 
 def read_texts(reply: Reply, name: str) -> list[str]:
-    """Return the elements of an output as texts, whatever its datatype and shape say.
+    """Return the elements of an output as strings, whatever its datatype and shape.
 
     Raises:
-        Unmet: the request was not answered, or the output holds no texts (CLS-PARAMETER).
+        Unmet: the request was not answered, or the output holds no strings (CLS-PARAMETER).
     """
     output = expect(reply, TAKEN).output(name)
     document = reply.answer.document or {}
@@ -90,10 +89,10 @@ def read_texts(reply: Reply, name: str) -> list[str]:
 
 
 def read_classes(reply: Reply, name: str) -> list[ClassText]:
-    """Return the classes of an output, also when they are written wrongly.
+    """Return the classes of an output, parsed leniently.
 
     Raises:
-        Unmet: there are none (CLS-PARAMETER), or one cannot be made sense of (CLS-FORMAT).
+        Unmet: there are none (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
     """
     found = []
     for text in read_texts(reply, name):
@@ -105,10 +104,10 @@ def read_classes(reply: Reply, name: str) -> list[ClassText]:
 
 
 def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
-    """Expect each class of an output once, under a shape of as many: more were asked for than there are."""
+    """Expect an answer to a request for too many classes to list each class once, with a matching shape."""
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_have_rankings(right) else 1
-    batch = items if model.role.batching or (items > 1 and _repeats(listed)) else 1  # an item's indices count within it
+    batch = items if model.role.batching or (items > 1 and _repeats(listed)) else 1  # indices count within an item
     there = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
     if len(listed) != there * batch or math.prod(shape) != len(listed):
@@ -124,12 +123,12 @@ def _repeats(listed: Sequence[ClassText]) -> bool:
 
 
 def describe_count(count: int) -> str:
-    """Return a number of classes in words."""
+    """Return a count with its unit, such as "2 classes"."""
     return f"{count} class{'' if count == 1 else 'es'}"
 
 
 def describe_classes(listed: Sequence[ClassText], first: int = 0) -> str:
-    """Return classes as a message shows them: up to eight of them, from `first` on, on some hundred characters."""
+    """Return a summary for messages: up to eight classes, starting at `first`, in about a hundred characters."""
     texts = [text if len(text) <= 60 else text[:57] + "..." for text in map(format_class, listed[first : first + 8])]
     room = next((k for k in range(2, len(texts)) if sum(map(len, texts[:k])) > MAX_SHOWN_CHARS), len(texts))
     before = f"... from class {first}: " if first else ""
@@ -138,7 +137,7 @@ def describe_classes(listed: Sequence[ClassText], first: int = 0) -> str:
 
 
 def format_class(entry: ClassText) -> str:
-    """Return a class as it is written."""
+    """Return a class in the format value:index or value:index:label."""
     return f"{entry.value}:{entry.index}" + ("" if entry.label is None else f":{entry.label}")
 
 
@@ -149,7 +148,7 @@ def rank_classes(scores: Scores, count: int) -> list[ClassText]:
 
 
 def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
-    """Return where a list that is too long to be shown should be shown from: one class before the first wrong one."""
+    """Return where a message starts its list of classes: one before the first wrong class, or 0 for a short list."""
     wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
     at = next(wrong, 0)
     return (
@@ -161,12 +160,12 @@ def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) ->
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedAnswer:
-    """An answer with classes of one output, and the scores that they are of.
+    """An answer with classes of one output, and the scores that they rank.
 
     Attributes:
-        name: of the output.
-        count: how many classes were asked for.
-        right: the output as it should be, were it not classified.
+        name: the name of the output.
+        count: how many classes were requested.
+        right: the right output without classification.
     """
 
     target: Peer
@@ -190,15 +189,15 @@ class ClassifiedAnswer:
         name: str | None = None,
         tensors: Sequence[Tensor] | None = None,
     ) -> ClassifiedAnswer:
-        """Ask for classes of an output, the first by default; for all classes where no count is given.
+        """Request classes of an output, the first by default; all classes if `count` is None.
 
-        `values` are those of the model's first input, `tensors` all inputs; by default they are sample values, or of
-        several the first whose scores stand in another order than that of their indices. A deployed model is asked for no more classes than there
-        are, whether it batches or not.
+        `values` are the values of the model's first input, `tensors` all inputs. The default are sample inputs whose
+        scores are not in descending order, if there are any. A deployed model gets a count that it can satisfy, whether
+        it batches or not.
 
         Raises:
-            NotApplicable: there are no elements to classify, or a refusal may be right, because each of them may be
-                the only class of an item.
+            NotApplicable: there are no elements to classify, or the server may rightly refuse, because each element may
+                be the only class of a batch item.
         """
         name = name or find_scored_output(model)
         if tensors is None:
@@ -229,15 +228,15 @@ class ClassifiedAnswer:
 
     @property
     def labels(self) -> Sequence[str] | None:
-        """The labels of the output, by index; empty where it has none, None where nobody knows them."""
+        """The labels of the output, by index; empty if it has none, None if they are unknown."""
         return self.model.labels_of(self.name)
 
     @property
     def batch(self) -> int:
-        """How many items the classes are shared out to: 1 for a model that does not batch.
+        """The number of batch items that are ranked separately: 1 for a model that does not batch.
 
-        Metadata do not always say whether a deployed model batches; then the number of classes does. As many as there
-        are elements are one ranking, unless each is the first class of its own item, and the shape says so.
+        If metadata do not tell whether a deployed model batches, the number of classes decides. As many classes as were
+        requested form one ranking, unless each has index 0 and the shape is (items, 1).
         """
         items = self.right.shape[0] if self.right.shape else 1
         if not self.model.may_have_rankings(self.right):
@@ -258,14 +257,14 @@ class ClassifiedAnswer:
 
     @property
     def right_count(self) -> int:
-        """How many classes there have to be of each item."""
+        """The right number of classes for each item."""
         return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
 
     def require_order(self) -> None:
-        """Keep scores from being judged of which a ranking and none would be the same.
+        """Require scores whose ranking differs from the order of their indices.
 
         Raises:
-            NotApplicable: they stand in their order.
+            NotApplicable: the scores are in descending order already.
         """
         if not any(is_telling(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(
@@ -273,9 +272,9 @@ class ClassifiedAnswer:
             )
 
     def items(self, scores: Scores | None = None) -> list[Item]:
-        """Return classes and scores of each item of the batch; of the whole output for a model that does not batch.
+        """Return the classes and scores of each batch item, or of the whole output for a model that does not batch.
 
-        The classes are shared out evenly, by their number and not by the shape that the answer claims.
+        The classes are split evenly by their number; the shape in the answer is ignored.
         """
         scores = self.scores if scores is None else scores
         listed, batch = self.listed, self.batch
@@ -284,7 +283,7 @@ class ClassifiedAnswer:
         return list(zip(parts, scores.reshape(batch, -1), strict=True))
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
-        """Raise `UnmetError` unless the classes keep a rule, about the right scores or about the server's own."""
+        """Raise `UnmetError` unless a rule holds for the right scores or for the server's own unclassified scores."""
         if rule(self.items()):
             return
         own = self._own_scores()
@@ -296,9 +295,9 @@ class ClassifiedAnswer:
             raise UnmetError(expected or f"{self.name} as classes {right}", came, self.reply, requirement=requirement)
 
     def _own_scores(self) -> Scores | None:
-        """Return the output that the server gives without classification; None unless it has the right form.
+        """Return the server's output without classification; None unless shape and dtype are right.
 
-        Where it is refused as JSON, which has no infinities, it is asked for as binary data.
+        If the server refuses it as JSON, which has no infinities, it is requested as binary data.
         """
         plain = ask(self.target, self.model, self.tensors, RequestedOutput(self.name), send=self.send)
         if plain.is_refusal and not plain.is_over_grpc:
@@ -311,12 +310,12 @@ class ClassifiedAnswer:
 
 
 def apply_to_items(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
-    """Make a rule for items of a rule for one."""
+    """Return a rule that applies `rule` to each item."""
     return lambda items: all(rule(*item) for item in items)
 
 
 def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
-    """Make a rule for outputs of a number of rows, each with as many classes, of a rule for one row."""
+    """Return a rule that splits one output into `count` rows of equal size and applies `rule` to each."""
 
     def keeps(items: Sequence[Item]) -> bool:
         ((listed, scores),) = items
@@ -328,7 +327,7 @@ def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool
 
 
 def _prefixed(data: bytes, *, partly: bool) -> list[str]:
-    """Return the BYTES elements of `data`; where not all of it is whole elements, those that are whole, or none."""
+    """Return the BYTES elements of `data`; if the last is incomplete, those before it if `partly`, else none."""
     size, end = strings.PREFIX.size, 0
     found = []
     for start in strings.find_offsets(data):
@@ -339,7 +338,7 @@ def _prefixed(data: bytes, *, partly: bool) -> list[str]:
 
 
 def _flat(data: Any) -> list[Any]:
-    """Return the elements of nested lists; what is no list is no element."""
+    """Return the elements of nested lists; empty if `data` is not a list."""
     flat: list[Any] = data if isinstance(data, list) else []
     while any(isinstance(value, list) for value in flat):
         flat = [part for value in flat for part in (value if isinstance(value, list) else [value])]

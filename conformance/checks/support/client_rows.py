@@ -1,7 +1,6 @@
-"""Inferences and answers that rows about clients are made of, and which requirements they are about.
+"""Inferences and scripted answers for rows about clients, and the requirements that such rows judge.
 
-Each row has values of its own: they come from its id, as does the name of its model, so that an answer left over from
-another row shows.
+Each row derives its values and the name of its model from its id, so that a stale answer to another row is detected.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 FORMS: Sequence[Form] = ("binary", "json")
-# How an answer over gRPC has outputs in each form.
+# The call style that encodes outputs in each form over gRPC.
 CALLS: Mapping[Form, CallStyle] = {"binary": CallStyle(form="raw"), "json": CallStyle(form="typed")}
 
 
@@ -47,59 +46,59 @@ def make_tensor(row: str, name: str, datatype: str, shape: Sequence[int]) -> Ten
 
 
 def make_inference(row: str, inputs: Iterable[Tensor], *forms: Form, **options: Any) -> Inference:
-    """Return the inference of a row; without forms, all inputs are binary."""
+    """Return the inference of a row; the form of inputs defaults to binary."""
     return Inference(options.pop("model", derive_model_name(row)), tuple(inputs), forms or ("binary",), **options)
 
 
 def make_small_inference(row: str, form: Form = "binary", **options: Any) -> Inference:
-    """Return an inference of which nothing but the answer matters: one small input in a form."""
+    """Return an inference with one small input, for rows that judge only how the answer is read."""
     return make_inference(row, [make_tensor(row, "IN0", "INT32", (2,))], form, **options)
 
 
 def make_script(outputs: Tensors, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL) -> Script:
-    """Return a script with these outputs, whatever is asked; honest and plain unless said otherwise."""
+    """Return a script that answers every request with these outputs; by default in the plain, correct style."""
     return Script(lambda _: outputs, http, grpc)
 
 
 def make_small_script(inference: Inference) -> Script:
-    """Return an honest script that gives each output that the inference asks for, or one, as a small INT32 tensor."""
+    """Return a script that answers a small INT32 tensor for each requested output, or for OUT0 if none is listed."""
     names = [one.name for one in inference.outputs] if inference.outputs else ["OUT0"]
     return make_script(tuple(make_tensor(inference.model, name, "INT32", (2,)) for name in names))
 
 
 def to_grpc_row(row: Row) -> Row:
-    """Return the same row about the same requirements over gRPC, where the forms have other names."""
+    """Return the row with the gRPC ids of its requirements and the gRPC names of the forms in its id."""
     name = row.id.replace("binary", "raw").replace("json", "typed")
     return replace(row, id=name, answers=tuple(twin for name in row.answers if (twin := ledger.find_grpc_id(name))))
 
 
 def to_raw_grpc_row(row: Row) -> Row:
-    """Return the same over gRPC with inputs in raw contents, where their form is not what the row is about."""
+    """Return the row over gRPC with inputs in raw contents, for rows that do not judge the form of inputs."""
     inference, *rest = row.values
     return to_grpc_row(replace(row, values=(replace(inference, forms=("binary",)), *rest)))
 
 
 def is_json(inference: Inference) -> bool:
-    """Whether outputs come as JSON, in which a decimal number need only be near; over gRPC in typed contents."""
+    """Whether outputs are requested as JSON (typed contents over gRPC), which carries floats only approximately."""
     return any(one.form == "json" for one in inference.outputs or ())
 
 
 def get_unread_requirement(client: Client, inference: Inference) -> str | None:
-    """Return what is not met where a caller has an error instead of outputs: a client may read no typed contents."""
+    """Return the requirement to report if the client raises an error: over gRPC it may not support typed contents."""
     return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
 
 
 def expect_like_plain(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """Expect that outputs are read however they come; what is as wrong when plain is no matter of how.
+    """Expect that the client reads the outputs; if it also misreads a plain answer, report CLIENT-READS-VALUES.
 
     Args:
-        client: who is judged.
-        inference: what it is asked for.
-        script: the answer.
-        unread: the requirement that is not met where the caller has an error; None stands for that of the row.
+        client: the client under test.
+        inference: the inference that it performs.
+        script: the scripted answer.
+        unread: the requirement to report if the client raises an error; None for the requirement of the row.
 
     Raises:
-        Unmet: they are not; the plain answer's being read wrongly is about the values alone.
+        Unmet: the client does not read the outputs of the answer or of the plain one.
     """
     try:
         expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
@@ -112,7 +111,7 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
 
 
 def make_control_inference(inference: Inference) -> Inference:
-    """Return the inference with outputs in one form, that of the first, and without codings."""
+    """Return the inference with all outputs in the form of the first, and without content codings."""
     outputs = inference.outputs and tuple(replace(one, form=inference.outputs[0].form) for one in inference.outputs)
     return replace(inference, model=f"{inference.model}_plain", outputs=outputs, accepts=None)
 
@@ -126,7 +125,7 @@ _WIDE = frozenset(name for name, known in DATATYPES.items() if (known.size or 1)
 
 
 def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
-    """Return the requirements that are about the tensors of a request, as they are called over HTTP."""
+    """Return the HTTP ids of the requirements that the tensors of a request are judged by."""
     pairs = [(one.datatype, inference.form_of(place)) for place, one in enumerate(inference.inputs)]
     binary = [datatype for datatype, form in pairs if form == "binary"]
     if inference.is_raw:
@@ -148,7 +147,7 @@ def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
 
 
 def make_sending_row(name: str, inference: Inference, own: Sequence[str] = (), *, thorough: bool = False) -> Row:
-    """Return a row in which a request is judged by what it owes, and what else the row is about."""
+    """Return a row that judges a request by `own` and by the requirements that apply to its tensors."""
     requirements = tuple(dict.fromkeys((*own, *list_owed_requirements(inference))))
     return Row(name, (inference, requirements), answers=requirements, thorough=thorough)
 
@@ -163,7 +162,7 @@ STRINGS: Mapping[str, Sequence[bytes]] = {
     "trailing-nuls": (b"a\x00", b"\x00\x00", b"bc\x00\x00", b"\x00"),
     "letters": tuple(element for group in _LETTERS for element in TEXTS[group]),
 }
-# Groups that binary data alone carry, or that need not be seen in JSON once more.
+# Groups that only binary data can carry, or that need no second row in JSON.
 BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {
     "octets": tuple(element for group in BYTE_STRINGS.values() for element in group),
     "like-a-prefix": TEXTS["like-a-prefix"],
@@ -173,7 +172,7 @@ BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {
 
 
 def list_strings() -> Iterator[tuple[str, Form, Tensor]]:
-    """Yield the name of a group, a form that carries it, and the tensor of its elements, without a name."""
+    """Yield the name of a group, a form that can carry it, and an unnamed tensor of its elements."""
     for group, elements in (*STRINGS.items(), *BINARY_STRINGS.items()):
         one = Tensor.of("", "BYTES", list(elements))
         yield group, "binary", one

@@ -1,8 +1,8 @@
-"""Binary data held against the control requests of a deployed model: one side, and a few datatypes, at a time.
+"""Compare binary data with the control requests of a deployed model: one direction and a few datatypes at a time.
 
-The inputs of other datatypes travel as JSON, and each output is asked for alone, so that a server which errs in one
-datatype fails for that. Where the control request itself has binary data, because JSON does not carry a tensor, nothing
-is held against it.
+The inputs of other datatypes travel as JSON and each output is requested alone, so that a server with a fault in one
+datatype fails only for that one. Tensors that JSON cannot carry are binary data in the control request as well, so they
+are not compared.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Turn = Callable[[Array], Array]
 Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 LARGE_COUNT = 16_385  # elements of four bytes or more: above 64 KiB
-MAX_DRAWS = 8  # of inputs, until one shows what is judged
-MAX_OUTPUTS = 4  # outputs that are asked for alone: some models have very many
+MAX_DRAWS = 8  # draws of inputs, until one shows what is judged
+MAX_OUTPUTS = 4  # outputs that are requested one by one: some models have very many
 ANY_DATATYPE = frozenset(DATATYPES)
 
 
@@ -46,19 +46,19 @@ def expect_read(
     plain: Sequence[Tensor] | None = None,
     of: Collection[str] = ANY_DATATYPE,
 ) -> None:
-    """Expect inputs of some datatypes right as binary data, as the answers of the model tell.
+    """Expect a deployed model to answer right when its inputs of some datatypes are binary data.
 
     Args:
         target: the server.
-        model: a deployed one.
+        model: a deployed model.
         tensors: all inputs.
-        misread: what a server that errs takes them for.
-        plain: inputs that it reads right nevertheless; None where there are none.
+        misread: the inputs as a server with the fault under test reads them.
+        plain: inputs that such a server still reads right; None if there are none.
         of: datatypes of the inputs that travel as binary data.
 
     Raises:
-        NotApplicable: JSON carries no such input, or both get the same answer.
-        Blocked: plain inputs are wrong too, or those of other datatypes.
+        NotApplicable: JSON carries no such input, or the model answers `tensors` and `misread` alike.
+        Blocked: plain inputs, or inputs of other datatypes, are wrong as well.
     """
     names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
     if not names:
@@ -69,10 +69,10 @@ def expect_read(
 
 
 def make_large_inputs(model: Model) -> Sequence[Tensor]:
-    """Return inputs of a deployed model of more than 64 KiB, where each is a row of elements: items may cost it much.
+    """Return one-dimensional inputs of a deployed model of more than 64 KiB.
 
     Raises:
-        NotApplicable: it takes none, or has an input of more than one dimension.
+        NotApplicable: it accepts none, or has an input of more than one dimension: many batch items may be expensive.
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
         raise NotApplicableError(f"{model.name} has an input of more than one dimension")
@@ -80,7 +80,7 @@ def make_large_inputs(model: Model) -> Sequence[Tensor]:
 
 
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs that all travel as binary data are read right; no where the model takes none like them."""
+    """Say whether inputs are read right when all are binary data; False if the model does not accept such inputs."""
     try:
         return is_met(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
     except NotApplicableError:
@@ -88,41 +88,41 @@ def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bo
 
 
 def make_other_inputs(model: Model) -> list[Tensor]:
-    """Return inputs other than `model.sample()`, of the same shapes; strings are others in length, too."""
+    """Return inputs that differ from `model.sample()` but have the same shapes; strings also differ in length."""
     return halve_texts(replace(model, salt=(model.salt + 1) % 256).sample())
 
 
 def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
-    """Return the model with a salt for which a change alters its inputs; see `find_inputs`."""
+    """Return the model with a salt for which `change` alters its sample inputs; see `find_inputs`."""
     models = [replace(model, salt=(model.salt + step) % 256) for step in range(MAX_DRAWS)]
     draws = ((drawn, drawn.sample() if length is None else drawn.salted(length, drawn.salt)) for drawn in models)
     return next((drawn for drawn, tensors in draws if differ(tensors, change(tensors))), model)
 
 
 def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
-    """Return inputs that a change alters, out of a few draws; the first of these where it alters none.
+    """Return the first of a few draws of inputs that `change` alters; the first draw if it alters none.
 
     Args:
-        model: a deployed one.
-        change: what alters them.
-        length: how many elements or items they have; None leaves it to the model.
+        model: a deployed model.
+        change: the change that has to alter the inputs.
+        length: number of elements or items; None leaves it to the model.
     """
     drawn = find_draw(model, change, length)
     return drawn.sample() if length is None else drawn.salted(length, drawn.salt)
 
 
 def expect_distinguished(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
-    """Expect that a model tells its inputs from what a server that errs takes them for.
+    """Require a model that answers right and misread inputs differently.
 
     Raises:
-        NotApplicable: it answers both alike, so that a right answer would show nothing.
+        NotApplicable: it answers both alike, so a right answer would prove nothing.
     """
     if not model.tells_apart(tensors, misread):
         raise NotApplicableError(f"{model.name} answers inputs alike that are read right and wrong")
 
 
 def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
-    """Expect the right answer where the inputs of these names are binary data, and no others that JSON carries."""
+    """Expect the right answer when the named inputs, and those that JSON cannot carry, are binary data."""
     rights = model.expected(tensors)
     reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.listed()))
     with unless_unsteady(target, rights):
@@ -131,12 +131,12 @@ def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names
 
 @contextmanager
 def unless_unsteady(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
-    """Judge what is inside, unless the server answers the same request otherwise when it is sent once more.
+    """Context manager that excuses an unmet expectation if the repeated request gets a different answer.
 
-    For claims about one request alone: where others go before it or beside it, the difference may be theirs.
+    Only for claims about a single request: earlier or concurrent requests might cause the difference.
 
     Raises:
-        NotApplicable: it does, and the model is not deterministic.
+        NotApplicable: the expectation is unmet and the repeated answer differs, so the model is not deterministic.
     """
     try:
         yield
@@ -152,7 +152,7 @@ def unless_unsteady(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
 def _is_wrong_anyway(
     target: Target, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
-    """Say whether plain inputs are wrong as well, or those of other names."""
+    """Say whether plain inputs, or inputs other than the named ones, are answered wrong as well."""
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
     if others and not is_met(lambda: _expect_right(target, model, tensors, others)):
         return True
@@ -160,7 +160,7 @@ def _is_wrong_anyway(
 
 
 def is_wrong(expectation: Callable[[], object]) -> bool:
-    """Say whether an expectation is unmet; one of inputs that the model does not take is not."""
+    """Say whether an expectation is unmet; False if the model does not accept the inputs."""
     try:
         return not is_met(expectation)
     except NotApplicableError:
@@ -175,20 +175,19 @@ def expect_written(
     of: Collection[str] = ANY_DATATYPE,
     free_of: Sequence[str] = (),
 ) -> None:
-    """Expect outputs of some datatypes right as binary data.
+    """Expect outputs of some datatypes to be right as binary data.
 
     Args:
         target: the server.
-        model: a deployed one.
+        model: a deployed model.
         tensors: all inputs.
-        turn: makes right elements of those that a server which errs writes, and wrong ones of right ones; None where
-            any output that differs is meant.
+        turn: applies the fault under test to elements, or undoes it; None if any difference is the fault under test.
         of: datatypes of the outputs.
-        free_of: findings that no answer may show.
+        free_of: kinds of findings that no answer may have.
 
     Raises:
         NotApplicable: JSON carries no such output, or `turn` changes none.
-        Blocked: an output is wrong, and not as `turn` has it.
+        Blocked: an output is wrong, but not by the fault that `turn` applies.
     """
     for right in _outputs(model, tensors, turn, of):
         reply = ask_alone(target, model, tensors, right.name)
@@ -202,12 +201,12 @@ def expect_written(
 
 
 def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
-    """Ask for one output as binary data, and for no other; the inputs travel as in a plain request."""
+    """Request a single output as binary data; the inputs travel as in a plain request."""
     return target.infer(model.request(tensors, send=model.sends, outputs=[RequestedOutput(name, True)]))
 
 
 def _outputs(model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]) -> list[Tensor]:
-    """Return a few right outputs that show what is judged."""
+    """Return up to `MAX_OUTPUTS` right outputs of these datatypes that `turn` changes."""
     rights = model.find_outputs(tensors)
     found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
     if not found:

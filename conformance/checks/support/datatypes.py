@@ -1,4 +1,4 @@
-"""The datatypes as checks need them: in groups, with the role that returns tensors of each."""
+"""Groups of datatypes, and the identity role for each datatype."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from conformance.spec.check import Row
 from conformance.wire.datatypes import INTEGERS
 
-# Datatypes whose size is all that is said of them: BOOL, FP16 and BYTES have requirements of their own.
+# Datatypes that are specified by their size alone: BOOL, FP16 and BYTES have requirements of their own.
 PLAIN = (*INTEGERS, "FP32", "FP64")
 JSON_CAPABLE = ("BOOL", *PLAIN, "BYTES")
 
 
 def get_identity_role(datatype: str) -> str:
-    """Return the name of the role that returns tensors of a datatype as they are."""
+    """Return the name of the role that returns tensors of a datatype unchanged."""
     return f"identity_{datatype.lower()}"
 
 

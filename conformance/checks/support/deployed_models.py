@@ -1,4 +1,4 @@
-"""Helpers for rows on any deployed model, of which only the signature and the answers are known."""
+"""Helpers for rows on a deployed model, of which only the signature and the answers are known."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ NO_BINARY_REQUEST = "no binary request is answered"
 
 
 def require_json(model: Model) -> None:
-    """Expect that a plain request to a model travels as JSON both ways.
+    """Require that a plain request to a deployed model uses JSON in both directions.
 
     Raises:
-        NotApplicable: it does not; a role that has no JSON form is not asked.
+        NotApplicable: it does not. Roles always pass.
     """
     if model.is_own_oracle and not model.is_json_capable:
         raise NotApplicableError(f"JSON does not carry every tensor of {model.name}")
 
 
 def require_json_outputs(model: Model) -> Names:
-    """Return the outputs that come as JSON where a request asks for that.
+    """Return the names of the outputs that JSON can carry.
 
     Raises:
         NotApplicable: there are none.
@@ -44,10 +44,10 @@ def require_json_outputs(model: Model) -> Names:
 
 
 def require_several(model: Model) -> tuple[Tensor, ...]:
-    """Return the inputs of a model that is sent several.
+    """Return the inputs of a model that receives at least two.
 
     Raises:
-        NotApplicable: it is sent one; others may be optional.
+        NotApplicable: it receives one; others may be optional.
     """
     tensors = model.sample()
     if len(tensors) < 2:
@@ -56,10 +56,10 @@ def require_several(model: Model) -> tuple[Tensor, ...]:
 
 
 def to_json(model: Model, tensor: Tensor) -> list[Any]:
-    """Return the elements of an input as JSON has them.
+    """Return the elements of an input as a JSON value.
 
     Raises:
-        NotApplicable: JSON does not carry them.
+        NotApplicable: JSON cannot carry them.
     """
     if model.is_own_oracle and tensor.name in model.sends:
         raise NotApplicableError(f"JSON does not carry {tensor.name}")
@@ -67,10 +67,10 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
 
 
 def spare_tables(model: Model) -> None:
-    """Keep a request from a model to which any octets may become indices of a table, for which models have ended.
+    """Skip deployed models that may use the bytes of a request as table indices: invalid ones can crash a model.
 
     Raises:
-        NotApplicable: it has one input, of integers.
+        NotApplicable: the only input of the model has an integer datatype.
     """
     inputs = model.role.inputs
     if model.is_own_oracle and len(inputs) == 1 and inputs[0].datatype in INTEGERS:
@@ -78,13 +78,13 @@ def spare_tables(model: Model) -> None:
 
 
 def list_half_binary(model: Model) -> list[RequestedOutput]:
-    """Return all outputs as listed: every other one as binary data, from the first, and those that JSON does not carry."""
+    """Return a request for all outputs: the first, third, ... as binary data, and all that JSON cannot carry."""
     names = [spec.name for spec in model.role.outputs]
     return [RequestedOutput(name, k % 2 == 0 or name in model.kept_binary) for k, name in enumerate(names)]
 
 
 def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return the bytes of each output, by its name, where it is known for these inputs."""
+    """Return output name -> size in bytes; empty if the right outputs are not known for these inputs."""
     try:
         return {tensor.name: tensor.size for tensor in model.expected(tensors)}
     except NotApplicableError:
@@ -92,9 +92,9 @@ def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
 
 
 def read_in_turn(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Tensor] | None:
-    """Return what inputs are to a server that takes those sent for the declared ones, each at its place.
+    """Return the inputs as a server reads them that assigns the sent tensors to the declared inputs by position.
 
-    None where they are no such inputs, or might not be: integers beyond those that an input takes have ended models.
+    None if datatypes or shapes differ, or if integers leave the range of the declared input: those can crash a model.
     """
     pairs = list(zip(declared, sent, strict=True))
     if not all((a.datatype, a.shape) == (b.datatype, b.shape) and _is_within(b, a) for a, b in pairs):
@@ -103,7 +103,7 @@ def read_in_turn(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Ten
 
 
 def _is_within(tensor: Tensor, own: Tensor) -> bool:
-    """Say whether the elements of a tensor lie between the least and the greatest of another one, where they are integers."""
+    """Say whether the integers of a tensor lie within the range of `own`; True for other datatypes."""
     if tensor.datatype not in INTEGERS or not own.elements:
         return True
     return bool(own.array.min() <= tensor.array.min() and tensor.array.max() <= own.array.max())
@@ -111,10 +111,10 @@ def _is_within(tensor: Tensor, own: Tensor) -> bool:
 
 @contextmanager
 def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[None]:
-    """Judge what stands inside, unless nobody can say what is right, which is asked only when it matters.
+    """Context manager that excuses an unmet or blocked expectation if `is_open` returns True; it is called only then.
 
     Raises:
-        NotApplicable: what stands inside is unmet or blocked, and nobody can say what is right.
+        NotApplicable: the expectation failed, and the right result is unknown.
     """
     try:
         yield
@@ -125,35 +125,35 @@ def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[N
 
 
 def refuses_binary(target: Target, model: Model) -> bool:
-    """Say whether a model that is its own oracle answers no binary request at all; a role is not asked."""
+    """Say whether a model that is its own oracle refuses a plain binary request; False for a role."""
     return model.is_own_oracle and not target.infer(model.request(outputs=model.listed())).succeeded
 
 
 def misreads_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a model that is its own oracle gets inputs wrong as plain binary data; a role is not asked."""
+    """Say whether a model that is its own oracle misreads inputs as plain binary data; False for a role."""
     return model.is_own_oracle and not _is_read(target, model, tensors)
 
 
 def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether inputs are right as plain binary data in the order of their names, which is that of no request."""
+    """Say whether inputs are read right when sorted by name; False if they are sorted already."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return [t.name for t in ordered] != [t.name for t in tensors] and _is_read(target, model, ordered)
 
 
 def _is_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a model gets inputs right as plain binary data."""
+    """Say whether a model answers right when all inputs are binary data."""
     request = model.request(tensors, outputs=model.listed())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
-    """Say whether a model gets inputs right where the named one is the only binary data, as far as JSON goes."""
+    """Say whether a model answers right when only the named input, and those JSON cannot carry, are binary data."""
     request = model.request(tensors, send={name, *model.sends}, outputs=model.listed())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
-    """Say whether a model gets an output right as the only one of a request, and as binary data."""
+    """Say whether a model returns an output right when it is the only requested one, as binary data."""
     request = model.request(tensors, send=model.sends, outputs=[RequestedOutput(output.name, True)])
     return is_met(lambda: expect(target.infer(request)).tensors([output]))
 
@@ -164,10 +164,10 @@ Misread = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
-    """Return inputs that the model answers otherwise than it answers them misread; of a role its samples.
+    """Return inputs whose answer differs from the answer to the same inputs misread.
 
     Raises:
-        NotApplicable: it answers both alike, whatever is drawn.
+        NotApplicable: the model answers every draw as it would answer it misread.
     """
     for tensors in model.draw_several():
         if model.tells_apart(tensors, misread(tensors)):
@@ -176,10 +176,10 @@ def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
 
 
 def require_telling(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
-    """Expect that the model answers some of these inputs otherwise than the first.
+    """Require a model that answers `one` and at least one of `others` differently.
 
     Raises:
-        NotApplicable: it answers all alike, so that an answer does not show whose it is.
+        NotApplicable: it answers all alike, so an answer cannot be matched to its request.
     """
     if not any(model.tells_apart(one, other) for other in others):
         raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
@@ -191,12 +191,12 @@ ISOLATION = "OIP-ISOLATION"
 
 
 def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Reply], object]) -> None:
-    """Name OIP-ISOLATION where a good answer over HTTP is wrong, and the answer to the same request once more is right.
+    """Set the requirement to OIP-ISOLATION if a wrong HTTP answer with a success status is right on a second attempt.
 
     Args:
-        target: is asked again, on a connection of its own.
-        unmet: what the first answer does not meet; its requirement is changed.
-        right: raises `UnmetError` where an answer is wrong.
+        target: receives the request again, on a new connection.
+        unmet: the failure of the first answer; its requirement is changed.
+        right: raises `UnmetError` if an answer is wrong.
     """
     reply = unmet.reply
     if reply is None or not reply.succeeded or reply.is_over_grpc:
@@ -206,7 +206,7 @@ def attribute_to_isolation(target: Peer, unmet: UnmetError, right: Callable[[Rep
 
 
 def expect_or_blame_isolation(target: Peer, reply: Reply, right: Callable[[Reply], object]) -> None:
-    """Expect that an answer is right; where the same request is answered right once more, isolation is to blame."""
+    """Expect that an answer is right; if the repeated request is answered right, report OIP-ISOLATION."""
     try:
         right(reply)
     except UnmetError as unmet:

@@ -1,6 +1,6 @@
-"""JSON documents of servers, held against their schemas: answers and metadata, and whether the server is up.
+"""Validate JSON documents of servers against their schemas: inference answers and metadata; also health endpoints.
 
-One document answers for several requirements: the place of a fault decides which.
+One document is judged by several requirements: the location of a fault decides which of them is unmet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, RequestedOutput
 
 # --- schemas ----------------------------------------------------------------------------------------------------------
-# Which requirement a fault breaks is for the checks to say, by its place: one document answers for several requirements.
+# The checks decide by the location of a fault which requirement it breaks: several requirements apply to one document.
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -37,14 +37,14 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault.
+    """One violation of a schema.
 
     Attributes:
-        path: members and places in arrays from the top of the document: ("outputs", 0, "name"). A missing member is
-            named, as if it were there.
-        rule: the keyword of the schema that is not met: "type", "required", "enum".
-        expected: what the schema asks for there.
-        value: what stands there, None for a missing member.
+        path: member names and array indices from the root of the document: ("outputs", 0, "name"). For a missing
+            member, the path includes its name.
+        rule: the keyword of the schema that is violated: "type", "required", "enum".
+        expected: what the schema requires there.
+        value: the value found there, None for a missing member.
     """
 
     path: Path
@@ -54,18 +54,18 @@ class Fault:
 
     @property
     def place(self) -> str:
-        """The path as a reader writes it: outputs[0].name."""
+        """The path in readable form: outputs[0].name."""
         steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path]
         return "".join(steps).lstrip(".") or "the document"
 
     @property
     def actual(self) -> str:
-        """What stands there, as text."""
+        """The value found there, as text for messages."""
         return "nothing" if self.rule == "required" else format_value(self.value)
 
 
 def find_faults(schema: str, document: Any) -> list[Fault]:
-    """Return the faults of a document by their places; none where it is valid.
+    """Return the faults of a document, sorted by path; an empty list if it is valid.
 
     Args:
         schema: the file's name without `.schema.json`.
@@ -99,7 +99,7 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
 
 
 def _asked(rule: str, value: Any) -> str:
-    """Return what a keyword of the schema asks for, in words."""
+    """Describe what a keyword of the schema requires."""
     if rule == "type":
         return " or ".join(_TYPES[name] for name in ([value] if isinstance(value, str) else value))
     return f"{rule} {json.dumps(value)[:120]}"
@@ -113,13 +113,13 @@ _TYPES = {
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
-# One document answers for several requirements: the place of a fault decides which.
+# Several requirements apply to one document: the location of a fault decides which of them is unmet.
 
 _MULTI_MIXED = (RequestedOutput("OUT_BYTES", True), RequestedOutput("OUT_INT64"), RequestedOutput("OUT_FP32", True))
 
 
 def make_requester(**arguments: Any) -> RequestBuilder:
-    """Return what makes a JSON request with these arguments of `Model.request`."""
+    """Return a builder of JSON requests with these arguments of `Model.request`."""
     return lambda model: model.request(send="json", **arguments)
 
 
@@ -154,7 +154,7 @@ ANSWERS: tuple[Row, ...] = (
 
 
 def expect_only(reply: Reply, listed: Sequence[str]) -> None:
-    """Expect no outputs but those that the request lists, each once; that they are all there is judged before."""
+    """Expect each listed output once and no others; callers check first that none is missing."""
     found = list(reply.answer.names())
     if sorted(found) != sorted(listed):
         wanted, actual = (f"outputs {format_value(list(names))}" for names in (listed, found))
@@ -162,7 +162,7 @@ def expect_only(reply: Reply, listed: Sequence[str]) -> None:
 
 
 def expect_no_null(reply: Reply, document: Any) -> None:
-    """Expect of an answer or of metadata that what an optional member has nothing to say of is left out."""
+    """Expect that an answer or metadata omit optional members without a value instead of setting them to null."""
     for place, item in _described(document):
         for name in _OPTIONAL:
             if name in item and item[name] is None:
@@ -174,12 +174,12 @@ def expect_no_null(reply: Reply, document: Any) -> None:
                 raise UnmetError(f"{where} left out, or with a value", "null", reply, requirement="OIP-NULL")
 
 
-# Of answers, of their outputs and of metadata.
+# Optional members of answers, of their outputs and of metadata.
 _OPTIONAL = ("id", "model_version", "versions", "parameters", "data")
 
 
 def _described(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a document that have members of the protocol, each with its place."""
+    """Yield the document and its outputs, each with the prefix of its member paths."""
     if isinstance(document, dict):
         yield "", document
         outputs = document.get("outputs")
@@ -189,7 +189,7 @@ def _described(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def expect_fits_schema(reply: Reply, requirement: str) -> None:
-    """Expect that an answer's JSON fits its schema wherever that decides the requirement."""
+    """Expect an answer's JSON to have no schema fault that breaks this requirement."""
     expect(reply, "OIP-ANSWER").answered()
     document = reply.answer.document
     if document is None and not reply.answer.find_by_kind("json-not-object"):
@@ -203,12 +203,12 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
 
 
 def _decides(fault: Fault) -> str | None:
-    """Return the requirement that a fault of an answer breaks; None where that belongs to another area."""
+    """Return the requirement that a fault of an answer breaks; None if another area judges it."""
     place = re.sub(r"\[[0-9]+\]", "[]", fault.place)
     if place == "outputs[].datatype" and isinstance(fault.value, str):
-        return None  # no datatype of the protocol: judged where the right one is known
+        return None  # an unknown datatype: judged by checks that know the right one
     if place == "outputs[]" and fault.rule == "oneOf":
-        return None  # data or binary_data_size: judged by size
+        return None  # `data` or `binary_data_size`: judged by the area `sizes`
     return _DECIDES.get(place)
 
 
@@ -225,7 +225,7 @@ _DECIDES = {
 
 
 def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
-    """Return the JSON object of an answer, which fits the schema at least in these members."""
+    """Return the JSON object of an answer; expect these members to fit the schema."""
     expect(reply).answered()
     kind = schema.replace("_", " ")
     document, findings = parse_json(reply.body)
@@ -239,14 +239,14 @@ def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict
     return document
 
 
-# Statuses of a path that the server does not know, or not with this method.
+# Statuses of a server that does not know a path, or does not support the method.
 ABSENT_STATUSES = (404, 405, 501)
 
 
 def expect_health(target: Target, model: Model, of: str) -> Reply:
-    """Expect a success of what says that a server is `live` or a `model` ready, where that model answers requests.
+    """Expect a success status from the endpoint for a `live` server or a ready `model`.
 
-    Whether the server is `ready` is its own affair, since another model may not be.
+    The status for a `ready` server is not judged if the endpoint exists, since another model may not be ready.
     """
     reply = target.get(f"{model.path}/ready" if of == "model" else f"/v2/health/{of}")
     if of != "ready" or reply.status is None or reply.status in ABSENT_STATUSES:
@@ -255,11 +255,11 @@ def expect_health(target: Target, model: Model, of: str) -> Reply:
 
 
 def list_versions(target: Target, model: Model) -> list[str]:
-    """Return the versions that a model's metadata list; none where they do not."""
+    """Return the versions that a model's metadata list; empty if they list none."""
     listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 
 
 def fits(declared: tuple[int, ...], shape: list[Any]) -> bool:
-    """Say whether a shape in metadata is the declared one, or leaves dimensions open."""
+    """Say whether a shape in metadata equals the declared one, where -1 matches any dimension."""
     return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))

@@ -1,7 +1,7 @@
-"""Runs one expectation on many drawn values: what the `explore` profile does beside the rows.
+"""Property-based checks: the `explore` profile runs one expectation on many values drawn by Hypothesis.
 
-How many examples, and whether they differ from run to run, is the profile's to say (`conformance.run`). What a check
-raises is the plain `UnmetError` of the smallest example that was found, with its exchange as evidence.
+The profile sets the number of examples and whether they differ between runs (`conformance.run`). A check raises the
+`UnmetError` of the smallest failing example, with its exchange as evidence.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, TypeVar
 from conformance.expect.unmet import UnmetError
 from conformance.transport.unreachable import TargetLostError
 
-if TYPE_CHECKING:  # hypothesis takes long to import, and a run that does not explore goes without it
+if TYPE_CHECKING:  # hypothesis is slow to import; runs that do not explore skip it
     from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
 
 
 def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, shrinks: bool = True) -> None:
-    """Expect something of every drawn value; `shrinks` is False for what makes the smallest example itself.
+    """Run an expectation on every drawn value; pass `shrinks=False` if the expectation minimizes examples itself.
 
     Raises:
-        Unmet: it does not hold for one; where a server fails an example now and then, as it failed first.
+        Unmet: the expectation fails for a value; the first failure, if the server fails only now and then.
         TargetLost: the target is gone.
     """
     from hypothesis import Phase, given, settings
     from hypothesis.errors import Flaky
 
-    # The settings are made here, not when the module is imported: the profile has been chosen by now. Hypothesis
-    # would report several distinct faults as a group, which nobody could tell from a fault of the suite's own.
+    # Create the settings here, not at import time: the profile is loaded by now. Without `report_multiple_bugs=False`
+    # Hypothesis reports distinct faults as an exception group, which looks like a fault of the suite.
     phases = list(Phase) if shrinks else [Phase.explicit, Phase.generate]
 
     @settings(report_multiple_bugs=False, print_blob=False, phases=phases)
@@ -44,7 +44,7 @@ def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, sh
 
 
 def _ours(error: BaseException) -> Iterator[BaseException]:
-    """Yield what a check may raise, from inside the groups in which Hypothesis puts it."""
+    """Yield the exceptions that a check may raise, unpacked from the exception groups of Hypothesis."""
     if isinstance(error, UnmetError | TargetLostError):
         yield error
     for inner in getattr(error, "exceptions", ()):

@@ -1,4 +1,4 @@
-"""How an answer with binary data is put together: its frame, the form of each output, and the length of its body."""
+"""The structure of an answer with binary data: its framing, the form of each output, and the length of its body."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ WRONG_LENGTH = (
     "inference-header-covers-binary",
 )
 
-# requirement -> the findings that show it unmet
+# requirement -> kinds of findings that break it
 FRAMING: Mapping[str, tuple[str, ...]] = {
     "BIN-SIZE-O": ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch"),
     "BIN-BODY-O": ("trailing-bytes",),
     "BIN-HEADER-O": ("inference-header-missing",),
     "BIN-HEADER-IN-BYTES": WRONG_LENGTH,
-    "BIN-SIZE-WITHOUT-DATA": ("data-and-size",),  # advice, behind what fails
+    "BIN-SIZE-WITHOUT-DATA": ("data-and-size",),  # advice, so checked last
 }
 
 
 def expect_framed(reply: Reply) -> None:
-    """Expect that nothing is wrong with the frame of an answer.
+    """Expect that the binary framing of an answer is right.
 
-    A header of an answer without binary data, or a size of a JSON output, is a matter of BIN-HEADER-ON-JSON-O and BIN-DATA-WITHOUT-SIZE.
+    BIN-HEADER-ON-JSON-O judges the inference header of an answer without binary data, BIN-DATA-WITHOUT-SIZE the size of
+    a JSON output.
     """
     binary = [output for output in reply.answer.outputs if output.binary]
     both = any(finding.kind == "data-and-size" for output in binary for finding in output.findings)
@@ -45,27 +46,27 @@ def expect_framed(reply: Reply) -> None:
 
 
 def is_cut(reply: Reply) -> bool:
-    """Whether the head of a good answer came but not its whole body, which is a matter of its length alone."""
+    """Whether a success status arrived but not the whole body, which only the length requirements judge."""
     return reply.exchange.failure is not None and reply.status is not None and 200 <= reply.status < 300
 
 
 def expect_length_fits(reply: Reply, least: int) -> None:
-    """Expect that Content-Length, where it measures an answer, is the length of the whole body, `least` bytes or more."""
+    """Expect Content-Length, if the answer has it, to be the length of the body, which has at least `least` bytes."""
     if _ends_without_length(reply):
         return
-    if len(reply.body) < least:  # a length that is too small cuts the body, one that is too large breaks the reading
+    if len(reply.body) < least:  # too small a length truncates the body; too large a one fails the read
         raise expect(reply).unmet(f"Content-Length: {least}", escape_text(reply.header("Content-Length") or "", 60))
     expect(reply).answered()
 
 
 def expect_length_given(reply: Reply) -> None:
-    """Expect that an answer states its length: RFC 9112, 6.3 has two other ends for a body, and this is advice."""
+    """Expect an answer to have Content-Length; this is advice, as RFC 9112, 6.3 allows two other ways to end a body."""
     if how := _ends_without_length(reply):
         raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", how)
 
 
 def _ends_without_length(reply: Reply) -> str:
-    """Return what ends the body of an answer, where that is no length; empty where it is one."""
+    """Describe how the body ends if there is no Content-Length; return an empty string otherwise."""
     if "chunked" in (reply.header("Transfer-Encoding") or "").lower():
         return "Transfer-Encoding: chunked"
     return "" if reply.header("Content-Length") else "an answer that ends with its connection"
@@ -77,7 +78,7 @@ UNLISTED = "unlisted"
 
 
 # (binary_data_output, how the output is listed: unlisted, or the value of its binary_data)
-# -> (the form in which it comes, the requirement that decides); the contested cell has no entry.
+# -> (the form of the output, the requirement that specifies it); the contested cell has no entry.
 TABLE: dict[tuple[Any, Any], tuple[str, str]] = {
     (ABSENT, UNLISTED): ("json", "BIN-ALL-UNSET"),
     (ABSENT, ABSENT): ("json", "BIN-OUTPUT-UNSET"),

@@ -1,8 +1,8 @@
-"""Golden classifications: the classes of an answer, and the requirement to blame for a wrong list.
+"""Golden classifications: compare the classes of an answer, and find the requirement that a wrong list breaks.
 
-A case asks for much at once: classes of a batch, of more than there are, of FP16, as binary data. Where its classes are
-wrong, simpler requests with the same tensors are sent. One that is wrong, too, is for other checks to name; where all of
-them are right, it is what the case adds to them that is unmet.
+A golden case combines several features: classes of a batch, more classes than exist, FP16 scores, binary data. If its
+classes are wrong, simpler requests with the same tensors are sent. If one of those fails as well, the row is blocked.
+If all are right, the requirement on the feature that the case adds is unmet.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from conformance.wire.tensor import Tensor
 
 
 def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bool = True) -> None:
-    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs.
+    """Expect the classes of an output, in order; the first difference decides which requirement is unmet.
 
-    `as_shown`: without a batch dimension where the model has none, which is advice.
+    `as_shown`: also expect no batch dimension from a model that does not batch, which is advice.
     """
     right = output.classes or ()
     found = expect(reply, "CLS-PARAMETER").output(output.name)
@@ -45,7 +45,7 @@ def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bo
         raise UnmetError("datatype BYTES", f"datatype {escape_text(found.datatype, 40)}", reply, requirement="CLS-TYPE")
     if len(texts) != len(right):
         _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")
-    is_of_one = not model.role.batching and found.shape == (1, *output.shape)  # the prose's batch, where there is none
+    is_of_one = not model.role.batching and found.shape == (1, *output.shape)  # the prose adds a batch dimension of 1
     if not (is_of_one or found.shape == output.shape) or math.prod(output.shape) != len(texts):
         _differ(reply, format_shape(output.shape), format_shape(found.shape), shape)
     for text, wanted in zip(texts, right, strict=True):
@@ -61,7 +61,7 @@ def _differ(reply: Reply, expected: str, actual: str, requirement: str) -> None:
 
 
 def _about_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
-    """Return the requirement that one class breaks, or None; a right class in another's place breaks the order."""
+    """Return the requirement that one class breaks, or None; a right class at the wrong rank breaks CLS-HIGHEST."""
     try:
         found = class_texts.parse(text)
     except class_texts.ClassTextError:
@@ -85,11 +85,11 @@ def _spelled(right: ExpectedClass) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CaseRequest:
-    """A case as it can be asked for otherwise.
+    """Simpler variants of the request of a golden case.
 
     Attributes:
-        classified: the outputs of the answer that are classes.
-        is_binary: whether some of these came as binary data.
+        classified: the outputs that the case requests as classes.
+        is_binary: whether the answer had some of them as binary data.
     """
 
     target: Target
@@ -101,11 +101,11 @@ class _CaseRequest:
 
     @property
     def send(self) -> Form:
-        """How the inputs travel; a server of JSON alone has to take no other cases than those of JSON."""
+        """The form of the inputs, that of the case: a server may support JSON only."""
         return "binary" if self.case.parts else "json"
 
     def expect_plain(self, want: Form, other: Model | None = None) -> None:
-        """Expect the outputs right without classes, in one form; or those of another model."""
+        """Expect right outputs without classification, in one form; of `other` if it is a model."""
         model, tensors = (self.model, self.tensors) if other is None else (other, other.sample())
         names = [spec.name for spec in model.role.outputs]
         binary = want if want == "binary" else None
@@ -114,7 +114,7 @@ class _CaseRequest:
         expect(reply).forms(dict.fromkeys(names, want))
 
     def expect_classes(self, *outputs: Expected, model: Model | None = None, tensors: Sequence[Tensor] = ()) -> None:
-        """Expect the classes of these outputs as JSON, of another model or of other tensors where they are given."""
+        """Expect the classes of these outputs as JSON; `model` and `tensors` replace those of the case."""
         model, tensors = model or self.model, tensors or self.tensors
         wanted = [RequestedOutput(each.name, classification=each.shape[-1]) for each in outputs]
         reply = self.target.infer(model.request(tensors, send=self.send, outputs=wanted))
@@ -122,7 +122,7 @@ class _CaseRequest:
             expect_classes(model, reply, output, as_shown=False)
 
     def expect_texts_alone(self, output: Expected) -> None:
-        """Expect that the texts of classes are written right as binary data where they are no classes."""
+        """Expect an identity model to return the strings of these classes right as binary data."""
         model = self.target.model("identity_bytes" if len(output.shape) == 1 else "rank2_bytes")
         array = np.array([_spelled(each).encode() for each in output.classes or ()], object).reshape(output.shape)
         if model and not is_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
@@ -130,10 +130,10 @@ class _CaseRequest:
 
 
 def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError) -> None:
-    """Name the requirement of a case's classes that are not right.
+    """Set the requirement of a failure to the one on the feature that the case adds to simpler requests.
 
     Raises:
-        Blocked: a simpler request is answered wrongly, too.
+        Blocked: a simpler request is answered wrong as well.
     """
     classified = [output for output in case.outputs if output.classes is not None]
     names = {output.name for output in classified}
@@ -151,7 +151,7 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
 
 
 def _simpler(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield what a case is more than: words for it, and what raises `UnmetError` where it is wrong."""
+    """Yield simpler variants of a case: a description, and a function that raises `UnmetError` on a wrong answer."""
     if asked.send == "binary" or asked.is_binary:
         yield "outputs as binary data without classes are", partial(asked.expect_plain, "binary")
     if asked.model.role.is_json_capable:
@@ -163,7 +163,7 @@ def _simpler(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _parts(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the classifications of which a case is made."""
+    """Yield simpler classifications that the case combines, as `_simpler` does."""
     first, tensor = asked.classified[0], asked.tensors[0]
     count = first.shape[-1]
     for k in range(tensor.shape[0] if asked.model.role.batching else 0):
@@ -187,7 +187,7 @@ def _parts(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
         yield "the same classes as JSON are", lambda: asked.expect_classes(*asked.classified)
 
 
-# What can be wrong with a list of classes, and with anything about them.
+# Requirements on a list of classes, and all requirements on classes.
 LIST_REQUIREMENTS = {"CLS-HIGHEST", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
 _ANY = {
     *LIST_REQUIREMENTS,
@@ -202,7 +202,7 @@ _ANY = {
 
 
 def _added(asked: _CaseRequest) -> tuple[str, set[str]]:
-    """Return the requirement that is about what a case adds to simpler ones, and in whose places it stands."""
+    """Return the requirement on the feature that a case adds, and the requirements that it replaces in a failure."""
     if asked.is_binary:
         return "CLS-BINARY", _ANY
     for own, kinds in (
@@ -216,7 +216,7 @@ def _added(asked: _CaseRequest) -> tuple[str, set[str]]:
 
 
 def list_inputs(case: Case) -> Iterator[Tensor]:
-    """Yield the inputs of a case, from its JSON and from what it says of the bytes behind."""
+    """Yield the inputs of a case, from its JSON and the description of its binary parts."""
     parts = {part.name: part for part in case.parts}
     document, _ = parse_json(case.body[: case.json_length])
     for item in document["inputs"] if isinstance(document, dict) else ():

@@ -1,4 +1,4 @@
-"""Helpers for gRPC: the right outputs in either form of contents, and calls with one fault."""
+"""Helpers for gRPC: expectations on outputs in raw or typed contents, and calls with one fault."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[
     """Expect the right outputs for inputs in raw (`binary`) or typed (`json`) contents; return the reply.
 
     Raises:
-        Blocked: the answer is in the other form, in which the same tensors are wrong by themselves.
+        Blocked: the answer has the other form, and the same tensors are wrong in that form in both directions.
     """
     reply = target.infer(model.request(tensors, send=send))
     with block_if(lambda: _other_form_is_wrong(target, model, tensors, send, reply), _OTHER_FORM):
@@ -41,9 +41,9 @@ _OTHER_FORM = "the answer is in the other form, and tensors in that are wrong by
 
 
 def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect the outputs that the model computes; floats are exact over gRPC, in either form, but for a deployed model.
+    """Expect the outputs that the model computes; floats are exact over gRPC in either form, except deployed models'.
 
-    Whether its outputs tell what was read is for `require_reading`.
+    Use `require_reading` for inputs whose answer shows how they were read.
     """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         expected = model.find_outputs(tensors)
@@ -53,14 +53,14 @@ def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
 def require_reading(
     model: Model, misread: Callable[[Sequence[Tensor]], Sequence[Tensor]] | None = None
 ) -> Sequence[Tensor]:
-    """Return inputs to which the answer of a deployed model shows whether they were read; samples of a role.
+    """Return inputs for which the model's answer shows whether they were read right.
 
     Args:
         model: the model.
-        misread: makes of inputs what a server would read that is wrong; other inputs of the model where it is left out.
+        misread: returns the inputs as a faulty server reads them; by default, other sample inputs of the model.
 
     Raises:
-        NotApplicable: of the inputs that it takes none are told from what they are misread as.
+        NotApplicable: the model answers all its inputs as it answers them misread.
     """
     others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
     for tensors in model.draw_several():
@@ -70,11 +70,11 @@ def require_reading(
 
 
 def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
-    """Expect a deployed model to answer contents of one form as it answers the same tensors over HTTP; return the reply.
+    """Expect a deployed model to answer contents of one form as it answers the tensors over HTTP; return the reply.
 
     Raises:
-        Unmet: it does not; or there is no HTTP, and the call is refused.
-        Blocked: there is no HTTP, and contents of the other form are answered otherwise: nobody knows which are right.
+        Unmet: the answers differ; or HTTP is not available, and the call is refused.
+        Blocked: HTTP is not available, and the two forms get different answers: which one is right is unknown.
     """
     reply = target.infer(model.request(tensors, send=send))
     over_http = _outputs_over_http(target, model, tensors)
@@ -89,13 +89,13 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
 
 
 def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether raw contents are right where inputs and their names are in one order: a server may sort them."""
+    """Say whether raw contents are read right when the inputs are sorted by name, as a server may assume."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     return is_met(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
 
 
 def _outputs_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the outputs for a plain request over HTTP; none where that is not judged, or does not answer."""
+    """Return the outputs of a plain request over HTTP; empty if HTTP is not tested, or the request fails."""
     if HTTP not in target.over_http.settings.transports:
         return []
     return _steady_outputs(model, target.over_http.infer(model.request(tensors, send=(), outputs=model.listed())))
@@ -107,10 +107,10 @@ def _steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
 
 
 def exchange_alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Return inputs as a server reads them that takes those of one datatype and shape in the opposite order.
+    """Return inputs as a server reads them that reverses the order of those with equal datatype and shape.
 
-    An input that nothing stands for stays as it is, and so does one of integers that would get others than its own:
-    integers beyond those that a model takes have ended servers.
+    An input without such a partner stays as it is, and so does an integer input that would get values it does not have:
+    integers outside the model's range can crash a server.
     """
     read = []
     for tensor in tensors:
@@ -122,7 +122,7 @@ def exchange_alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
 
 
 def _other_form_is_wrong(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply) -> bool:
-    """Whether the answer came in the other form than the request, and is wrong also where the request has that."""
+    """Whether the answer has the other form than the request, and a request in that form is answered wrong as well."""
     came = {output.binary for output in reply.answer.outputs}
     if not model.role.is_json_capable or came != {send == "json"}:
         return False
@@ -131,7 +131,7 @@ def _other_form_is_wrong(target: GrpcTarget, model: Model, tensors: Sequence[Ten
 
 
 def find_answer_form(target: GrpcTarget, model: Model) -> Form:
-    """Return the form of contents in which a plain request is answered, typed where both are."""
+    """Return the form of contents that the server accepts in a plain request; typed ("json") if it accepts both."""
     typed = model.role.is_json_capable and target.infer(model.request(send="json")).succeeded
     return "json" if typed else "binary"
 
@@ -140,7 +140,7 @@ def expect_answered_or_block(reply: Reply) -> Reply:
     """Return a reply with an answer.
 
     Raises:
-        Blocked: there is none, which is for the checks of what was sent.
+        Blocked: there is none; the checks on the request judge that.
     """
     if not reply.succeeded:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)
@@ -150,7 +150,7 @@ def expect_answered_or_block(reply: Reply) -> Reply:
 
 # --- calls with one fault ---------------------------------------------------------------------------------------------
 
-# Deployed models whose first input is of elements of one size.
+# Deployed models whose first input is not BYTES.
 NUMBERS = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
 
 
@@ -171,11 +171,11 @@ def make_faulty_call(
     Args:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id under which it has to be refused.
-        role: of the model that it goes to; None where that is a deployed one alone.
+        role: the role of the model that it goes to; None if it only goes to deployed models.
         edit: puts the fault into the message of a good request.
-        send: the form of the inputs of that request.
-        classes: of the first output, asked for in that request.
-        body: makes the bytes of the message something else.
+        send: the form of the inputs in that request.
+        classes: how many classes of the first output that request asks for; None for no classification.
+        body: changes the serialized message.
         unknown: see `Refusal.unknown`.
         fit: see `Refusal.fit`.
     """
@@ -195,7 +195,7 @@ def make_faulty_call(
 
 
 def chain_edits(*edits: Edit) -> Edit:
-    """Return an edit that makes all of these."""
+    """Return an edit that applies all of these in order."""
 
     def edit(request: Pb) -> None:
         for one in edits:
@@ -214,12 +214,12 @@ def set_shape(*shape: int) -> Edit:
 
 
 def cut_raw(request: Pb) -> None:
-    """Take the last byte off the raw contents of the first input."""
+    """Remove the last byte of the first raw contents."""
     request.raw_input_contents[0] = request.raw_input_contents[0][:-1]
 
 
 def lengthen_raw(request: Pb) -> None:
-    """Put a byte behind the raw contents of the first input."""
+    """Append a byte to the first raw contents."""
     request.raw_input_contents[0] += b"\0"
 
 
@@ -233,7 +233,7 @@ def set_raw(*entries: bytes) -> Edit:
 
 
 def set_typed(field: str, *values: Any) -> Edit:
-    """Return an edit that replaces the contents of the first input, in whatever field."""
+    """Return an edit that replaces the contents of the first input, in the named field."""
 
     def edit(request: Pb) -> None:
         request.inputs[0].ClearField("contents")

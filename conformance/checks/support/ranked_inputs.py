@@ -1,8 +1,8 @@
-"""Inputs for classification: those of a role, or of a deployed model those whose scores show the most.
+"""Inputs for classification: samples of a role, or those inputs of a deployed model whose scores detect most faults.
 
-A ranking is told from none where some score is higher than one before it, and an index from another where all scores
-differ. Where the first dimension of an output may be that of a batch, one item is asked for, whose ranking is the same
-in either reading; the checks of the batch ask for several.
+A missing ranking is detected if a score is higher than one before it, and a wrong index if all scores differ. If the
+first dimension of an output may be a batch dimension, one item is requested: its ranking is the same in either case.
+The checks on batches request several.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ DOCUMENTED = ((1, 2), (3, 4))
 # JSON has no infinities: these travel as binary data.
 INFINITE = (1.0, -math.inf, 0.0, math.inf)
 DESCENDING = (9, 5, -7)
-# Items of two rows.
+# Two items, each of two rows.
 SQUARES = (((10, 40), (20, 30)), ((35, 5), (25, 15)))
-# Scores of two items: every one of the second lies between two of the first.
+# Scores of two items, which interleave: 5, 10, 15, 20, ...
 ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
 
 
 def repeat_in_both_forms(*cases: Row) -> list[Row]:
-    """Return each row twice, for gRPC: with inputs in typed and in raw contents, which comes last among the values."""
+    """Return each row twice, for gRPC: with the form "json" (typed contents) or "binary" (raw) as its last value."""
     named: Mapping[Form, str] = {"json": "typed", "binary": "raw"}
     return [
         replace(row, id=f"{row.id}-{name}", values=(*row.values, form)) for row in cases for form, name in named.items()
     ]
 
 
-# What is asked of a deployed model with scores, whatever it computes: values of its own.
+# The row for deployed models with scores, which use their own inputs.
 OWN = Row("own", fit=SCORED)
 SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 
 
 def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1) -> Case:
-    """Return inputs and the output of that name: with these values, or with scores that show a wrong order.
+    """Return inputs and the right output `name`: for `values`, or for inputs whose scores detect a wrong order.
 
-    Of the inputs that a deployed model takes, those come first whose scores all differ; the first, where none show an
-    order. Where they may be a batch they are so many items, as far as the model takes them.
+    Of several draws, the best has scores that are not in descending order, and then scores that all differ. If the
+    inputs may be a batch, they have `items` items, provided that the model accepts them.
 
     Raises:
-        NotApplicable: of none the output has elements that can be ranked.
+        NotApplicable: no draw has an output with elements that can be ranked.
     """
     if values is not None:
         tensors = (model.tensor(values), *model.sample()[1:])
@@ -73,7 +73,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
 
 
 def _with_items(model: Model, case: Case, items: int) -> Case:
-    """Return the same with so many items, where the output has one for each; else, or if they are refused, itself."""
+    """Return the case with `items` items if the model accepts them and the output has one row for each; else as is."""
     tensors, right = case
     given = model.with_items(tensors, items)
     if given is tensors or len(right.shape) < 2:
@@ -86,15 +86,15 @@ def _with_items(model: Model, case: Case, items: int) -> Case:
 
 
 def find_count(model: Model, right: Tensor) -> int:
-    """Return a number of classes that an output has: 2, or less where it has fewer, or each element may be an item."""
+    """Return a count of classes that the output can satisfy: 2, or 1 if each element may be an item or the only one."""
     return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
 
 
 def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs of a deployed model for which some scores are equal: samples, or elements that are all alike.
+    """Return inputs of a deployed model that give equal scores: inputs filled with one element, or samples.
 
     Raises:
-        NotApplicable: there are none.
+        NotApplicable: no inputs give equal scores.
     """
     name, drawn = model.find_rankable()[0], list(model.draw_several())
     for tensors in ([_level(tensor) for tensor in drawn[0]], *drawn):
@@ -110,10 +110,10 @@ def _level(tensor: Tensor) -> Tensor:
 
 
 def find_negated(model: Model) -> tuple[Tensor, ...]:
-    """Return the inputs of a deployed model with every other decimal number negated.
+    """Return the inputs of a deployed model with every other FP32 or FP64 element negated.
 
     Raises:
-        NotApplicable: it takes none, or makes no numbers of them.
+        NotApplicable: the model refuses them, or its output for them cannot be ranked.
     """
     tensors = tuple(_negated(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample())
     if not has_classes(find_output(model, tensors, model.find_rankable()[0])):
@@ -128,10 +128,10 @@ def _negated(tensor: Tensor) -> Tensor:
 
 
 def find_many(model: Model, count: int) -> tuple[Tensor, ...]:
-    """Return inputs of a deployed model with so many elements, which are no items of a batch.
+    """Return inputs of a deployed model with `count` elements that cannot be batch items.
 
     Raises:
-        NotApplicable: it takes none.
+        NotApplicable: it accepts none.
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
         raise NotApplicableError(f"more elements for {model.name} may be more items of a batch")
@@ -144,12 +144,12 @@ def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
 
 
 def _rows(output: Tensor) -> Scores:
-    """Return the elements of an output in two dimensions: by items, if its first dimension is that of a batch."""
+    """Return the elements of an output in two dimensions: one row for each entry of the first of several dimensions."""
     return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
 
 
 def _is_told(output: Tensor) -> bool:
-    """Say whether the scores of some item stand in another order than that of a ranking."""
+    """Say whether the scores of some item are not in descending order."""
     return any(map(is_telling, _rows(output)))
 
 

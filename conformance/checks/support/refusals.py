@@ -1,4 +1,4 @@
-"""Requests that a server has to refuse, as data: the areas judge that it does, `errors` and `grpc` judge how."""
+"""Requests that a server has to refuse, as data: areas judge that it does, `errors` and `grpc_calls` judge how."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from conformance.spec.fit import Fit
 from conformance.transport.peer import Peer
 from conformance.wire.tensor import Tensor
 
-# Statuses of a server that has too much to do, or takes no large bodies; it keeps requests apart nevertheless.
+# Statuses of a server that is overloaded or limits bodies; they do not show that it mixes up requests.
 DECLINED_STATUSES = (413, 429, 503)
 
-# What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
+# requirement -> the part of the request that is faulty; a row's id names only the fault itself.
 SUBJECTS: Mapping[str, str] = {
     "BIN-HEADER-MISSING": "binary data without Inference-Header-Content-Length",
     **{
@@ -50,13 +50,14 @@ class Refusal:
     Attributes:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id under which it has to be refused.
-        role: of the model that it goes to; None where that is a deployed one alone.
-        message: makes it.
-        needs: extensions without which it cannot be told what is refused.
-        tensors: what it carries, where a server that answers nevertheless has to have understood it: to refuse it is
-            advice then, and the requirement of its name with -SAFE is what has to be met.
-        unknown: it names what does not exist, or is no message: over gRPC codes other than INVALID_ARGUMENT fit, too.
-        fit: the deployed models that it can be sent to; None: to none.
+        role: the role of the model that it goes to; None if it only goes to deployed models.
+        message: builds the request.
+        needs: extensions without which a refusal could have another cause.
+        tensors: returns the tensors of a request that a server may also answer right: then refusing it is advice, and
+            the requirement with the suffix -SAFE demands a refusal or a right answer. None if it has to be refused.
+        unknown: the request names something unknown, or cannot be parsed: over gRPC, codes other than INVALID_ARGUMENT
+            are right as well.
+        fit: the deployed models that it can be sent to; None for none.
     """
 
     fault: str
@@ -69,13 +70,13 @@ class Refusal:
     fit: Fit | None = None
 
     def __post_init__(self) -> None:
-        """Send what contradicts metadata to no deployed model whose metadata list no inputs."""
+        """Restrict requests that contradict metadata to deployed models whose metadata list inputs."""
         if self.fit and self.requirement.startswith("OIP-SIGNATURE"):
             object.__setattr__(self, "fit", replace(self.fit, is_described=True))
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """The extensions that the request uses: a server that offers none of them may not know what it is sent."""
+        """The extensions that the request uses: a server without them may not understand it."""
         own = ledger.get_requirement(self.requirement).extension
         return tuple(dict.fromkeys((*((own,) if own in EXTENSIONS else ()), *self.needs)))
 
@@ -88,7 +89,7 @@ class Refusal:
         return f"{subject}: {words}" if subject else words
 
     def carried(self, model: Model) -> Sequence[Tensor]:
-        """The tensors that it carries; none where no answer to it is right."""
+        """Return the tensors that it carries; empty if no answer to it is right."""
         return self.tensors(model) if self.tensors else ()
 
     def row(self) -> Row:
@@ -98,7 +99,7 @@ class Refusal:
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """Expect that a request is refused, or answered right where that is enough."""
+    """Expect that a request is refused, or, if it has `tensors`, refused or answered right."""
     message, fault, should = refusal.message(model), refusal.described, refusal.requirement
     if refusal.tensors is None:
         expect_refusal(target, model, message, fault)
@@ -109,5 +110,5 @@ def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
 
 
 def make_refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
-    """Return a row for each; of these requirements alone, where some are given."""
+    """Return a row for each refusal, limited to these requirements if there are any."""
     return [refusal.row() for refusal in refusals if not requirements or refusal.requirement in requirements]

@@ -1,4 +1,4 @@
-"""Which of its versions a model answers by, where a request names none."""
+"""The version of a model that answers requests without a version."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from conformance.transport.peer import Peer
 
 
 def read_named_version(reply: Reply) -> object:
-    """Return what an answer has as `model_version`; None where it names none."""
+    """Return the `model_version` of an answer; None if it has none."""
     return (reply.answer.document or {}).get("model_version")
 
 
 def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> str:
-    """Return the version that a request without one gets: another may take, and compute, something else.
+    """Return the version that answers requests without a version; others may have another signature or function.
 
-    It is the only one that metadata list, else the one that an answer names; empty where nobody says.
+    It is the only version that metadata list, or else the one that an answer names; empty if it is unknown.
     """
     if len(listed) == 1:
         return listed[0]

@@ -1,11 +1,12 @@
-"""A walk: exchanges that cross the axes of the ledger with each other, each judged by what the role computes.
+"""A walk: a sequence of exchanges that combine the properties of a request pairwise.
 
-Where to begin: `exchanges` has the checks over HTTP and `calls` those over gRPC, `walking` takes the steps.
+An axis is one property of an exchange; a step is one exchange with a value for each axis. The role computes the right
+answer. Where to begin: `exchanges` has the checks over HTTP, `calls` those over gRPC; `walking` takes the steps.
 
-- `axes`, `axes_over_grpc`: what can be said of an exchange, as data, and which values never meet
-- `covering`: few steps in which every two values of any two axes meet; `draw_steps`: those that Hypothesis draws
-- `tensors`, `requests`, `json_writing`: the values of a step, what it asks for, and how its JSON is spelled
-- `ways`, `company`: how its bytes travel, and what comes before it and beside it
-- `sending`: a step against the target; `expected`: what is expected of the answer
-- `shrinking`: the plainest sequence that still goes wrong; `blame`, `blame_over_grpc`: the requirement that it breaks
+- `axes`, `axes_over_grpc`: the axes and their values, and which values exclude each other
+- `covering`: covering arrays of steps; `drawn_steps`: steps drawn by Hypothesis
+- `tensors`, `requests`, `json_writing`: the tensors of a step, its request, and the spelling of its JSON
+- `encoding`, `concurrent_requests`: how its bytes are sent, and earlier or concurrent requests
+- `sending`: sends a step to the target; `expected`: expectations on the answer
+- `shrinking`: minimizes a failing sequence; `attribution`, `attribution_over_grpc`: the requirement that it breaks
 """

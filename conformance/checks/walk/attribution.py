@@ -1,8 +1,7 @@
-"""The requirement that a step breaks: read from what is left of it when everything that does not matter is plain.
+"""Find the requirement that a failing step breaks, from the axes that are not neutral after shrinking.
 
-What is farthest from the tensors is the cause where it is left: a request that goes wrong in chunks alone is about
-chunks, whatever else is needed. Nearer to them the answer itself says what is wrong with it, in its frame, its id or its
-outputs; where it does not, the forms do in which its tensors travel.
+If an axis of HTTP is left, such as chunked framing, it is the cause. Otherwise the fault in the answer decides: in its
+frame, its id or its outputs. If that is not conclusive, the forms of the tensors decide.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from conformance.roles.roles import Role
 from conformance.transport.exchange import Reply
 
 ISOLATION = "OIP-ISOLATION"
-# The first of these axes that is left names the requirement.
+# axis -> requirement; the first of these axes that is left decides.
 _REMOTE: Mapping[str, str] = {
     "beside": ISOLATION,
     "coding": "HTTP-CODING-I",
@@ -29,13 +28,13 @@ _REMOTE: Mapping[str, str] = {
     "path": "OIP-ENDPOINTS",
     "header_case": "BIN-HEADER-CASE",
 }
-_NAMES = ("role", "corner")  # of what is sent, which is not plainer or less plain
+_NAMES = ("role", "corner")  # axes without a neutral value
 _WRITING = ("members", "escapes", "spaces", "numbers")
 _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
-    """Return the requirement that is broken; None for the first of the check's."""
+    """Return the requirement that is broken; None for the first requirement of the check."""
     if len(found.earlier) == 1 and found.unmet.reply is not None and found.unmet.reply.status is None:
         return _attribute_history(found.earlier[0][0])
     if found.earlier or not found.is_lasting:
@@ -52,7 +51,7 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
 
 
 def _attribute_history(step: Step) -> str:
-    """Return the requirement that is broken where nothing is answered any more on the connection after a step."""
+    """Return the requirement that is broken if the connection gets no more answers after a step."""
     left = find_remaining_axes(step)
     axes = [axis for axis in left if axis in _REMOTE]
     if len(axes) != 1:
@@ -61,14 +60,14 @@ def _attribute_history(step: Step) -> str:
 
 
 def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
-    """Return the requirement about a framing: trailers that are answered wrongly are chunks that are read wrongly."""
+    """Return the requirement on a framing; a wrong answer to trailers counts as misread chunks."""
     if value == "trailers" and (unmet is None or not _is_answered(unmet)):
         return "HTTP-CHUNKED-TRAILER"
     return "HTTP-SEGMENTS" if value == "segments" else _REMOTE["framing"]
 
 
 def find_remaining_axes(step: Step) -> dict[str, str]:
-    """Return what is not neutral about a step, without its role; outputs that come as they please are neutral, too."""
+    """Return the axes of a step that are not neutral, without its role; `want: raw` counts as neutral."""
     own = {axis: value for axis, value in step.items() if axis not in _NAMES and NEUTRAL.get(axis) != value}
     return {axis: value for axis, value in own.items() if (axis, value) != ("want", "raw")}
 
@@ -78,7 +77,7 @@ def _is_answered(unmet: UnmetError) -> bool:
 
 
 def _attribute_contents(found: MinimalFailure, left: Step, role: Role) -> str | None:
-    """Return the requirement about the tensors, their forms, or the JSON around them."""
+    """Return the requirement on the tensors, their forms, or the JSON around them."""
     send, want = found.step["send"], found.step["want"]
     if found.step["classes"] != "none":
         return None if _is_answered(found.unmet) else "CLS-PARAMETER"
@@ -123,7 +122,7 @@ def _attribute_outputs(want: str, left: Step, role: Role) -> str:
 
 
 def _encoding(tensors: tuple[object, ...]) -> str:
-    """Return which requirement is about the elements of some tensors: that of their one datatype, or that of all."""
+    """Return the part of a requirement id that stands for the element encoding: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
     if len(datatypes) == 1 and (own := _OF_DATATYPE.get(min(datatypes))):
@@ -131,17 +130,17 @@ def _encoding(tensors: tuple[object, ...]) -> str:
     return "ROW-MAJOR" if any(len(shape) > 1 for shape in shapes) else "DATATYPES"
 
 
-# --- what is nobody's fault -----------------------------------------------------------------------------------------
+# --- refusals that are right ------------------------------------------------------------------------------------------
 
-# With these left, a refusal is an answer: no document makes a server take them.
+# If one of these axes is left, a refusal is right: no document requires a server to support them.
 _REFUSABLE = ("coding", "unknown", "http")
-_LENGTH_REQUIRED = 411  # for JSON; binary data want a length, so that in chunks they may be refused anyhow
+_LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
 _TOO_MUCH = (413, 429, 503)
 _LARGE = 64 * 1024  # bytes
 
 
 def is_declined(found: MinimalFailure, role: Role) -> bool:
-    """Whether a server may refuse what is left of a step, as it did."""
+    """Whether the server refused the shrunk step, and was allowed to."""
     reply, left = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:
         return False
@@ -155,16 +154,16 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
 
 
 def _plainest_forms(role: Role) -> frozenset[str]:
-    """Return the axes that no step with a role can be plainer in: FP16 has no JSON."""
+    """Return the axes that cannot be neutral for a role: FP16 has no JSON form."""
     return frozenset({"send", "want"} if "FP16" in {spec.datatype for spec in role.inputs} else ())
 
 
 def is_possible_limit(found: MinimalFailure) -> bool:
-    """Whether a refusal may be for a limit of the server's own: on elements, on an id, or on bytes."""
+    """Whether a refusal may be due to a limit of the server on elements, ids or bytes."""
     reply, left = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:
         return False
-    if left.keys() == {"id"} and (reply.status or 0) < 500:  # no document says which characters one may have
+    if left.keys() == {"id"} and (reply.status or 0) < 500:  # no document specifies the characters of an id
         return True
     plain = left.keys() <= {"count", "place", "id", "send", "want", "classes"}
     return (plain and ("count" in left or left.get("id") == "long")) or ("count" in left and _is_large(reply))

@@ -1,4 +1,4 @@
-"""The requirement of gRPC that a step breaks; see `blame`. The judge knows those that have another name over HTTP."""
+"""Find the gRPC requirement that a failing step breaks; see `attribution`. The judge maps HTTP ids to gRPC ids."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import MinimalFailure
 from conformance.roles.roles import Role
 
-# The form in which the tensors went out -> datatype -> the requirement about it.
+# form of the inputs -> datatype -> requirement
 _CONTENTS = {True: "GRPC-RAW", False: "GRPC-TYPED"}
 _RAW: Mapping[str, str] = {"BYTES": "GRPC-RAW-BYTES", "FP16": "GRPC-FP16"}
 
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
-    """Return the requirement that is broken; None for the first of the check's."""
+    """Return the requirement that is broken; None for the first requirement of the check."""
     left, unmet = attribution.find_remaining_axes(found.step), found.unmet
     is_answered = unmet.reply is not None and unmet.reply.succeeded
     if found.earlier or not found.is_lasting or "beside" in left:
@@ -35,7 +35,7 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
 
 
 def _attribute_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str:
-    """Return the requirement about the order of tensors, or about their contents."""
+    """Return the requirement on the order of tensors, or on their contents."""
     is_raw = step["send"] == "binary"
     if "order" in left:
         return "GRPC-ORDER-I" if is_raw else "GRPC-INPUT-BY-NAME"

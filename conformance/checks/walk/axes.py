@@ -1,8 +1,8 @@
-"""The axes of the walk, over HTTP: what can be said of one exchange, and which values never meet.
+"""The axes of the walk over HTTP: the properties of an exchange, their values, and which values exclude each other.
 
-The first value of an axis is neutral: the plainest way there is. What a value means in bytes stands where it is used:
-`tensors` (what is sent), `requests` (what is asked for), `json_writing` (how the JSON is spelled), `ways` (how the
-message travels) and `company` (what comes before it and beside it).
+The first value of an axis is neutral: the plainest one. These modules implement the values: `tensors` (inputs),
+`requests` (requested outputs), `json_writing` (spelling of the JSON), `encoding` (HTTP framing and codings) and
+`concurrent_requests` (earlier and concurrent requests).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _SCORED_ROLES = (
 
 COUNTS = tuple(map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4096, 4097, 65536, 65537)))
 LARGE, HUGE = 4096, 65536
-# The roles with which it is seen what that many elements do; to the others it is no more than slow.
+# The only roles that are tested with `HUGE` elements: for others that would be slow and show nothing new.
 _HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp16", "identity_fp64", "cast_int32_fp32")
 
 _SHORT_IN_JSON = ("identity_bool", "identity_uint8")
-_MAX_CLASSES = 257  # that a step asks for; to rank more takes longer than it is worth
+_MAX_CLASSES = 257  # the most classes that a step requests: ranking more is slow
 
-# Of the request, whatever way it takes: axis -> values.
+# Properties of the request itself, over any transport: axis -> values.
 CONTENTS: Mapping[str, Sequence[str]] = {
     "count": ("own", *COUNTS),
     "place": ("every", "first", "second", "last"),
@@ -82,7 +82,7 @@ CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "beside": ("nothing", "one", "other-model", "many"),
 }
 
-# Kind of request -> its axes. Every kind is an array of its own, since each rests on an extension of its own.
+# Kind of request -> its axes. Each kind has its own covering array, because each depends on another extension.
 KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "json": {"role": _JSON_ROLES, **CONTENTS, **WRITING, **NUMBERS, **ENCODING, **CONCURRENT_REQUESTS},
     "binary": {"role": _BINARY_ROLES, **CONTENTS, **FORMS, **WRITING, **ENCODING, **CONCURRENT_REQUESTS},
@@ -105,9 +105,9 @@ KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         **CONCURRENT_REQUESTS,
     },
 }
-# What every step has beside the axes: its classes where it is of that kind, and which corner value is its first.
+# Further entries of every step: the number of classes (none for other kinds), and which corner value comes first.
 CONSTANT_AXES: Mapping[str, Sequence[str]] = {"classes": ("none",), "corner": ("0",)}
-# What a step is where its kind has no such axis.
+# The neutral value of each axis; a step has it if its kind lacks the axis.
 NEUTRAL: Step = {
     axis: values[0]
     for axis, values in {
@@ -120,24 +120,24 @@ NEUTRAL: Step = {
         **CONSTANT_AXES,
     }.items()
 }
-# A step with nothing beside it: who comes first is chance, and may hide what is wrong.
+# A step without concurrent requests: their order is random and may hide a fault.
 ALONE: Step = {"beside": NEUTRAL["beside"]}
-# The order in which a step that went wrong is made plain: what is farthest from the tensors first.
+# The order in which the axes of a failing step are set to neutral: those farthest from the tensors first.
 AXES = tuple(
     dict.fromkeys(("beside", "before", *ENCODING, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send"))
 )
 
 
 class Rules:
-    """Which values of the axes never meet, for steps with some roles."""
+    """Decides which values of the axes exclude each other, for steps with some roles."""
 
     def __init__(self, roles: Mapping[str, Role]) -> None:
-        """Put the rules together; `roles` are those that steps name."""
+        """Create the rules; `roles` maps the names in steps to roles."""
         self._roles = roles
         self._known: dict[tuple[str, ...], bool] = {}
 
     def is_excluded(self, kind: str, a: str, v: str, b: str, w: str) -> bool:
-        """Whether two values of two axes never meet in a kind of request."""
+        """Whether two values of two axes exclude each other in a kind of request."""
         known = kind, a, v, b, w
         if known not in self._known:
             both = {a: v, b: w}
@@ -146,12 +146,12 @@ class Rules:
         return self._known[known]
 
     def is_invalid(self, step: Step) -> bool:
-        """Whether values make no request that a server has to answer; axes that are not given are as they have to be."""
+        """Whether no request with these values has to be answered; axes that are missing may have any value."""
         role = self._role(step)
         return _invalid(step) or (role is not None and _invalid_by_role(role, step))
 
     def has_no_typed_answer(self, step: Step) -> bool:
-        """Whether typed inputs have an FP16 output, for which a server that answers in the form of the request has none."""
+        """Whether a call has typed inputs but an output without typed contents, such as FP16."""
         role = self._role(step)
         return step.get("send") == "json" and role is not None and not is_json_capable(role.outputs)
 
@@ -165,7 +165,7 @@ def is_heavy(axis: str, value: str) -> bool:
 
 
 def _is(step: Step, **values: Sequence[str]) -> bool:
-    """Whether a step has one of the values on each of some axes."""
+    """Whether the step has one of the allowed values on every given axis."""
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
 
@@ -174,7 +174,7 @@ def _count(step: Step) -> int:
 
 
 def _invalid(step: Step) -> bool:
-    """Whether values that are no matter of the role never meet."""
+    """Whether values exclude each other for every role."""
     chunked = ("one-chunk", "many-chunks", "upper-hex", "extensions", "trailers")
     slow = _count(step) >= LARGE
     return (
@@ -191,7 +191,7 @@ def _invalid(step: Step) -> bool:
 
 
 def _invalid_by_role(role: Role, step: Step) -> bool:
-    """Whether a role has no such request."""
+    """Whether values are impossible for a role."""
     variable = any(size < 0 for spec in role.inputs for size in spec.shape) or role.batching
     strings = any(spec.datatype == "BYTES" for spec in role.inputs)
     plain_rank = all(len(spec.shape) == 1 for spec in role.inputs) and not role.batching
@@ -217,17 +217,17 @@ def _invalid_by_role(role: Role, step: Step) -> bool:
 
 
 def is_json_capable(tensors: Sequence[object]) -> bool:
-    """Whether JSON has a form for some tensors of a role: it has none for FP16 and BF16."""
+    """Whether JSON can carry these tensors of a role: it cannot carry FP16 and BF16."""
     return not any(getattr(spec, "datatype", "") in BINARY_ONLY for spec in tensors)
 
 
 def _is_of_another_kind(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether a step has nothing binary in it, and yet stands among those that do."""
+    """Whether a step of kind `binary` has no binary data."""
     return kind == "binary" and _is(step, send=["json"], want=["nothing", "json", "no-binary"])
 
 
 def _is_without_classes(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether a step among those with classes asks for more of them than there are, or for classes of nothing."""
+    """Whether a step of kind `classes` requests more classes than there are, or than `_MAX_CLASSES`."""
     return kind == "classes" and (
         _is(step, count=["0"])
         or _is(step, classes=["2"], count=["1"])
@@ -236,28 +236,28 @@ def _is_without_classes(kind: str, step: Step, _: Role | None) -> bool:
 
 
 def _is_a_binary_size(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether the request before has a wrong size in it, which takes binary data."""
+    """Whether a step of kind `json` has an earlier request that uses binary data."""
     return kind == "json" and _is(step, before=["wrong-size", "all-binary-asked", "other-form", "refused-option"])
 
 
 def _is_a_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
-    """Whether a raw request has a batch of its own, where it can be one item alone."""
+    """Whether a raw request has a count of batch items: it can only have one item."""
     return kind == "raw" and role is not None and role.batching and step.get("count", "own") != "own"
 
 
 def _is_slow_json(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether that many elements travel as numbers of many digits, which is no more than slow."""
+    """Whether `HUGE` elements would travel as long JSON numbers, which is slow and shows nothing new."""
     is_text = kind == "json" or _is(step, send=["json", "mixed"])
     return is_text and _count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
 
 
 def _is_a_class(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether the request before asks for classes, which is a matter of that extension."""
+    """Whether the earlier request asks for classes in another kind, which does not depend on that extension."""
     return kind != "classes" and _is(step, before=["classes-asked"])
 
 
 _RULES = (_is_of_another_kind, _is_without_classes, _is_a_binary_size, _is_a_raw_batch, _is_slow_json, _is_a_class)
 
-# Those of the roles, by which the arrays of the walk are made.
+# The rules for the roles, from which the arrays of the walk are built.
 ROLE_RULES = Rules(load())
 is_excluded, is_invalid = ROLE_RULES.is_excluded, ROLE_RULES.is_invalid

@@ -1,4 +1,4 @@
-"""The axes of the walk over gRPC: those of the request itself, what comes before it and what runs beside it."""
+"""The axes of the walk over gRPC: the request itself, the earlier call, and concurrent calls."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ CALLS: Mapping[str, Mapping[str, Sequence[str]]] = {
         **_CONCURRENT_REQUESTS,
     },
 }
-# Outputs come in the form that the server chooses.
+# The server chooses the form of the outputs.
 PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 
 
 def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = ROLE_RULES) -> bool:
-    """Whether two values of two axes never meet in a kind of call."""
+    """Whether two values of two axes exclude each other in a kind of call."""
     both = {a: v, b: w}
     if both.get("before") == "classes-asked" and kind == "calls":
         return True
@@ -54,7 +54,7 @@ def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = R
 
 
 def is_invalid_call(step: Step, rules: Rules = ROLE_RULES) -> bool:
-    """Whether values make no call that a server has to answer."""
+    """Whether no call with these values has to be answered."""
     return rules.is_invalid(step) or rules.has_no_typed_answer(step)
 
 

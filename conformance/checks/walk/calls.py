@@ -30,7 +30,7 @@ from conformance.wire.request import InferRequest, Message, RequestedOutput
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {"calls": (), "classified-calls": CLASSES_OVER_GRPC}
 _ANSWERS = {"calls": "GRPC-RAW-AS-TYPED", "classified-calls": "CLS-HIGHEST/grpc"}
-# Kind -> the plainest role, and the plainest forms of its tensors.
+# kind -> the simplest role, and the simplest forms of its tensors
 BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
     "calls": ("identity_int32", ({}, {"send": "binary"})),
     "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
@@ -72,7 +72,7 @@ def _single_rows() -> Iterator[Row]:
 
 @cache
 def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
-    """Return steps with one value of an axis, plain but for that."""
+    """Return steps that are plain except for one value of an axis."""
     role, forms = BASELINES[kind]
     plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
     return tuple(list_single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values)))
@@ -118,7 +118,7 @@ def _steps_of_row(kind: str, role: str, part: str) -> tuple[Step, ...]:
 
 
 def _own_walk(target: GrpcTarget, own: DeployedSteps, *, with_lead: bool = False) -> Walk:
-    """Return a walk with a deployed model, which leads itself."""
+    """Return a walk with a deployed model, which is also its own baseline."""
     caller, forms = _caller(target, own.model), BASELINES[own.kind][1]
     lead = (
         BaselineWalker(caller, lambda axis: own.single(axis, forms), PLAIN_CALL, _once(target)) if with_lead else None
@@ -127,7 +127,7 @@ def _own_walk(target: GrpcTarget, own: DeployedSteps, *, with_lead: bool = False
 
 
 def _once(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
-    """Return what asks a named question one time over gRPC."""
+    """Return a function that evaluates a named question once and caches the result, for gRPC."""
     return lambda name, ask: target.over_http.once(f"{name} over gRPC", ask)
 
 
@@ -145,7 +145,7 @@ def _caller(target: GrpcTarget, model: Model) -> Caller:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Takes steps with one model, over gRPC; see `sending.Sender`."""
+    """Sends steps to one model over gRPC; see `sending.Sender`."""
 
     target: GrpcTarget
     model: Model
@@ -154,7 +154,7 @@ class Caller:
     answers: set[int] = field(default_factory=set)
 
     def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Take a step.
+        """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
 
         Raises:
             Unmet: an answer is wrong.
@@ -172,7 +172,7 @@ class Caller:
             expect_own(reply, one, self.answers)
 
     def wash(self) -> int:
-        """Send a plain call on a connection of its own, which is answered or not; return its number in the check."""
+        """Send a plain call on a new connection and ignore its answer; return its number in the check."""
         plain = self.target.message(self.target.good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
@@ -181,7 +181,7 @@ class Caller:
 
 
 def _before(step: Step, main: StepRequest) -> Message | None:
-    """Return the call before a step's, or None."""
+    """Return the call to send before that of a step, or None."""
     kind = step["before"]
     if kind in ("near", "larger", "smaller"):
         return concurrent_requests.make_similar_request(step, main, kind, make_call)
@@ -238,7 +238,7 @@ _OTHERS: Mapping[str, Callable[[InferRequest], Message]] = {
 
 
 def _version(target: GrpcTarget, model: Model) -> str:
-    """Return the version that the model answers by without one, where its metadata list it; else an empty one."""
+    """Return the default version of a model if its metadata list it, else an empty string."""
     if model.version:
         return model.version
     reply = target.call("ModelMetadata", name=model.name)

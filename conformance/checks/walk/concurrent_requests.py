@@ -1,4 +1,4 @@
-"""What comes before a step's request on its connection, and what runs beside it on others."""
+"""The request that precedes that of a step on its connection, and the requests concurrent with it on others."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from conformance.transport.send_options import PLAIN, SendOptions
 from conformance.wire.request import InferRequest, Message, RequestedOutput
 
 OutgoingMessage = tuple[SendOptions, Message]
-# Makes a request of a step, a model, a salt, and tensors where they are not the step's.
+# Builds a request from a step, a model, a salt, and optional tensors that replace those of the step.
 MakeRequest = Callable[..., StepRequest]
 _EARLIER, _REFUSED_EARLIER = EARLIER_IDS
 
-# In flight beside the request of a step. 32 of every form at once are rows of `state` and `grpc`.
+# Numbers of requests in flight beside that of a step. Rows of `state` and `grpc_calls` have 32 of every form at once.
 BESIDE: Mapping[str, int] = {"nothing": 0, "one": 1, "other-model": 1, "many": 7}
-# What the request before is refused for.
+# Values of `before` whose request has to be refused.
 REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option", "no-contents")
 
 
 def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | None:
-    """Return what is sent before a step's request, on the same connection; None where that is nothing."""
+    """Return what to send before the request of a step, on the same connection; None for nothing."""
     kind = step["before"]
     if kind == "nothing":
         return None
@@ -37,7 +37,7 @@ def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | N
 
 
 def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequest = make_request) -> Message:
-    """Return the request with other tensors: almost the same ones, more elements, or fewer."""
+    """Return the request with other tensors: almost equal ones, more elements, or fewer."""
     if kind == "near":
         return ask(step, main.model, 0, change_last_element(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
@@ -47,7 +47,7 @@ def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequ
 
 
 def make_good_request(main: StepRequest) -> InferRequest:
-    """Return the plainest request to the same model, with tensors of its own."""
+    """Return the plainest request to the same model, with other tensors."""
     model = replace(main.model, salt=(main.model.salt + 59) % 256)
     return model.request(send=model.plain_send, want=model.plain_want)
 
@@ -91,7 +91,7 @@ def _wrong_size(main: StepRequest) -> Message:
 
 
 def _refused_option(main: StepRequest) -> Message:
-    """Return a request with every option there is that is refused for one thing alone, an unknown input."""
+    """Return a request that sets every option, and is refused only for an unknown input."""
     request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_EARLIER)
     return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
@@ -112,7 +112,7 @@ _OTHERS: Mapping[str, Callable[[StepRequest], Message]] = {
 def make_concurrent_requests(
     step: Step, model: Model, other: Model | None, salt: int, ask: MakeRequest = make_request
 ) -> list[StepRequest]:
-    """Return the requests that are in flight together with a step's: like it, with tensors of their own."""
+    """Return the requests that are in flight beside that of a step: similar ones, with other tensors."""
     number = BESIDE[step["beside"]]
     if step["beside"] == "other-model" and other is not None:
         plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}

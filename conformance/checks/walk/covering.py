@@ -1,8 +1,8 @@
-"""Covering arrays: few steps in which every two values of any two axes meet, wherever they can meet at all.
+"""Covering arrays: few steps in which every possible pair of values of two axes occurs.
 
-A step has one value of each axis. Which values never meet is said pair by pair; the first value of an axis is neutral
-and meets every other one. The array is built greedily, step by step: of each axis the value that meets the most values
-of the step for the first time. It is a function of the axes and of nothing else.
+A step has one value of each axis. `IsExcluded` rules out pairs; the first value of an axis is neutral and combines with
+every other value. The array is built greedily, step by step: for each axis it takes the value that adds the most new
+pairs to the step. The result depends only on the axes.
 
 Source: D. M. Cohen and others, "The AETG System: An Approach to Testing Based on Combinatorial Design" (1997).
 """
@@ -15,40 +15,40 @@ from itertools import combinations
 from random import Random
 
 Step = Mapping[str, str]
-# Whether two values, each given as axis and value, never meet.
+# Whether two values, each passed as axis and value, exclude each other.
 IsExcluded = Callable[[str, str, str, str], bool]
 
-_TRIES = 3  # steps of which the one with the most new pairs is taken
-_LAST_TRIES = 60  # before two values count as such that no step has both
+_TRIES = 3  # candidate steps, of which the one with the most new pairs is taken
+_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of the pairs that can meet do meet in an array."""
+    """How many of the possible pairs of values an array covers."""
 
     met: int
     possible: int
 
     def __str__(self) -> str:
-        """Return it for a person."""
+        """Return the coverage in readable form."""
         return f"{self.met} of {self.possible} pairs ({self.met / max(1, self.possible):.1%})"
 
 
 class Space:
-    """All steps of some axes.
+    """The space of all steps over some axes.
 
-    Values are numbered over all axes; sets of them are integers with a bit for each, which makes counting fast.
+    Values are numbered across all axes; a set of values is an integer bit mask, which makes counting fast.
     """
 
     def __init__(
         self, axes: Mapping[str, Sequence[str]], excluded: IsExcluded, heavy: Callable[[str, str], bool]
     ) -> None:
-        """Put a space together.
+        """Build the space.
 
         Args:
             axes: axis -> its values, the neutral one first.
             excluded: see `IsExcluded`.
-            heavy: whether a value makes a step slow; such values are taken for new pairs alone.
+            heavy: whether a value makes a step slow; such values are used only if they add new pairs.
         """
         self._named = [(axis, value) for axis, values in axes.items() for value in values]
         number = {named: k for k, named in enumerate(self._named)}
@@ -63,8 +63,8 @@ class Space:
                     self._meets[w] |= 1 << v
 
     def array(self, seed: int = 0) -> tuple[list[Step], Coverage]:
-        """Return the steps of a covering array, and what they cover."""
-        random = Random(seed)  # noqa: S311 - the same steps each time are what is wanted
+        """Return the steps of a covering array, and their coverage."""
+        random = Random(seed)  # noqa: S311 - the steps have to be reproducible
         missing, impossible = list(self._meets), 0
         steps: list[Step] = []
         while (first := self._most_missing(missing)) is not None:
@@ -84,19 +84,19 @@ class Space:
         return steps, Coverage(possible, possible)
 
     def coverage(self, steps: Sequence[Step]) -> Coverage:
-        """Return what some steps cover of what an array covers."""
+        """Return the coverage of some steps, relative to the covering array."""
         possible = self.array()[1].possible
         number = {named: k for k, named in enumerate(self._named)}
         met = {pair for step in steps for pair in combinations(sorted(number[item] for item in step.items()), 2)}
         return Coverage(len(met), possible)
 
     def _most_missing(self, missing: Sequence[int]) -> int | None:
-        """Return the value that has yet to meet the most others; None when all have met."""
+        """Return the value with the most uncovered pairs; None if all pairs are covered."""
         most = max(range(len(missing)), key=lambda v: missing[v].bit_count())
         return most if missing[most] else None
 
     def _grown_often(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[list[int]]:
-        """Return several whole steps around two values; none where none was found with some patience."""
+        """Return several complete steps that contain two values; none after `_LAST_TRIES` failed attempts."""
         tries = (self._grown(chosen, missing, random) for _ in range(_TRIES))
         if found := [grown for grown in tries if grown]:
             return found
@@ -105,7 +105,7 @@ class Space:
         return [grown for grown in last if grown][:1]
 
     def _grown(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[int]:
-        """Return a whole step around two values; nothing where an axis has no value left that meets them all."""
+        """Complete two values to a step; return an empty list if some axis has no compatible value."""
         meets, light, draw = self._meets, self._light, random.random
         taken, allowed = 0, -1
         for v in chosen:
@@ -135,13 +135,13 @@ def _mask(values: Sequence[int]) -> int:
 
 
 def _new(values: Sequence[int], missing: Sequence[int]) -> int:
-    """Return how many pairs of values have yet to meet; each is counted twice."""
+    """Return how many pairs of these values are not yet covered, counting each twice."""
     met = _mask(values)
     return sum((missing[v] & met).bit_count() for v in values)
 
 
 def _shuffle(items: list[list[int]], random: Random) -> None:
-    """Shuffle as `Random.shuffle` does; what that draws is not promised to be the same in every Python."""
+    """Shuffle in place; unlike `Random.shuffle`, with the same result in every Python version."""
     for k in range(len(items) - 1, 0, -1):
         other = int(random.random() * (k + 1))
         items[k], items[other] = items[other], items[k]

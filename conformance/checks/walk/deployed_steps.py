@@ -1,4 +1,4 @@
-"""The steps of a walk with a deployed model: its signature and what it takes decide which values the axes have."""
+"""The steps of a walk with a deployed model: its signature and the inputs it accepts limit the values of the axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.expect.unmet import NotApplicableError
 from conformance.spec.fit import ANY, JSON, SCORE_DATATYPES, SCORED, Fit
 from conformance.wire.datatypes import DATATYPES
 
-# Kind -> the models that it can be walked with.
+# kind -> the deployed models that it fits
 FITS: Mapping[str, Fit] = {
     "json": JSON,
     "binary": ANY,
@@ -24,10 +24,10 @@ FITS: Mapping[str, Fit] = {
     "calls": ANY,
     "classified-calls": SCORED,
 }
-PARTS = 4  # rows into which the steps of a kind are divided
-# No model of a user's is sent a tensor without elements, or more of them than any takes.
+PARTS = 4  # rows among which the steps of a kind are divided
+# Deployed models get no tensors without elements, and none of extreme size.
 _COUNTS = ("own", "1", "2", "3", "7", "8", "9", "16", "17", "33", "64", "65", "257")
-_VALUES = ("ramp", "equal")  # others may be no input of the model's
+_VALUES = ("ramp", "equal")  # a deployed model may not accept others
 _Forms = Sequence[Step]
 IsExcluded = Callable[[str, str, str, str], bool]
 
@@ -36,12 +36,12 @@ class DeployedSteps:
     """The steps of one kind with one deployed model.
 
     Attributes:
-        model: with the output that is classified in front, where the kind is about classes.
+        model: the model; for kinds about classes, the classified output is its first.
         neutral: the plainest step.
     """
 
     def __init__(self, kind: str, model: DeployedModel) -> None:
-        """Put the steps together.
+        """Prepare the steps.
 
         Raises:
             NotApplicable: the model has no such requests.
@@ -53,7 +53,7 @@ class DeployedSteps:
         self.neutral: Step = {**plainest, **self._form(), "role": model.name}
 
     def _form(self) -> Step:
-        """Return the plainest form of tensors that the model has, where it is not that of all others."""
+        """Return the plainest form of tensors that the model supports, as far as it differs from the neutral step."""
         if self.kind in CALLS:
             return {}
         if self.kind == "raw":
@@ -62,13 +62,13 @@ class DeployedSteps:
         return {**send, "want": "binary"} if self.model.kept_binary else send
 
     def single(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
-        """Return steps with one value of an axis, plain but for that, in the plainest forms that the model has."""
+        """Return steps that are plain except for one value of an axis, in those of `forms` that the model supports."""
         plain = [{**self.neutral, **form} for form in forms]
         possible = [step for step in plain if not self._is_invalid(step)]
         return tuple(list_single_values(self._axes(), axis, possible, self._is_excluded))
 
     def part(self, part: int) -> tuple[Step, ...]:
-        """Return one of `PARTS` parts of an array in which every two values of the model's axes meet."""
+        """Return one of `PARTS` parts of a covering array over the model's axes."""
         model = self.model
         forms = (tuple(model.sends), tuple(model.kept_binary), model.takes_counts, model.by_place)
         key = (self.kind, model.name, model.role.inputs, model.role.outputs, *forms)
@@ -77,7 +77,7 @@ class DeployedSteps:
         return tuple(whole[part::PARTS])
 
     def shrinking(self, axes: Axes) -> Axes:
-        """Return how the steps are made plain."""
+        """Return the axes for shrinking, adapted to this model."""
         return replace(axes, neutral=self.neutral, is_invalid=self._is_invalid)
 
     def _axes(self) -> Mapping[str, Sequence[str]]:
@@ -113,14 +113,14 @@ _ARRAYS: dict[tuple[object, ...], tuple[Step, ...]] = {}
 def _array(
     key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: IsExcluded
 ) -> tuple[Step, ...]:
-    """Return a covering array; it is a function of the key."""
+    """Return the covering array for a key, from a cache."""
     if key not in _ARRAYS:
         _ARRAYS[key] = tuple(Space(axes(), excluded, is_heavy).array()[0])
     return _ARRAYS[key]
 
 
 def _with_ranked_output(model: DeployedModel) -> DeployedModel:
-    """Return the model with an output in front that can be ranked.
+    """Return the model with an output that can be ranked as its first.
 
     Raises:
         NotApplicable: it has none whose values can be compared.

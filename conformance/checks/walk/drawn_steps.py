@@ -1,4 +1,4 @@
-"""Steps that Hypothesis draws: what the `explore` profile adds to the arrays, as many as the user likes."""
+"""Steps drawn by Hypothesis, for the `explore` profile, in addition to the covering arrays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from conformance.transport.target import Target
 if TYPE_CHECKING:  # see `exploring`
     from hypothesis.strategies import SearchStrategy
 
-MAX_STEPS = 4  # one after the other; arrays have longer sequences
+MAX_STEPS = 4  # in one sequence; arrays have longer sequences
 
 
 def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
-    """Return short sequences of steps of a kind with one role; they shrink to neutral values and to one step."""
+    """Return a strategy for short sequences of steps of a kind with one role; it shrinks to one neutral step."""
     from hypothesis import strategies as st
 
     axes = {axis: values for axis, values in KINDS[kind].items() if axis != "role"}
@@ -30,7 +30,7 @@ def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
 
 
 def _made_valid(kind: str, role: str, values: Step) -> Step:
-    """Return a step that has as many of the values as can meet; where they cannot, the later one is the neutral one."""
+    """Return a step with these values; where two exclude each other, the later one becomes a compatible value."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     made: dict[str, str] = {"role": role}
     for axis, value in values.items():

@@ -1,4 +1,4 @@
-"""The way of a step's message to the server: its content coding, and how its bytes go out."""
+"""How the message of a step is sent: its content coding and HTTP framing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat, SendOp
 from conformance.wire.request import Message
 
 _SEGMENTS = 2
-# Into how many chunks a body is cut, and how they are written.
+# framing -> the number of chunks of a body, and their format
 _CHUNKED: Mapping[str, tuple[int, ChunkFormat]] = {
     "one-chunk": (1, PLAIN_CHUNKS),
     "many-chunks": (12, PLAIN_CHUNKS),
@@ -22,7 +22,7 @@ _CHUNKED: Mapping[str, tuple[int, ChunkFormat]] = {
 
 
 def encode_message(message: Message, step: Step) -> Message:
-    """Return the message with its body in the step's content coding, and what it says of codings."""
+    """Return the message with its body in the content coding of the step, and the headers for codings."""
     coding, body = step["coding"], message.body
     if step["answer_coding"] != "identity":
         message = message.with_header("Accept-Encoding", step["answer_coding"])
@@ -38,7 +38,7 @@ def encode_message(message: Message, step: Step) -> Message:
 
 
 def choose_send_options(message: Message, step: Step) -> SendOptions:
-    """Return how the bytes of a coded message go out."""
+    """Return the options for sending an encoded message: HTTP version, chunks, segments, closing."""
     size, framing = len(message.body), step["framing"]
     parts, written = _CHUNKED.get(framing, (0, PLAIN_CHUNKS))
     return SendOptions(
@@ -51,6 +51,6 @@ def choose_send_options(message: Message, step: Step) -> SendOptions:
 
 
 def _places(size: int, parts: int) -> list[int]:
-    """Return where a body is cut into parts that grow: the first ones are short, and no two of one length."""
+    """Return the offsets that split a body into parts of increasing length."""
     weight = parts * (parts + 1) // 2
     return sorted({max(1, size * k * (k + 1) // 2 // weight) for k in range(1, parts)})

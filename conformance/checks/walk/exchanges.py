@@ -1,4 +1,4 @@
-"""The walk over HTTP: four arrays of steps, a row for each role."""
+"""The walk over HTTP: four covering arrays of steps, with a row for each role."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message
 
-# Kind -> the requirement that a step breaks where nothing else is known of it.
+# kind -> the requirement that a step breaks by default
 ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-SAME-AS-JSON-I", "raw": "RAW-ENCODING", "classes": "CLS-HIGHEST"}
-# What rows of a kind rest on beside the extension of their requirement: both are crossed with binary data.
+# kind -> extensions that its rows need besides that of their requirement: both kinds are combined with binary data
 NEEDS: Mapping[str, tuple[str, ...]] = {"raw": BINARY, "classes": BINARY}
 PARTS = ("brief", "rest")
-# Kind -> the plainest role, and the plainest forms of its tensors.
+# kind -> the simplest role, and the simplest forms of its tensors
 BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
     "json": ("identity_int32", ({},)),
     "binary": (
@@ -39,13 +39,13 @@ BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
     "raw": ("identity_int32", ({"send": "raw", "want": "raw"},)),
     "classes": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary", "want": "binary"})),
 }
-BRIEF_STEPS = 4  # this part of the steps, the first of the array, cover the most and come first
+BRIEF_STEPS = 4  # the brief part is this fraction of the array: its first steps, which cover the most pairs
 _OTHER_MODELS = ("identity_uint8", "identity_int32")
 
 
 @cache
 def build_steps(kind: str) -> tuple[Step, ...]:
-    """Return the steps of a kind of request: an array in which every two values of its axes meet."""
+    """Return the steps of a kind of request: a covering array over its axes."""
     space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), is_heavy)
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(space.array()[0]))
@@ -88,7 +88,7 @@ def _single_rows() -> Iterator[Row]:
 
 @cache
 def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
-    """Return steps with one value of an axis, plain but for that."""
+    """Return steps that are plain except for one value of an axis."""
     role, forms = BASELINES[kind]
     plain = [{**NEUTRAL, "role": role, **form} for form in forms]
     return tuple(list_single_values(KINDS[kind], axis, plain, lambda *values: is_excluded(kind, *values)))
@@ -122,7 +122,7 @@ def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) 
 
 
 def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
-    """Return a walk with a role, along whatever steps of a kind."""
+    """Return a walk with a role, for steps of a kind."""
     sender = _sender(target, model)
     plainest = target.model(BASELINES[kind][0], model.salt)
     if plainest is None:
@@ -132,10 +132,10 @@ def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
 
 
 def _own_walk(target: Target, own: DeployedSteps, *, with_lead: bool = False) -> Walk:
-    """Return a walk with a deployed model, which leads itself.
+    """Return a walk with a deployed model, which is also its own baseline.
 
     Raises:
-        NotApplicable: a raw request to it is refused; whether rightly, the checks of raw requests say.
+        NotApplicable: it refuses a raw request; the checks of raw requests judge that.
     """
     if (
         own.kind == "raw"
@@ -152,13 +152,13 @@ def _sender(target: Target, model: Model) -> Sender:
 
 
 def find_other_model(target: Target, model: Model) -> Model | None:
-    """Return another model, for requests beside those to this one; None where there is none."""
+    """Return another model for concurrent requests; None if there is none."""
     found = (target.model(name) for name in _OTHER_MODELS if name != model.role.name)
     return next((other for other in found if other), None)
 
 
 def _version(target: Target, model: Model) -> str:
-    """Return the version that the model answers by without one, where its metadata list it; else an empty one."""
+    """Return the default version of a model if its metadata list it, else an empty string."""
     if model.version:
         return model.version
     reply = target.send(Message(model.path, method="GET"))

@@ -1,6 +1,6 @@
-"""What is expected of the answer to a step: everything that the documents say of any answer, at once.
+"""Expectations on the answer to a step: everything that the documents require of any answer.
 
-The order is that of an answer: that one came, its frame, the outputs that it has, their forms, the id, and the tensors.
+They are checked in this order: an answer arrived, its frame, its outputs, their forms, the id, and the tensors.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-# Those of requests before: an id that nobody sent may come back, but not one that somebody else did.
+# Ids of earlier requests. An answer to a request without an id may have any id but one of these.
 EARLIER_IDS = ("the-one-before", "refused-before")
 
 
 def expect_own(reply: Reply, asked: StepRequest, answers: set[int]) -> None:
-    """Expect the right answer to a request; a wrong one that another request was answered with is that one's.
+    """Expect the right answer to a request; a wrong answer that equals an earlier one breaks OIP-ISOLATION.
 
     Args:
-        reply: to the request, in no coding.
+        reply: the reply to the request, with its content coding removed.
         asked: the request.
-        answers: bodies of the answers to others, as hashes; a right one is added.
+        answers: hashes of the bodies of earlier answers; a right answer is added.
 
     Raises:
         Unmet: as `expect_right`.
@@ -48,7 +48,7 @@ def expect_right(reply: Reply, asked: StepRequest) -> None:
     """Expect the right answer to a request.
 
     Raises:
-        Unmet: something is wrong with it; `requirement` is the one that says so where the answer alone decides that.
+        Unmet: the answer is wrong; `requirement` is set if the answer alone shows which requirement it breaks.
     """
     expect(reply).answered()
     if not reply.is_over_grpc:
@@ -66,7 +66,7 @@ def expect_right(reply: Reply, asked: StepRequest) -> None:
 
 
 def _expect_outputs(reply: Reply, asked: StepRequest) -> None:
-    """Expect the outputs that were asked for; that no others come is advice, which other checks give."""
+    """Expect the requested outputs; other checks give the advice to return no others."""
     for name in asked.forms:
         expect(reply).output(name)
 
@@ -83,7 +83,7 @@ def _expect_forms(reply: Reply, asked: StepRequest) -> None:
 
 
 def _attribute_forms(asked: StepRequest) -> str:
-    """Return the requirement that says in which form the outputs come."""
+    """Return the requirement that specifies the form of the outputs."""
     request = asked.request
     if asked.is_raw:
         return "RAW-OUTPUTS"
@@ -125,13 +125,13 @@ def _expect_tensor(reply: Reply, asked: StepRequest, tensor: Tensor) -> None:
 
 
 def _is_sent_as_declared(asked: StepRequest) -> bool:
-    """Say whether the inputs stand in declared order, in one form: else they may be what the server mixes up."""
+    """Say whether the inputs have declared order and one form; otherwise the server may have confused inputs."""
     sent = [(item.tensor.name, item.binary) for item in asked.request.inputs]
     return sent == [(tensor.name, sent[0][1]) for tensor in asked.tensors]
 
 
 def _has_another_order(reply: Reply, asked: StepRequest) -> bool:
-    """Say whether the answer ends with the right bytes of its binary outputs, in another order than its JSON lists."""
+    """Say whether the answer has the right bytes of its binary outputs, but not in the order of its JSON."""
     right = {tensor.name: bytes(tensor.to_bytes()) for tensor in asked.expected}
     listed = [right.get(output.name) for output in reply.answer.outputs if output.binary]
     if None in listed:
@@ -142,7 +142,7 @@ def _has_another_order(reply: Reply, asked: StepRequest) -> bool:
 
 
 def _is_joined_of(body: bytes, parts: Sequence[bytes]) -> bool:
-    """Say whether bytes are these parts one after the other, in any order."""
+    """Say whether a body is a concatenation of these parts, in any order."""
     return not body or any(
         _is_joined_of(body[len(part) :], [*parts[:place], *parts[place + 1 :]])
         for place, part in enumerate(parts)
@@ -154,7 +154,7 @@ def _is_joined_of(body: bytes, parts: Sequence[bytes]) -> bool:
 
 
 def _expect_classes(reply: Reply, asked: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
-    """Expect an output as classes: BYTES of the right shape, each item of a batch ranked for itself."""
+    """Expect an output as classes: BYTES of the right shape, with a separate ranking for each batch item."""
     output, batching = expect(reply).output(scores.name), asked.model.role.batching
     count = int(wanted.classification)
     if output.datatype != "BYTES":
@@ -178,10 +178,10 @@ def _expect_classes(reply: Reply, asked: StepRequest, wanted: RequestedOutput, s
 
 
 def _readings(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:
-    """Return the shapes that classes may have, with the items that are ranked and the classes of each.
+    """Return shape of classes -> number of ranked items and of classes for each item, for every allowed shape.
 
-    Where a model does not batch, the prose's batch dimension is 1 or not there, and a matrix is one ranking or a ranking
-    for each of its rows: how its classes are shaped is advised, or observed, by other checks.
+    For a model that does not batch, the batch dimension is 1 or missing, and a matrix has one ranking or one for each
+    row. Other checks give advice on the shape, or observe it.
     """
     items = scores.shape[0] if scores.shape else 1
     if batching:
@@ -194,9 +194,9 @@ def _readings(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[in
 def _expect_ranking(
     reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str] | None, others: Sequence[Scores]
 ) -> None:
-    """Expect the highest scores of an item, highest first, each with index and label; `others` are of other items.
+    """Expect the highest scores of an item in descending order, with indices and labels.
 
-    `labels` is None where nobody knows them.
+    `labels` is None if they are unknown; `others` are the scores of the other items.
     """
     try:
         listed = [class_texts.parse(text) for text in texts]
@@ -215,14 +215,14 @@ def _expect_ranking(
 
 
 def _label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
-    """Return the label that a class has to have: its own, where nobody knows them."""
+    """Return the right label of a class; its own if labels are unknown."""
     if labels is None:
         return entry.label
     return labels[entry.index] if entry.index < len(labels) else None
 
 
 def _attribute_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Scores]) -> str:
-    """Return which requirement classes break that are not the right ones."""
+    """Return the requirement that wrong classes break."""
     if any(class_texts.has_matching_indices(listed, other) for other in others):
         return "CLS-BATCH"
     if class_texts.has_highest_values(listed, scores):

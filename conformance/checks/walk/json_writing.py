@@ -1,4 +1,4 @@
-"""The JSON of a request as the step's axes of writing say: the same document to every reader of JSON."""
+"""Write the JSON of a request in the spelling that a step prescribes; every spelling is an equivalent document."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from conformance.checks.walk.covering import Step
 from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_first_escaped, write_plain
 
 UNKNOWN = "oip_conformance_unknown"
-_MAX_ELEMENTS = 511  # of data in another spelling: longer ones are written by the library alone
+_MAX_ELEMENTS = 511  # the most elements to write in another spelling; the library writes longer data
 
 
 def write_json(document: Mapping[str, Any], step: Step) -> bytes:
-    """Return the JSON text of a document in the spelling of a step."""
+    """Return a document as JSON text in the spelling of a step."""
     comma, colon = {"none": (",", ":"), "blanks": (" , ", " : "), "lines": (",\r\n\t", ":\n ")}[step["spaces"]]
     texts = {"none": write_plain, "ascii": write_ascii, "names": _write_ascii_first_escaped, "every": write_escaped}
     style = JsonStyle(
@@ -30,7 +30,7 @@ def write_json(document: Mapping[str, Any], step: Step) -> bytes:
 
 
 def _with_unknown(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the document with a member, or a parameter, that no request object defines."""
+    """Return the document with an additional member or parameter that the protocol does not define."""
     made = dict(document)
     if where == "top":
         made[UNKNOWN] = {"shape": [3], "data": [1, 2, 3]}
@@ -46,7 +46,7 @@ def _write_ascii_first_escaped(text: str) -> str:
     return write_first_escaped(text) if text.isascii() else write_plain(text)
 
 
-# Numbers in another spelling of the same double.
+# Alternative spellings of the same double.
 
 
 def _write_long(value: float) -> str:

@@ -1,4 +1,4 @@
-"""A step as a request: which tensors travel in which form, which outputs are asked for, and the bytes of it all."""
+"""Build the request of a step: the form of each input, the requested outputs, and the message."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ IDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class StepRequest:
-    """A request, and what is right for it.
+    """A request and its right answer.
 
     Attributes:
-        message: the bytes.
-        request: what they say; of a raw request, what the same tensors would be as binary data.
+        message: the encoded request.
+        request: the request before encoding; for a raw request, the equivalent request with binary data.
         tensors: the inputs, in declared order.
-        expected: all outputs of the model for them, in declared order.
-        forms: output -> `binary` or `json`, `classes` of either, or empty where that is left open.
+        expected: all outputs of the model for these inputs, in declared order.
+        forms: output -> `binary` or `json`, `classes` of either, or empty if any form is right.
         is_raw: whether it is a raw binary request.
     """
 
@@ -48,7 +48,7 @@ class StepRequest:
 
 
 def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
-    """Return the request of a step, with other tensors for each salt; or with these."""
+    """Return the request of a step, with `tensors` or with inputs derived from `salt`."""
     given = tuple(make_tensors(step, model, salt) if tensors is None else tensors)
     request, expected = _request(step, model, given, salt), _expected(model, given)
     if step["send"] == "raw":
@@ -59,7 +59,7 @@ def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] 
 
 
 def make_call(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
-    """Return the same as a call; the form of its answer is the server's to choose."""
+    """Return the request of a step as a gRPC call; the server chooses the form of the answer."""
     given = tuple(make_tensors(step, model, salt, over_grpc=True) if tensors is None else tensors)
     request = _request(step, model, given, salt)
     forms = dict.fromkeys(_forms(request, model), "")
@@ -72,7 +72,7 @@ def _expected(model: Model, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def _request(step: Step, model: Model, tensors: Sequence[Tensor], salt: int) -> InferRequest:
-    """Return what a step asks for."""
+    """Return the request that a step describes."""
     ordered = {"reversed": tensors[::-1], "rotated": (*tensors[1:], *tensors[:1])}.get(step["order"], tensors)
     identity = IDS.get(step["id"], "").format(salt=salt)
     return model.request(
@@ -90,12 +90,12 @@ def _is_binary(step: Step, place: int) -> bool:
 
 
 def _for_all(step: Step) -> object:
-    """Return `binary_data_output`."""
+    """Return the value of `binary_data_output` for a step."""
     return {"all-binary": True, "json-of-all-binary": True, "no-binary": False}.get(step["want"], ABSENT)
 
 
 def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
-    """Return the outputs that a step lists, or None where it lists none."""
+    """Return the outputs that a step lists, or None if it lists none."""
     names = [spec.name for spec in model.role.outputs]
     listed = {"reversed": names[::-1], "last-alone": names[-1:], "last-first": [*names[-1:], *names[:-1]]}
     chosen = listed.get(step["outputs"], names)
@@ -103,7 +103,7 @@ def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
     if step["classes"] != "none":
         return [_classified(step, model, name, place) for place, name in enumerate(chosen)]
     if want in ("nothing", "all-binary", "no-binary", "raw"):
-        # What is listed without `binary_data` under `binary_data_output` has two readings, which `overrides` is for.
+        # With `binary_data_output`, an output without `binary_data` is ambiguous: the area `overrides` judges it.
         is_listed = step["outputs"] != "unlisted" and want != "all-binary"
         return [RequestedOutput(name) for name in chosen] if is_listed else None
     flags = {"json": (False,), "json-of-all-binary": (False,), "binary": (True,), "mixed": (True, False)}[want]
@@ -111,7 +111,7 @@ def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
 
 
 def _classified(step: Step, model: Model, name: str, place: int) -> RequestedOutput:
-    """Return an output as classes; of several outputs the second is left as it is."""
+    """Return a requested output with `classification`; the second of several outputs has none."""
     binary = {"json": False, "binary": True}.get(step["want"], ABSENT)
     if place:
         return RequestedOutput(name, binary)
@@ -119,13 +119,13 @@ def _classified(step: Step, model: Model, name: str, place: int) -> RequestedOut
 
 
 def count_classes(step: Step, model: Model) -> int:
-    """Return how many classes a step asks for."""
+    """Return how many classes a step requests."""
     there = model.count_classes(make_tensors(step, model, 0))
     return there if step["classes"] == "all" else min(int(step["classes"]), there)
 
 
 def _forms(request: InferRequest, model: Model) -> dict[str, str]:
-    """Return the form that each output of the answer has to have."""
+    """Return output -> the form that it has to have in the answer."""
     by_default = "binary" if request.binary_data_output is True else "json"
     if request.outputs is None:
         return {spec.name: by_default for spec in model.role.outputs}
@@ -142,12 +142,12 @@ def _form(output: RequestedOutput, by_default: str) -> str:
 
 
 def _message(request: InferRequest, step: Step) -> Message:
-    """Return the message of a request, its JSON written as the step says."""
+    """Return the message of a request, with its JSON in the spelling of the step."""
     tensors = [item.tensor for item in request.inputs if item.binary]
     return _spelled(frame_text(request.path, write_json(request.written(), step), tensors, request.names), step)
 
 
 def _spelled(message: Message, step: Step) -> Message:
-    """Return the message with the names of its headers in other letters, which mean the same (RFC 9110, 5.1)."""
+    """Return the message with its header names in upper or lower case, which is equivalent (RFC 9110, 5.1)."""
     spell = {"lower": str.lower, "upper": str.upper}.get(step["header_case"], str)
     return replace(message, headers=tuple((spell(name), value) for name, value in message.headers))

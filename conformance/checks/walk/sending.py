@@ -1,4 +1,4 @@
-"""One step against the target: what comes before it, the request itself, and what runs beside it."""
+"""Send one step to the target: the earlier request, the request itself, and the concurrent ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from conformance.transport.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Takes steps with one model, over HTTP.
+    """Sends steps to one model over HTTP.
 
     Attributes:
-        version: gives the version of the model that its metadata list, empty where they do not; asked for once a step
-            needs it.
-        other: another model, for requests beside those to this one.
-        answers: bodies of answers that came so far, as hashes.
+        version: returns the default version of the model, empty if metadata do not list it; called only if needed.
+        other: another model, for concurrent requests.
+        answers: hashes of the bodies of earlier answers.
     """
 
     target: Target
@@ -34,10 +33,10 @@ class Sender:
     answers: set[int] = field(default_factory=set)
 
     def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Take a step, on the connection of the step before or, `anew`, on a fresh one.
+        """Send a step and judge the answers, on the previous step's connection or, with `anew`, on a new one.
 
         Raises:
-            Unmet: an answer is wrong. That to the request before is nobody's business here, as long as there is one.
+            Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_request(step, model, salt)
@@ -64,12 +63,12 @@ class Sender:
             self._expect(reply, one)
 
     def wash(self) -> int:
-        """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""
+        """Send a plain request on a new connection and ignore its answer; return its number in the check."""
         plain = self.target.message(self.target.good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
     def _expect(self, reply: Reply, request: StepRequest) -> None:
-        """Expect the right answer, in whatever coding it came; one that cannot be undone is judged elsewhere."""
+        """Expect the right answer after decoding its content coding; unknown codings are not judged here."""
         try:
             plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
         except UnmetError as unmet:

@@ -1,9 +1,8 @@
-"""The plainest sequence of steps that still goes wrong: what is left of it names the cause.
+"""Shrink a failing sequence of steps to the plainest one that still fails, which shows the cause.
 
-Steps before the wrong one are left out as long as it stays wrong; then each axis of the step itself is set to its
-neutral value, what is farthest from the tensors first. Every trial begins on a fresh connection. Steps are shrunk along
-the ledger's own axes, not by Hypothesis: a step is one of a covering array, of which Hypothesis knows nothing, and what
-is left has to be a requirement's name.
+Earlier steps are removed as long as the last one still fails. Then each axis of that step is set to its neutral value,
+those farthest from the tensors first. Every trial starts on a new connection. Hypothesis cannot shrink these steps:
+they come from a covering array, and the axes that remain have to identify a requirement.
 """
 
 from __future__ import annotations
@@ -15,26 +14,26 @@ from conformance.checks.walk.covering import Step
 from conformance.expect.unmet import UnmetError
 from conformance.transport.exchange import FailureKind
 
-# A step, and the salt of its tensors.
+# A step and the salt of its tensors.
 SaltedStep = tuple[Step, int]
-# Takes steps from a fresh connection on; returns what is unmet at the last one, or None.
+# Takes steps, starting on a new connection; returns the failure of the last one, or None.
 Trial = Callable[[Sequence[SaltedStep]], UnmetError | None]
 
 MAX_TRIALS = 150
-FIRST_TRIALS = 3  # of a step by itself: not all inputs show what a server does wrong
-MAX_WAITS = 8  # trials of one sequence that may end with no answer in time: each takes the whole timeout
-SALT_INCREMENT = 38  # between the salts of two trials: odd numbers stay odd, where a server loses the last bit of them
+FIRST_TRIALS = 3  # trials of a step by itself: not all inputs reveal a fault
+MAX_WAITS = 8  # trials of one sequence that may time out: each takes the whole timeout
+SALT_INCREMENT = 38  # between the salts of two trials; even, to keep odd numbers odd: servers may lose the last bit
 
 
 @dataclass(frozen=True, slots=True)
 class MinimalFailure:
-    """What is left of a sequence.
+    """The result of shrinking a failing sequence.
 
     Attributes:
-        earlier: the steps without which the last one goes right.
-        step: the last one.
-        unmet: what is unmet at it.
-        is_lasting: whether it went wrong again at all.
+        earlier: the earlier steps that the failure needs.
+        step: the failing step.
+        unmet: its failure.
+        is_lasting: whether any trial reproduced the failure.
     """
 
     earlier: tuple[SaltedStep, ...]
@@ -45,15 +44,15 @@ class MinimalFailure:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What shrinking has to know of axes.
+    """The axes as shrinking uses them.
 
     Attributes:
         order: the axes, in the order in which they are tried.
         neutral: the neutral values.
-        alone: what a step is without anything beside it.
-        smaller: other values to try where the neutral one does not go wrong, the smallest first.
-        forms: values of several axes that are only tried together, the plainest first.
-        is_invalid: whether values make no request.
+        alone: the values of a step without concurrent requests.
+        smaller: axis -> other values to try if the neutral one does not fail, smallest first.
+        forms: values of several axes that are tried together, plainest first.
+        is_invalid: whether a step is no valid request.
     """
 
     order: Sequence[str]
@@ -65,13 +64,13 @@ class Axes:
 
 
 def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes: Axes) -> MinimalFailure:
-    """Return the plainest sequence that goes wrong at its end.
+    """Return the plainest sequence whose last step fails.
 
     Args:
-        sequence: the steps that were taken, the last of which went wrong.
-        unmet: in that way.
-        trial: takes steps anew.
-        axes: see there.
+        sequence: the steps that were taken; the last one failed.
+        unmet: the failure of the last step.
+        trial: takes a sequence of steps again.
+        axes: the axes of the steps.
     """
     tries = _Tries(trial)
     *earlier, (step, salt) = sequence
@@ -92,9 +91,9 @@ def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes
 
 
 class _Tries:
-    """Counts trials, so that a server that is wrong in many ways does not hold a run up.
+    """Limits the number of trials, so that a server with many faults does not delay a run.
 
-    Each has salts of its own: what a server keeps of one trial is no answer to the next.
+    Each trial uses new salts, so that state from one trial cannot make the answer of the next one look right.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -103,7 +102,7 @@ class _Tries:
         self._waits = MAX_WAITS
 
     def __call__(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        """Return what is unmet at the last step; nothing where there were trials, or waits, enough."""
+        """Return the failure of the last step; None if it passes, or if no trials or waits are left."""
         self._left -= 1
         if self._left < 0 or self._waits == 0:
             return None
@@ -118,7 +117,7 @@ def _is_wait(unmet: UnmetError | None) -> bool:
 
 
 def _needed(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _Tries) -> list[SaltedStep]:
-    """Return the earlier steps that are needed: the shortest end of them that will do, without those that are not."""
+    """Return the earlier steps that the failure needs: their shortest failing suffix, without unneeded steps."""
     length = next((size for size in (1, 2, 4, 8) if size < len(earlier) and tries([*earlier[-size:], last])), None)
     kept = list(earlier[-length:] if length else earlier)
     for step in list(kept):
@@ -130,13 +129,13 @@ def _needed(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _Tries) -> l
 
 @dataclass(slots=True)
 class _PlainestStep:
-    """The plainest step so far that goes wrong, and what is unmet at it."""
+    """The plainest failing step so far, and its failure."""
 
     step: Step
     unmet: UnmetError
 
     def becomes(self, candidate: Step, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> bool:
-        """Take a plainer step in its place if that goes wrong, too."""
+        """Replace the step by a plainer candidate if that fails as well; return whether it does."""
         if candidate == self.step or axes.is_invalid(candidate):
             return False
         unmet = trial(candidate)
@@ -147,7 +146,7 @@ class _PlainestStep:
 
 
 def _neutral(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
-    """Set each axis to its neutral value; once more as long as that makes others possible."""
+    """Set each axis to its neutral value if the step still fails; repeat until nothing changes."""
     before: Step = {}
     while before != plain.step:
         before = plain.step
@@ -156,14 +155,14 @@ def _neutral(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetErro
 
 
 def _in_plain_forms(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
-    """Give the step the plainest forms."""
+    """Set the plainest forms with which the step still fails."""
     for form in axes.forms:
         if form.items() <= plain.step.items() or plain.becomes({**plain.step, **form}, axes, trial):
             return
 
 
 def _smaller(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
-    """Give axes whose neutral value will not do the smallest value that does."""
+    """Set axes that cannot be neutral to the smallest value with which the step still fails."""
     for axis, values in axes.smaller.items():
         if plain.step[axis] in values:
             for value in values[: values.index(plain.step[axis])]:

@@ -1,7 +1,7 @@
-"""Single values: steps that are plain but for one of them, and which of these go wrong with the plainest role.
+"""Single-factor steps: plain except for one value of one axis, and which of them fail with the simplest role.
 
-What a single value does to every role is said once, by the rows that take each value alone. The other rows of a walk
-ask for the same here, and go on without a value that goes wrong by itself.
+A fault that a single value causes with every role is reported once, by the rows of single values. The other rows of a
+walk query the results here, and avoid values that fail by themselves.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from conformance.checks.walk.covering import Step
 from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
 
-# What every kind of request has its own plainest values of.
+# Axes whose plainest values differ between the kinds of request.
 FORM_AXES = ("send", "want", "classes")
-# Whether two values, each given as axis and value, never meet.
+# Whether two values, each passed as axis and value, exclude each other.
 NeverMeet = Callable[[str, str, str, str], bool]
 
 
 class Walker(Protocol):
-    """Takes steps with one model, over one transport."""
+    """Sends steps to one model over one transport."""
 
     @property
     def model(self) -> Model:
         """The model."""
 
     def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Take a step, on the connection of the step before or, `anew`, on a fresh one.
+        """Send a step and judge the answers, on the previous step's connection or, with `anew`, on a new one.
 
         Raises:
-            Unmet: an answer is wrong. That to the request before is nobody's business here, as long as there is one.
+            Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
         """
 
     def wash(self) -> int:
-        """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""
+        """Send a plain request on a new connection and ignore its answer; return its number in the check."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineWalker:
-    """A walker with the plainest role, which tells what goes wrong with a single value.
+    """A walker with the simplest role, which finds the single values that fail.
 
     Attributes:
-        walker: takes the steps.
-        steps: axis -> the steps with each value of it alone, as the rows of single values take them.
+        walker: sends the steps.
+        steps: axis -> its single-factor steps, as the rows of single values take them.
         neutral: the neutral values.
-        once: asks a named question one time, whichever rows want to know.
+        once: evaluates a named question once and caches the result for all rows.
     """
 
     walker: Walker
@@ -56,7 +56,7 @@ class BaselineWalker:
     once: Callable[[str, Callable[[], bool]], bool]
 
     def is_wrong(self, axis: str, value: str) -> bool:
-        """Whether a request that is plain but for a value is answered wrongly, or the plain one after it is."""
+        """Whether a request that is plain except for this value fails, or the plain request after it."""
         if axis in FORM_AXES:
             return False
         return any(not self._is_right(step) for step in self.steps(axis) if step[axis] == value)
@@ -73,7 +73,7 @@ class BaselineWalker:
 def list_single_values(
     axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_never: NeverMeet
 ) -> Iterator[Step]:
-    """Yield steps that are plain but for one value of an axis: each value with each of the plain steps."""
+    """Yield steps that are plain except for one value of an axis: each value combined with each plain step."""
     others = [other for other in (*axes, "role") if other != axis]
     for value in axes.get(axis, ())[1:]:
         for step in plain:
@@ -82,10 +82,10 @@ def list_single_values(
 
 
 def make_plain(step: Step, neutral: Step) -> Step:
-    """Return the plainest step with the same role, in the same forms."""
+    """Return the plainest step with the same role and forms."""
     return {**neutral, **{name: step[name] for name in ("role", *FORM_AXES) if name in step}}
 
 
 def interleave_plain_steps(steps: Iterable[Step], neutral: Step) -> list[Step]:
-    """Return steps, a plain one after each: whatever a request was, the connection goes on after it."""
+    """Return the steps with a plain one after each, to show that the connection still works."""
     return [one for step in steps for one in (step, make_plain(step, neutral))]

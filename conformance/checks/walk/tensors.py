@@ -1,4 +1,4 @@
-"""The tensors of a step: how many elements, which of them are special, and that no two steps send the same."""
+"""The tensors of a step: their shapes and elements, which differ between any two nearby steps."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
-Ramp = Callable[..., Array]  # of so many elements, for one input of a step
+Ramp = Callable[..., Array]  # returns `count` elements for one input of a step
 
-MAX_ITEMS = 8  # of a batch, by roles.toml
-# Floating-point numbers whose JSON form every reader and writer of doubles has right, and that are none too ordinary.
+MAX_ITEMS = 8  # batch items, from roles.toml
+# Unusual floats that every reader and writer of doubles converts exactly to JSON and back.
 _JSON_FLOATS: Mapping[str, Sequence[float]] = {
     "FP16": (0.5, -2.0, 1024.0, -0.125),
     "FP32": (1e-20, -1e20, 0.5, 123456.75, 16777216.0, -0.0078125),
@@ -33,7 +33,7 @@ _MAX_ELEMENT_BYTES = 300  # bytes of a BYTES element
 
 
 def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False) -> tuple[Tensor, ...]:
-    """Return the inputs of a step, in declared order; `salt` makes them differ from those of every step near it."""
+    """Return the inputs of a step, in declared order; different salts give different elements."""
     in_json = step["classes"] != "none" if over_grpc else is_in_json(step)
     return tuple(
         _tensor(
@@ -48,13 +48,13 @@ def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False
 
 
 def is_in_json(step: Step) -> bool:
-    """Whether any tensor of a step may travel as JSON, one way or the other; scores for classes are taken as if."""
+    """Whether any tensor of a step may travel as JSON in either direction, or is classified."""
     by_json = step["send"] in ("json", "mixed") or step["want"] not in ("binary", "all-binary", "raw")
     return by_json or step["classes"] != "none"
 
 
 def change_last_element(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return the same tensors but for the last element of the last one that has any."""
+    """Return the tensors with the last element of the last non-empty one changed."""
     changed = list(tensors)
     for place in reversed(range(len(changed))):
         if changed[place].elements:
@@ -72,7 +72,7 @@ def _with_another_end(tensor: Tensor) -> Tensor:
     elif flat.dtype.kind == "f":
         flat[-1] = flat[-1] + 1 if np.isfinite(flat[-1]) and flat[-1] + 1 != flat[-1] else 3
     else:
-        flat[-1] ^= 1  # which mostly takes as many digits
+        flat[-1] ^= 1  # usually keeps the number of digits
     return replace(tensor, array=flat.reshape(tensor.shape))
 
 
@@ -80,7 +80,7 @@ def _with_another_end(tensor: Tensor) -> Tensor:
 
 
 def _shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int, ...]:
-    """Return the shape of an input: the step's count is its first variable dimension, or its batch."""
+    """Return the shape of an input: the count of the step sets its first variable dimension, or its batch size."""
     if step["count"] == "own":
         return model.own_shape(place, is_raw=step["send"] == "raw")
     count = _count_at(step, place, len(model.role.inputs))
@@ -90,7 +90,7 @@ def _shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int,
 
 
 def _count_at(step: Step, place: int, inputs: int) -> int:
-    """Return the count of one input: the step's where it is meant, else a small one of its own."""
+    """Return the count of one input: that of the step if `place` selects this input, else a small one."""
     at = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], place)
     return int(step["count"]) if at == place else 2 + place
 
@@ -101,7 +101,7 @@ def _count_at(step: Step, place: int, inputs: int) -> int:
 def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *, in_json: bool) -> Tensor:
     values, count = step["values"], prod(shape)
     array = ramp(count=count)
-    # Which of the corners comes first is the step's, not the salt's: it has to be the same when the step is taken again.
+    # The first corner value depends on the step, not on the salt, so that a repeated step has the same one.
     special = np.roll(_special(spec.datatype, in_json=in_json), int(step["corner"]))
     if values == "equal":
         array = np.resize(ramp(count=1), count)
@@ -116,7 +116,7 @@ def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *,
 
 
 def _ones(datatype: str, *, in_json: bool) -> Array:
-    """Return the element whose bits are all ones, or what is next to it where JSON has no such thing."""
+    """Return the element whose bits are all ones, or a substitute if JSON cannot carry it."""
     if datatype == "BYTES":
         return to_object_array([b"\x7f\x7f\x7f\x7f" if in_json else b"\xff\xff\xff\xff"])
     if datatype == "BOOL":
@@ -128,7 +128,7 @@ def _ones(datatype: str, *, in_json: bool) -> Array:
 
 
 def _special(datatype: str, *, in_json: bool) -> Array:
-    """Return corner values of a datatype; where JSON carries them, those that it carries by any account."""
+    """Return corner values of a datatype; with `in_json`, only those that every JSON implementation carries."""
     if datatype == "BOOL":
         return np.array([True, False, True])
     if datatype == "BYTES":

@@ -1,4 +1,4 @@
-"""A walk along steps: each is taken, and what goes wrong is shrunk, named, or found to be a limit of the server's own."""
+"""Take the steps of a walk; shrink each failure and find its requirement, or excuse it as a limit of the server."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ SHRINKING = Axes(
     is_invalid=ROLE_RULES.is_invalid,
 )
 
-# Axes whose values may leave a connection without another answer, which takes the whole timeout to find out each time:
-# they are asked about before the first step.
+# Axes whose values may leave a connection unusable, which takes a whole timeout to detect each time. The baseline tests
+# them before the first step.
 TESTED_FIRST = ("framing",)
-PLAIN_TRIALS = 4  # of a plainer step, each with other inputs
+PLAIN_TRIALS = 4  # trials of a plainer step, each with other inputs
 
 FindRequirement = Callable[[MinimalFailure, Role], str | None]
 
 
 class Walk:
-    """A walk of one walker.
+    """A walk with one model.
 
-    What a single value of a single axis does to every role is said once, by the rows that take these values alone with
-    the plainest role (`lead`); a walk with another role, or of several values at once, goes on without that value.
+    A fault that a single value causes with every role is reported once, by the rows of single values with the simplest
+    role (`lead`). A walk with another role, or with several values at once, avoids that value.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Walk:
         blamed: FindRequirement = attribution.find_requirement,
         lead: BaselineWalker | None = None,
     ) -> None:
-        """Put a walk together.
+        """Prepare a walk.
 
         Args:
-            walker: who takes the steps.
-            axes: by which they are shrunk.
-            blamed: the requirement that is broken by what is left of one.
-            lead: knows what goes wrong with the plainest role; None where every fault is to be said.
+            walker: sends the steps.
+            axes: the axes for shrinking.
+            blamed: returns the requirement that a shrunk failure breaks.
+            lead: knows which values fail with the simplest role; None to report every fault.
         """
         self._walker = walker
         self._axes = axes
@@ -67,16 +67,16 @@ class Walk:
         self._avoided: dict[str, set[str]] = {}
 
     def along(self, sequence: Sequence[SaltedStep], *, plain: Iterable[Step] = ()) -> int:
-        """Take steps one after the other on one connection; return how many were declined, or are a matter of other rows.
+        """Take steps in sequence on one connection; return how many were declined or are left to other rows.
 
         Args:
             sequence: the steps, with their salts.
-            plain: plainer steps, without which a wrong answer says nothing of the sequence.
+            plain: plainer steps; if one of them fails, a failure of the sequence is blocked.
 
         Raises:
-            Unmet: a step is answered wrongly.
-            Blocked: a plain step is answered wrongly, too.
-            NotApplicable: no step could be taken: the model takes no such inputs.
+            Unmet: a step is answered wrong.
+            Blocked: a plain step is answered wrong as well.
+            NotApplicable: no step could be taken: the model does not accept such inputs.
         """
         passed_over = declined = 0
         before: list[SaltedStep] = []
@@ -105,14 +105,14 @@ class Walk:
         return passed_over + declined
 
     def _is_wrong_at(self, steps: Iterable[Step]) -> bool:
-        """Say whether any of some steps goes wrong by itself, with some inputs: not all show what a server does wrong."""
+        """Say whether any of these steps fails by itself with some inputs: not all inputs reveal a fault."""
         different = {repr(step): step for step in steps}.values()
         return any(self._trial([(step, salt)]) for step in different for salt in range(PLAIN_TRIALS))
 
     def _unmet_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
-        """Take the last step once more without the values that go wrong alone; return what is unmet then, or None.
+        """Repeat the last step without the values that fail alone; return its failure, or None.
 
-        The step before it goes without them, too, and is taken first: some leave the connection unusable.
+        The step before it is repeated first, also without them: some values leave the connection unusable.
         """
         ending = sequence[-2:]
         for step, _ in ending:
@@ -124,25 +124,25 @@ class Walk:
         return _take_all(self._walker, plainer)
 
     def _avoid_known(self, step: Step, axes: Iterable[str]) -> None:
-        """Avoid from now on those of a step's values on some axes that go wrong alone."""
+        """From now on, avoid the values of a step on these axes that fail alone."""
         for axis in axes:
             if self._lead is not None and axis in step and self._lead.is_wrong(axis, step[axis]):
                 self._avoided.setdefault(axis, set()).add(step[axis])
 
     def _without_avoided(self, step: Step) -> Step:
-        """Return a step without the values that are a matter of other rows."""
+        """Return the step with avoided values replaced by neutral ones, if that is a valid request."""
         plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
         candidate = {**step, **plain}
         return step if self._axes.is_invalid(candidate) else candidate
 
     def _is_own_affair(self, found: MinimalFailure, salt: int) -> bool:
-        """Whether a server may refuse what is left of a step, by the documents or for a limit of its own."""
+        """Whether the server may refuse the shrunk step, by the documents or because of its own limit."""
         return attribution.is_declined(found, self._role) or (
             attribution.is_possible_limit(found) and self._is_limit(found, salt)
         )
 
     def _is_said_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
-        """Whether what is left is one value of one axis, which goes wrong with the plainest role, too."""
+        """Whether a single value is left that also fails with the simplest role, so that other rows report it."""
         left = {
             axis: value for axis, value in attribution.find_remaining_axes(found.step).items() if axis not in FORM_AXES
         }
@@ -159,7 +159,7 @@ class Walk:
         return _take_all(self._walker, sequence)
 
     def _is_limit(self, found: MinimalFailure, salt: int) -> bool:
-        """Whether what is larger than a refused request is refused, too; what has no elements has no limit to keep."""
+        """Whether larger requests than the refused one are refused as well; True if the step sets no count above 0."""
         count = found.step["count"]
         if count in ("own", "0"):
             return True
@@ -169,7 +169,7 @@ class Walk:
         return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in unmets)
 
     def _named(self, found: MinimalFailure) -> UnmetError:
-        """Return what is unmet under the name of the requirement, and what it takes for it to be."""
+        """Return the failure with its requirement, and with the conditions that it needs in its message."""
         unmet, needed = found.unmet, _special(found.step)
         where = f", where the request has {needed}" if needed else ""
         after = _after(found.earlier) if found.earlier else ""
@@ -185,7 +185,7 @@ class Walk:
 
 
 def _special(step: Step) -> str:
-    """Return what is not plain about a step, in words."""
+    """Describe the axes of a step that are not neutral."""
     return ", ".join(
         f"{axis.replace('_', ' ')} {value}" for axis, value in attribution.find_remaining_axes(step).items()
     )
@@ -199,9 +199,9 @@ def _after(earlier: Sequence[SaltedStep]) -> str:
 
 
 def _take_all(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-    """Take steps from a fresh connection on; return what is unmet at the last one, or None.
+    """Take steps, starting on a new connection; return the failure of the last one, or None.
 
-    A plain request goes first, on a connection of its own: what an earlier trial left behind is then not there.
+    A plain request on another connection goes first, to clear state that an earlier trial left in the server.
     """
     unmet: UnmetError | None = None
     washed = walker.wash()
@@ -218,10 +218,10 @@ def _take_all(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | No
 
 
 def salt_steps(steps: Sequence[Step], salt: int) -> list[SaltedStep]:
-    """Return steps with salts, so that no two near each other send the same tensors."""
+    """Return the steps with salts, so that nearby steps send different tensors."""
     return [(step, (salt + 7 * k) % 256) for k, step in enumerate(steps)]
 
 
 def describe_walk(steps: int, passed_over: int) -> str:
-    """Return what is said of a walk that went right."""
+    """Return the note for a walk that passed."""
     return f"{steps} steps" + (f", {passed_over} of them declined, or a matter of other rows" if passed_over else "")
