@@ -7,7 +7,7 @@
 
 The body is called as `body(target, model, *row values)`; `model` is omitted if neither check nor row has a role. It
 returns if the requirement is met, optionally with a text to report as an observation, and otherwise raises
-`expect.unmet.Unmet`. The first line of its docstring is the claim, in the present tense.
+`expect.unmet.UnmetError`. The first line of its docstring is the claim, in the present tense.
 
 `over` lists the transports that a check judges: `(HTTP,)` (the default), `(GRPC,)`, or both if it compares them. A
 claim that holds over each of them has one body and two ids, each with separate rows:
