@@ -67,7 +67,7 @@ class _Texts:
             raise CannotMeasureError("pip install 'tritonclient[http]'") from error
         source = random.Random(1)
         self.elements = [source.randbytes(16) for _ in range(ELEMENTS)]
-        self.tensor = Tensor.of("T", "BYTES", self.elements)
+        self.tensor = Tensor.from_values("T", "BYTES", self.elements)
         self.data = strings.encode(self.elements)
         self.encoded_by_them = partial(serialize_byte_tensor, self.tensor.array)
         self.decoded_by_them = partial(deserialize_bytes_tensor, self.data)

@@ -82,7 +82,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
         with _listening(proxy):
             addresses = _addresses(options, behind, proxy)
             traffic = Traffic(
-                partial(describe_violation, url_of=addresses.of), options.header, strict=options.is_strict
+                partial(describe_violation, url_of=addresses.find_address), options.header, strict=options.is_strict
             )
             with _listener(options, traffic, addresses) as listener:
                 proxy.serve(listener)

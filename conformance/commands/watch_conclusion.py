@@ -36,7 +36,7 @@ class Addresses:
     http: str = ""
     grpc: str = ""
 
-    def of(self, recorded: RecordedExchange) -> str:
+    def find_address(self, recorded: RecordedExchange) -> str:
         """Return the address that received a request."""
         return self.grpc if recorded.received.is_over_grpc else self.http
 

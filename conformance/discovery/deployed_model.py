@@ -146,7 +146,7 @@ class DeployedModel(Model):
             return tensor
         at = spec.shape.index(-1)
         shape = (*tensor.shape[:at], length, *tensor.shape[at + 1 :])
-        return Tensor.of(tensor.name, tensor.datatype, np.resize(tensor.array, shape), shape)
+        return Tensor.from_values(tensor.name, tensor.datatype, np.resize(tensor.array, shape), shape)
 
     # --- classes ---
 
@@ -443,7 +443,7 @@ def _is_closed(shape: Sequence[int], declared: Sequence[int]) -> bool:
 
 
 def _first_item(tensor: Tensor) -> Tensor:
-    return Tensor.of(tensor.name, tensor.datatype, tensor.array[:1])
+    return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:1])
 
 
 def encode_raw_body(tensor: Tensor) -> bytes:

@@ -50,7 +50,7 @@ def build(
         stopped: why some targets were not judged; empty if all were.
     """
     run = RunFolder(folder, record)
-    reports = {name: _report(run.of(name)) for name in names}
+    reports = {name: _report(run.get_target_folder(name)) for name in names}
     targets = [_target(folder, run, name, reports[name]) for name in names]
     counts = Counter(target["verdict"] for target in targets)
     verdicts = {target["name"]: target["verdict"] for target in targets}
@@ -99,7 +99,7 @@ def _target(folder: Path, run: RunFolder, name: str, report: Report | None) -> I
         **({"trouble": done.trouble} if done.trouble else {}),
         "tried": done.tried,
         "seconds": done.seconds,
-        "folder": run.of(name).relative_to(folder).as_posix(),
+        "folder": run.get_target_folder(name).relative_to(folder).as_posix(),
         **(_judged(report) if report else {}),
     }
 

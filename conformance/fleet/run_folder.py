@@ -158,14 +158,14 @@ class RunFolder:
         self.path = folder / RUNS / record.name
         self.path.mkdir(exist_ok=True)
 
-    def of(self, name: str) -> Path:
+    def get_target_folder(self, name: str) -> Path:
         """Return the path of a target's folder, which may not exist."""
         return self.path / name
 
     def done(self, name: str) -> TargetRecord | None:
         """Return the result of a target; None if it is not done."""
         with suppress(files.UnreadableError, TypeError):
-            return TargetRecord(**files.parse_json(files.read_bytes(self.of(name) / DONE)))
+            return TargetRecord(**files.parse_json(files.read_bytes(self.get_target_folder(name) / DONE)))
         return None
 
     def tidy(self, digests: Mapping[str, str]) -> frozenset[str]:
@@ -197,7 +197,7 @@ class RunFolder:
         done = TargetRecord(digest, outcome.status, tried, outcome.seconds, trouble, outcome.said)
         (made / DONE).write_text(json.dumps(asdict(done), indent=1) + "\n", encoding="utf-8")
         made.chmod(0o755)  # `mkdtemp` creates folders with access for the owner only
-        made.rename(self.of(unit.name))
+        made.rename(self.get_target_folder(unit.name))
 
 
 def _holds(done: TargetRecord | None, digest: str) -> bool:

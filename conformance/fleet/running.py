@@ -142,7 +142,7 @@ class _Run:
             if target.baseline is None:
                 continue
             try:
-                text = files.read_text(self.folder.of(target.name) / BASELINE)
+                text = files.read_text(self.folder.get_target_folder(target.name) / BASELINE)
             except files.UnreadableError:
                 continue  # the run wrote no baseline; keep the old one
             target.baseline.parent.mkdir(parents=True, exist_ok=True)

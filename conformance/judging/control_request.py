@@ -116,7 +116,7 @@ def _read_message(message: Message, model: Model) -> RequestContent:
         start += size or 0
         tensors.append(_tensor(item["name"], item["datatype"], item["shape"], data, item.get("data"), model))
         if item["datatype"] == "BYTES" and data is None:
-            texts.append(Tensor.of(item["name"], "BYTES", _octets(item.get("data")), tuple(item["shape"])))
+            texts.append(Tensor.from_values(item["name"], "BYTES", _octets(item.get("data")), tuple(item["shape"])))
     counts = {
         item["name"]: (item.get("parameters") or {}).get("classification") for item in document.get("outputs") or ()
     }
@@ -150,7 +150,7 @@ def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, 
         raise ValueError(f"{room} elements of {datatype}")
     if model.role.compute in VALUE_DEPENDENT:
         array = decode(datatype, sizes, data) if data is not None else np.array(elements).reshape(sizes)
-        return Tensor.of(name, datatype, array, sizes)
+        return Tensor.from_values(name, datatype, array, sizes)
     if isinstance(model, DeployedModel):
         return _own(name, datatype, sizes, model)
     return _harmless(name, datatype, sizes, _lengths(data, elements) if datatype == "BYTES" else ())
@@ -158,7 +158,7 @@ def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, 
 
 def _own(name: str, datatype: str, shape: tuple[int, ...], model: DeployedModel) -> Tensor:
     """Return a tensor of values that a deployed model is known to accept."""
-    return Tensor.of(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
+    return Tensor.from_values(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
 
 
 def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:
@@ -168,9 +168,9 @@ def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequenc
     """
     if datatype != "BYTES":
         dtype = DATATYPES[datatype].dtype
-        return Tensor.of(name, datatype, np.full(shape, HARMLESS_VALUES.get(dtype.itemsize, 1), dtype), shape)
+        return Tensor.from_values(name, datatype, np.full(shape, HARMLESS_VALUES.get(dtype.itemsize, 1), dtype), shape)
     count = prod(shape)
-    return Tensor.of(name, datatype, [b"a" * length for length in ([*lengths] + [1] * count)[:count]], shape)
+    return Tensor.from_values(name, datatype, [b"a" * length for length in ([*lengths] + [1] * count)[:count]], shape)
 
 
 def _lengths(data: bytes | None, elements: Any) -> list[int]:

@@ -116,7 +116,7 @@ def render_exchange(reply: Reply, secrets: Collection[str]) -> Evidence:
     layout = Layout(message.json_length, message.spans, message.body)
     return {
         "request": _message(_request_head(exchange), message.body, layout, secrets),
-        "answer": _message(_answer_head(reply), reply.body, Layout.of(reply.answer), secrets),
+        "answer": _message(_answer_head(reply), reply.body, Layout.from_answer(reply.answer), secrets),
     }
 
 

@@ -44,7 +44,7 @@ class SuiteFolder(pytest.Directory):
     def collect(self) -> Iterable[pytest.Collector]:
         """Return a collector for each judged area."""
         selected = self.config.stash[SELECTION_KEY]
-        return [Area.of(self, area) for area in list_areas(selected.subjects, selected.transports)]
+        return [Area.from_area(self, area) for area in list_areas(selected.subjects, selected.transports)]
 
 
 class Area(pytest.Directory):
@@ -53,7 +53,7 @@ class Area(pytest.Directory):
     area: str
 
     @classmethod
-    def of(cls, parent: pytest.Collector, area: str) -> Area:
+    def from_area(cls, parent: pytest.Collector, area: str) -> Area:
         """Return the collector of an area."""
         made = super(pytest.Directory, cls).from_parent(parent, path=FOLDER / checks.PACKAGES[area], nodeid=area)
         made.area = area
@@ -104,7 +104,7 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
     found = [
         area for area in list_areas(selected.subjects, selected.transports) if FOLDER / checks.PACKAGES[area] == path
     ]
-    return Area.of(parent, found[0]) if found else None
+    return Area.from_area(parent, found[0]) if found else None
 
 
 def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tupl
 def _badges(product: Product) -> Iterator[tuple[str, str]]:
     """Yield the badges of a product, one per profile: of the newest valid certification, or else of the newest."""
     for profile in PROFILES:
-        found = product.of_profile(profile)
+        found = product.list_for_profile(profile)
         valid = [entry for entry in found if entry.status is Status.VALID]
         if found:
             yield from _badge(f"badges/{product.place}/{profile}", (valid or found)[0])
@@ -168,7 +168,7 @@ class Product:
         """Its anchor in the index page, and its path below the folder of badges."""
         return f"{make_slug(self.vendor)}/{make_slug(self.name)}"
 
-    def of_profile(self, profile: str) -> list[Entry]:
+    def list_for_profile(self, profile: str) -> list[Entry]:
         """Return its certifications for a profile."""
         return [entry for entry in self.entries if entry.made.profile == profile]
 

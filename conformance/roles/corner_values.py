@@ -146,7 +146,7 @@ LOOKALIKES: Mapping[str, bytes] = {
 def from_bits(name: str, datatype: str, bits: Sequence[int]) -> Tensor:
     """Return a one-dimensional floating-point tensor with these bit patterns."""
     dtype = DATATYPES[datatype].dtype
-    return Tensor.of(name, datatype, np.array(bits, dtype=f"u{dtype.itemsize}").view(dtype))
+    return Tensor.from_values(name, datatype, np.array(bits, dtype=f"u{dtype.itemsize}").view(dtype))
 
 
 def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
@@ -156,7 +156,7 @@ def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
         KeyError: the datatype has no such group.
     """
     if datatype in INTEGER_CORNERS:
-        return Tensor.of(name, datatype, list(INTEGER_CORNERS[datatype][group]))
+        return Tensor.from_values(name, datatype, list(INTEGER_CORNERS[datatype][group]))
     return from_bits(name, datatype, get_bit_groups(datatype)[group])
 
 

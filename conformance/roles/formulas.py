@@ -26,7 +26,7 @@ def _documented(role: Role) -> str:
     return role.purpose.partition(": ")[2]
 
 
-def _of(template: str) -> Callable[[Role], str]:
+def _make_formula(template: str) -> Callable[[Role], str]:
     """Return a function that inserts the names of the first input and of the outputs, and the table."""
 
     def filled(role: Role) -> str:
@@ -39,12 +39,14 @@ def _of(template: str) -> Callable[[Role], str]:
 FORMULAS: Mapping[str, Callable[[Role], str]] = {
     "identity": _each,
     "cast": _each,
-    "add_sub": _of("{out0} = A + B, {out1} = A - B, element by element"),
-    "length": _of("{out0}[k] = the number of bytes in {into}[k]"),
-    "weighted_sum": _of("{out0} = [the sum of (k + 1) * {into}[k] over all k]"),
-    "emit": _of('{out0} = [1, 2, ... {into}[0]], {out1} = ["t1", "t2", ... "t" + {into}[1]]; each may be empty'),
-    "text": _of("{out0} = {into}, {out1}[k] = {into}[k] in decimal digits"),
-    "table": _of("{out0}[k] = {table}[{into}[k] - 1]"),
+    "add_sub": _make_formula("{out0} = A + B, {out1} = A - B, element by element"),
+    "length": _make_formula("{out0}[k] = the number of bytes in {into}[k]"),
+    "weighted_sum": _make_formula("{out0} = [the sum of (k + 1) * {into}[k] over all k]"),
+    "emit": _make_formula(
+        '{out0} = [1, 2, ... {into}[0]], {out1} = ["t1", "t2", ... "t" + {into}[1]]; each may be empty'
+    ),
+    "text": _make_formula("{out0} = {into}, {out1}[k] = {into}[k] in decimal digits"),
+    "table": _make_formula("{out0}[k] = {table}[{into}[k] - 1]"),
     "documented_binary": _documented,
     "documented_mixed": _documented,
     "documented_all_outputs": _documented,

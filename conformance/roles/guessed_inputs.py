@@ -158,8 +158,8 @@ def guess_inputs(specs: Sequence[TensorSpec], given: UserInputs) -> Iterator[tup
 def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
     count = prod(shape)
     elements = [values.element(spec.datatype, k, n) for k in range(min(count, PERIOD))]
-    array = np.resize(Tensor.of(spec.name, spec.datatype, elements).array, count)
-    return Tensor.of(spec.name, spec.datatype, array, shape)
+    array = np.resize(Tensor.from_values(spec.name, spec.datatype, elements).array, count)
+    return Tensor.from_values(spec.name, spec.datatype, array, shape)
 
 
 def build_user_tensors(specs: Sequence[TensorSpec], given: UserInputs, place: int = 0) -> dict[str, Tensor]:
@@ -181,7 +181,7 @@ def _given_tensor(name: str, datatypes: Mapping[str, str], entry: UserTensor, pl
     if len(data) != prod(shape):
         raise UserInputError(f"inputs.{name}: {len(data)} elements of data for shape {list(shape)}")
     try:
-        return Tensor.of(name, datatypes[name], list(data), tuple(shape))
+        return Tensor.from_values(name, datatypes[name], list(data), tuple(shape))
     except (ValueError, TypeError, OverflowError) as error:
         raise UserInputError(f"inputs.{name}: data is no {datatypes[name]} ({error})") from error
 
@@ -212,8 +212,8 @@ def _varied(tensor: Tensor, n: int, salt: int) -> Tensor:
         least, most = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
         least, most = (least, most) if least < most else (min(least, 0), max(least, 1))
         elements = [least + _mixed(k, n, salt) % (most - least + 1) for k in range(count)]
-    values = np.resize(Tensor.of(tensor.name, tensor.datatype, elements).array.astype(dtype), flat.size)
-    return Tensor.of(tensor.name, tensor.datatype, values, tensor.shape)
+    values = np.resize(Tensor.from_values(tensor.name, tensor.datatype, elements).array.astype(dtype), flat.size)
+    return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
 def _is_guessed(elements: np.ndarray[Any, Any]) -> bool:

@@ -58,9 +58,9 @@ class Model:
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
         """Return sample tensors for all inputs in declared order; `batch` only affects batching models."""
         if self.role.compute == "emit":
-            return (Tensor.of("COUNTS", "INT32", [3, 2]),)
+            return (Tensor.from_values("COUNTS", "INT32", [3, 2]),)
         if self.role.compute == "table":
-            return (Tensor.of(self.role.inputs[0].name, "UINT32", [[4, 1], [3, 2]]),)
+            return (Tensor.from_values(self.role.inputs[0].name, "UINT32", [[4, 1], [3, 2]]),)
         return tuple(
             make_sample_tensor(
                 spec.name,
@@ -111,7 +111,7 @@ class Model:
         """
         given = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
         return [
-            Tensor.of(tensor.name, tensor.datatype, given[tensor.name]) if tensor.name in given else tensor
+            Tensor.from_values(tensor.name, tensor.datatype, given[tensor.name]) if tensor.name in given else tensor
             for tensor in self.sample()
         ]
 
@@ -209,7 +209,7 @@ class Model:
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
         """Return a tensor for the model's first input."""
         spec = self.role.inputs[0]
-        return Tensor.of(spec.name, spec.datatype, values, None if shape is None else tuple(shape))
+        return Tensor.from_values(spec.name, spec.datatype, values, None if shape is None else tuple(shape))
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the right outputs, in declared order, for inputs in any order."""
@@ -287,7 +287,7 @@ class Model:
 
 def _salted(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
     if spec.datatype == "BYTES":  # sample strings grow with each element, too much for a long tensor
-        return Tensor.of(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
+        return Tensor.from_values(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
     return make_sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
 

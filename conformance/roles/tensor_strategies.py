@@ -71,7 +71,7 @@ def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = Non
     count = math.prod(dimensions)
     if datatype == "BYTES":
         elements = draw(st.lists(byte_strings(json=json), min_size=count, max_size=count))
-        return Tensor.of(name, datatype, elements, dimensions)
+        return Tensor.from_values(name, datatype, elements, dimensions)
     array = _from_octets(datatype, draw(_octets(count * _size(datatype))), json=json)
     return Tensor(name, datatype, dimensions, draw(_with_corners(datatype, array, json=json)).reshape(dimensions))
 

@@ -61,7 +61,7 @@ class Excerpt(bytes):
     head: int
 
     @classmethod
-    def of(cls, kept: bytes, length: int, digest: str, head: int) -> Excerpt:
+    def from_part(cls, kept: bytes, length: int, digest: str, head: int) -> Excerpt:
         """Return an excerpt with the length and digest of the whole body."""
         found = cls(kept)
         found.length, found.digest, found.head = length, digest, head
@@ -77,7 +77,7 @@ def shorten(body: bytes, limit: BodyLimit) -> bytes:
     if isinstance(body, Excerpt) or len(body) <= limit.whole:
         return body
     kept = body[: limit.head] + body[len(body) - limit.tail :]
-    return Excerpt.of(kept, len(body), compute_digest(body), limit.head)
+    return Excerpt.from_part(kept, len(body), compute_digest(body), limit.head)
 
 
 def compute_digest(body: bytes) -> str:
@@ -156,7 +156,7 @@ class BodyReader:
 
 def _excerpt(members: Mapping[str, Any]) -> Excerpt:
     head, tail = (b64decode(members[name], validate=True) for name in ("_head", "_tail"))
-    return Excerpt.of(head + tail, int(members["_length"]), str(members["_sha256"]), len(head))
+    return Excerpt.from_part(head + tail, int(members["_length"]), str(members["_sha256"]), len(head))
 
 
 def _read(members: Mapping[str, Any], encoding: str) -> bytes:

@@ -242,7 +242,7 @@ def _whole(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict
         if len(body) < place["size"]:
             raise ValueError("a body is cut short")
         if "head" in place:
-            body = Excerpt.of(body, place["length"], place["digest"], place["head"])
+            body = Excerpt.from_part(body, place["length"], place["digest"], place["head"])
         elif compute_digest(body) != place["digest"]:  # data before it were not written completely
             raise ValueError("a body is another")
         members.update(bodies.members(body, encoding))

@@ -34,7 +34,7 @@ class Layout:
     indices: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, answer: Answer) -> Layout:
+    def from_answer(cls, answer: Answer) -> Layout:
         """Return the layout of an answer."""
         placed = [(output, output.span) for output in answer.outputs if output.span is not None]
         spans = tuple((output.name, output.datatype, *span) for output, span in placed)
@@ -46,7 +46,7 @@ def find_label(where: Answer | Layout, offset: int) -> str:
 
     "JSON", "tensor 1 OUT0 INT32 element 2", "tensor 2 OUT1 BYTES element 0 length prefix", or "after the last tensor".
     """
-    layout = Layout.of(where) if isinstance(where, Answer) else where
+    layout = Layout.from_answer(where) if isinstance(where, Answer) else where
     if offset < layout.json_end:
         return "JSON"
     for position, (name, datatype, start, end) in enumerate(layout.spans):

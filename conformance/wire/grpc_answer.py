@@ -142,6 +142,6 @@ def read_elements(entry: Pb) -> Sequence[Any]:
 
 def _array(datatype: str, shape: Sequence[int], values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
     try:
-        return tensor.Tensor.of("", datatype, list(values), shape).array
+        return tensor.Tensor.from_values("", datatype, list(values), shape).array
     except (ValueError, TypeError, OverflowError):
         return None  # the datatype cannot represent the elements

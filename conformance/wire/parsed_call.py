@@ -138,7 +138,7 @@ def _with_elements(one: Output, values: list[Any]) -> Output:
         if one.datatype == "BYTES":
             texts = [""] * len(values)  # the elements are bytes already; only their number is checked here
             tensor.from_json(one.datatype, shape, texts)
-            array = tensor.Tensor.of("", "BYTES", values, shape).array
+            array = tensor.Tensor.from_values("", "BYTES", values, shape).array
         else:
             array = tensor.from_json(one.datatype, shape, values)
     except DecodeError as error:

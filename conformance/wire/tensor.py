@@ -53,7 +53,7 @@ class Tensor:
             raise ValueError(f"{self.name}: an array of {self.array.dtype} {self.array.shape} is no {self.datatype}")
 
     @classmethod
-    def of(cls, name: str, datatype: str, values: Values, shape: Sequence[int] | None = None) -> Tensor:
+    def from_values(cls, name: str, datatype: str, values: Values, shape: Sequence[int] | None = None) -> Tensor:
         """Build a tensor from nested lists, an array or a scalar; for BYTES from `bytes`, or `str` as UTF-8.
 
         An array with the right dtype is not copied.

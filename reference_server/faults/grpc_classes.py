@@ -33,7 +33,9 @@ def set_shapes(response: Message, request: Any, change: Callable[[list[int]], li
 # --- the parameter ---------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_request.class_count", breaks=("CLS-PARAMETER/grpc", "CLS-COUNT-WRONG/grpc"))
+@fault(
+    "grpc_request.class_count", breaks=("CLS-PARAMETER/grpc", "CLS-COUNT-WRONG/grpc", "CLS-BOOL/grpc", "CLS-FP16/grpc")
+)
 def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:  # noqa: ARG001
     """The parameter classification is one of HTTP only."""
     return None

@@ -10,12 +10,12 @@ import pytest
 from conformance.checks.support import changed_tensors as changed
 from conformance.wire.tensor import Tensor
 
-FLOATS = Tensor.of("F", "FP32", [0.5, 1.125, 0.25, 1.0, 2.0, 0.125], (2, 3))
-COUNTS = Tensor.of("C", "INT32", [1, 3, 2])
-BITS = Tensor.of("B", "INT16", [0, 1, 1])
-TEXTS = Tensor.of("T", "BYTES", ["ab", "", "cdef"])
-FLAGS = Tensor.of("O", "BOOL", [True, False, False])
-HALVES = Tensor.of("H", "FP16", [0.5, 1.5])
+FLOATS = Tensor.from_values("F", "FP32", [0.5, 1.125, 0.25, 1.0, 2.0, 0.125], (2, 3))
+COUNTS = Tensor.from_values("C", "INT32", [1, 3, 2])
+BITS = Tensor.from_values("B", "INT16", [0, 1, 1])
+TEXTS = Tensor.from_values("T", "BYTES", ["ab", "", "cdef"])
+FLAGS = Tensor.from_values("O", "BOOL", [True, False, False])
+HALVES = Tensor.from_values("H", "FP16", [0.5, 1.5])
 ALL = (FLOATS, COUNTS, BITS, TEXTS, FLAGS, HALVES)
 
 
@@ -24,7 +24,7 @@ def values(tensors: Sequence[Tensor]) -> list[object]:
 
 
 def test_tensors_are_filled_with_the_greatest_or_the_first() -> None:
-    filled = changed.fill_alike([*ALL, Tensor.of("N", "INT8", [-3, 1])])
+    filled = changed.fill_alike([*ALL, Tensor.from_values("N", "INT8", [-3, 1])])
     assert values(filled) == [[2.0] * 6, [3] * 3, [1] * 3, [b"ab"] * 3, [True] * 3, [1.5] * 2, [-3] * 2]
     assert [tensor.shape for tensor in filled[:2]] == [(2, 3), (3,)]
 
@@ -33,7 +33,7 @@ def test_elements_are_the_same_in_either_order_where_the_model_takes_any_such() 
     floats, counts, bits, *_ = changed.fill_either_order(ALL)
     assert floats.array.byteswap().tobytes() == floats.array.tobytes()
     assert values([counts, bits]) == [[3, 3, 3], [0, 0, 0]]  # no count was 0
-    doubles = changed.fill_either_order([Tensor.of("D", "FP64", [0.5])])[0].array
+    doubles = changed.fill_either_order([Tensor.from_values("D", "FP64", [0.5])])[0].array
     words = doubles.view("<u4")
     assert doubles.byteswap().tobytes() == doubles.tobytes() == words[::-1].tobytes()
 
@@ -44,7 +44,7 @@ def test_elements_are_the_same_in_either_order_where_the_model_takes_any_such() 
     ids=("small", "several", "no-number"),
 )
 def test_swapped_bytes_stay_ordinary_numbers(elements: Sequence[float], is_swapped: bool) -> None:
-    tensor = Tensor.of("F", "FP32", elements)
+    tensor = Tensor.from_values("F", "FP32", elements)
     plain = changed.fill_either_order([tensor])
     swapped = changed.swap_bytes([tensor], plain)[0].array
     assert (swapped.tobytes() == tensor.array.byteswap().tobytes()) == is_swapped
@@ -72,7 +72,7 @@ def test_elements_change_places(
 
 def test_what_is_written_by_columns_is_read_by_columns() -> None:
     by_columns = np.ascontiguousarray(FLOATS.array.T).reshape(2, 3)
-    assert values(changed.read_by_columns([Tensor.of("F", "FP32", by_columns)])) == values([FLOATS])
+    assert values(changed.read_by_columns([Tensor.from_values("F", "FP32", by_columns)])) == values([FLOATS])
 
 
 def test_booleans_are_inverted_and_strings_replaced() -> None:
@@ -84,7 +84,7 @@ def test_booleans_are_inverted_and_strings_replaced() -> None:
 @pytest.mark.parametrize("name", changed.LOOKALIKES)
 @pytest.mark.parametrize("datatype", ["FP32", "FP64"])
 def test_lookalikes_are_numbers_between_0_and_2(name: str, datatype: str) -> None:
-    (tensor,) = changed.fill_lookalike([Tensor.of("F", datatype, [0.5, 0.5])], name)
+    (tensor,) = changed.fill_lookalike([Tensor.from_values("F", datatype, [0.5, 0.5])], name)
     assert bytes(tensor.to_bytes()) == changed.LOOKALIKES[name][datatype] * 2
     assert ((tensor.array > 0) & (tensor.array < 2)).all()
 
@@ -106,4 +106,4 @@ def test_only_tensors_of_both_are_compared() -> None:
     ("shape", "has"), [((), False), ((3,), False), ((1, 3), False), ((2, 3), True), ((2, 1, 2), True)]
 )
 def test_order_of_dimensions_shows_in_two_of_more_than_one(shape: tuple[int, ...], has: bool) -> None:
-    assert changed.has_rows_and_columns(Tensor.of("F", "FP32", np.zeros(shape))) == has
+    assert changed.has_rows_and_columns(Tensor.from_values("F", "FP32", np.zeros(shape))) == has

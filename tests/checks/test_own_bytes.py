@@ -193,11 +193,11 @@ def test_a_shape_may_be_declared_with_its_batch_or_without(
 
 def deployed(datatype: str, declared: tuple[int, ...], shape: tuple[int, ...]) -> DeployedModel:
     """Return a model of one input with that shape in its metadata and another one in requests."""
-    tensor = Tensor.of("X", datatype, [b"a"] if datatype == "BYTES" else [1.0]).array.repeat(prod(shape))
+    tensor = Tensor.from_values("X", datatype, [b"a"] if datatype == "BYTES" else [1.0]).array.repeat(prod(shape))
     return DeployedModel(
         derive_role("m", [TensorSpec("X", datatype, declared)], []),
         "m",
-        tensors=(Tensor.of("X", datatype, tensor, shape),),
+        tensors=(Tensor.from_values("X", datatype, tensor, shape),),
     )
 
 

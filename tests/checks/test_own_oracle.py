@@ -37,7 +37,7 @@ def deployed(*tensors: Tensor, datatypes: Sequence[str] = ("FP32",)) -> Deployed
 
 
 def test_a_wrong_size_is_the_only_fault_of_a_request_to_any_model() -> None:
-    numbers, texts = Tensor.of("A", "FP64", [0.5, 0.25]), Tensor.of("B", "BYTES", ["é"])
+    numbers, texts = Tensor.from_values("A", "FP64", [0.5, 0.25]), Tensor.from_values("B", "BYTES", ["é"])
     wrong = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit}
     message = wrong["one-element-short"].message(deployed(numbers, texts))
     document = parse_json(message.body[: message.json_length]).value
@@ -52,7 +52,7 @@ def test_a_wrong_size_is_the_only_fault_of_a_request_to_any_model() -> None:
 
 def test_a_size_is_moved_between_the_inputs_of_any_model() -> None:
     message = SEVERAL_INPUT_REFUSALS[0].message(
-        deployed(Tensor.of("A", "FP64", [0.5, 0.25]), Tensor.of("B", "INT8", [1, 2, 3]))
+        deployed(Tensor.from_values("A", "FP64", [0.5, 0.25]), Tensor.from_values("B", "INT8", [1, 2, 3]))
     )
     document = parse_json(message.body[: message.json_length]).value
     assert isinstance(document, dict)
@@ -62,7 +62,7 @@ def test_a_size_is_moved_between_the_inputs_of_any_model() -> None:
 
 def test_a_size_is_not_moved_where_one_input_is_sent() -> None:
     with pytest.raises(NotApplicableError, match="m is sent one input"):
-        SEVERAL_INPUT_REFUSALS[0].message(deployed(Tensor.of("A", "FP64", [0.5, 0.25])))
+        SEVERAL_INPUT_REFUSALS[0].message(deployed(Tensor.from_values("A", "FP64", [0.5, 0.25])))
 
 
 def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> None:
@@ -71,12 +71,12 @@ def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> Non
     assert filled["IN_BOOL"].array.tolist() == [True, False]
     assert filled["IN_FP32"].array.tolist() == multi.sample()[2].array.tolist()
     assert multi.fill([7])[0].array.tolist() == [7]
-    own = Tensor.of("A", "FP64", [0.5, 0.25])
+    own = Tensor.from_values("A", "FP64", [0.5, 0.25])
     assert deployed(own).fill({"A": [1.0]}) == [own]
 
 
 def test_outputs_without_a_json_form_are_binary_among_others() -> None:
-    model = deployed(Tensor.of("A", "FP32", [0.5]), datatypes=("FP32", "FP16", "FP32", "FP32"))
+    model = deployed(Tensor.from_values("A", "FP32", [0.5]), datatypes=("FP32", "FP16", "FP32", "FP32"))
     with mock.patch.object(DeployedModel, "kept_binary", ("Y1",)):
         assert [output.binary_data for output in list_half_binary(model)] == [True, True, True, False]
 
@@ -84,15 +84,15 @@ def test_outputs_without_a_json_form_are_binary_among_others() -> None:
 @pytest.mark.parametrize(
     ("other", "is_read"),
     [
-        (Tensor.of("B", "INT32", [1, 0]), True),
-        (Tensor.of("B", "INT32", [1, 2]), False),
-        (Tensor.of("B", "UINT32", [1, 0]), False),
-        (Tensor.of("B", "INT32", [1, 0, 1]), False),
+        (Tensor.from_values("B", "INT32", [1, 0]), True),
+        (Tensor.from_values("B", "INT32", [1, 2]), False),
+        (Tensor.from_values("B", "UINT32", [1, 0]), False),
+        (Tensor.from_values("B", "INT32", [1, 0, 1]), False),
     ],
     ids=("like-it", "beyond-its-integers", "another-datatype", "another-shape"),
 )
 def test_an_input_is_read_as_another_one_where_that_takes_it(other: Tensor, is_read: bool) -> None:
-    declared = [Tensor.of("A", "INT32", [0, 1]), other]
+    declared = [Tensor.from_values("A", "INT32", [0, 1]), other]
     misread = read_in_turn(declared, declared[::-1])
     found = None if misread is None else [(tensor.name, tensor.array.tolist()) for tensor in misread]
     assert found == ([("A", [1, 0]), ("B", [0, 1])] if is_read else None)
@@ -100,7 +100,7 @@ def test_an_input_is_read_as_another_one_where_that_takes_it(other: Tensor, is_r
 
 @pytest.mark.parametrize(("datatype", "is_spared"), [("INT64", True), ("FP32", False)])
 def test_a_table_is_not_looked_up_at_any_octets(datatype: str, is_spared: bool) -> None:
-    model = deployed(Tensor.of("A", datatype, [0, 1]))
+    model = deployed(Tensor.from_values("A", datatype, [0, 1]))
     if is_spared:
         with pytest.raises(NotApplicableError, match="m may look up its integers in a table"):
             spare_tables(model)

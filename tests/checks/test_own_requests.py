@@ -22,7 +22,7 @@ OWN = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit is not None
 
 def model(datatype: str, declared: tuple[int, ...], values: Any) -> DeployedModel:
     role = derive_role("m", [TensorSpec("X", datatype, declared)], [TensorSpec("Y", "INT32", (-1,))])
-    return DeployedModel(role, "m", tensors=(Tensor.of("X", datatype, values),))
+    return DeployedModel(role, "m", tensors=(Tensor.from_values("X", datatype, values),))
 
 
 ROWS = model("FP32", (-1, 3), [[0.5, 1, 2], [3, 4, 5]])
@@ -93,7 +93,7 @@ def test_elements_are_written_otherwise(spelling: ElementRewriting, datatype: st
 
 
 def tensor(*values: int) -> Tensor:
-    return Tensor.of("X", "INT32", list(values))
+    return Tensor.from_values("X", "INT32", list(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Parity(DeployedModel):
     """A model that says whether the sum of its input is even."""
 
     def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        return (Tensor.of("Y", "INT32", [int(tensors[0].array.sum()) % 2]),)
+        return (Tensor.from_values("Y", "INT32", [int(tensors[0].array.sum()) % 2]),)
 
 
 SAMPLES = ((tensor(2, 2),), (tensor(4, 4),), (tensor(4, 1),), (tensor(3, 2),))

@@ -40,7 +40,7 @@ def render(faults: Mapping[str, Alteration], lines: Mapping[str, str], variation
 
 def format_line(fault: Alteration, sighting: Sighting) -> str:
     """Return the line of a fault."""
-    found = sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1])
+    found = sorted(sighting.select("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1])
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in found))
     shown = ", ".join(caught[:3]) + (f" and {len(caught) - 3} more" if len(caught) > 3 else "")
     watched = "yes" if set(fault.misses) & set(sighting.watched) else "no"
@@ -64,7 +64,7 @@ def _cell(text: str) -> str:
 def find_seeing_rows(fault: Alteration, sighting: Sighting) -> list[list[str]]:
     """Return the first row of each check that names what a fault misses, what it is about first."""
     first: dict[str, list[str]] = {}
-    for miss in sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1]):
+    for miss in sorted(sighting.select("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1]):
         if miss.requirement in fault.misses:
             first.setdefault(miss.check, [miss.check, miss.row])
     return list(first.values())

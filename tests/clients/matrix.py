@@ -21,7 +21,7 @@ def find_complaints(sighting: Sighting, fault: Alteration) -> list[str]:
     wrong = [] if sighting.touched else ["void: no altered step was ever taken"]
     wrong += [f"{identity}: missed, and no row says so" for identity in fault.misses[:1] if identity not in named]
     for identity in () if fault.broad else sorted(named - set(fault.misses)):
-        first = next(miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity)
+        first = next(miss for miss in sighting.select("fail", "advisory") if miss.requirement == identity)
         wrong.append(f"{identity}: not missed, but {first.check} [{first.row}] says: {first.message}")
     return wrong if fault.broad else wrong + _stopped(sighting)
 
@@ -29,14 +29,14 @@ def find_complaints(sighting: Sighting, fault: Alteration) -> list[str]:
 def find_false_alarms(sighting: Sighting, variation: Alteration) -> list[str]:
     """Return of what an honest client was wrongly accused, one line each: by a row, or by its requests alone."""
     wrong = [] if sighting.touched else ["void: no altered step was ever taken"]
-    found = [miss for miss in sighting.of("fail", "advisory") if miss.requirement not in variation.misses]
+    found = [miss for miss in sighting.select("fail", "advisory") if miss.requirement not in variation.misses]
     wrong += [f"{miss.outcome}: {miss.requirement}, {miss.check} [{miss.row}]: {miss.message}" for miss in found]
     wrong += [f"{identity}: seen by watching" for identity in sighting.watched if identity not in variation.misses]
     return wrong + _stopped(sighting)
 
 
 def _stopped(sighting: Sighting) -> list[str]:
-    stopped = sighting.of("error", "blocked")
+    stopped = sighting.select("error", "blocked")
     return [f"{miss.outcome}: {miss.check} [{miss.row}]: {miss.message}" for miss in stopped]
 
 

@@ -48,14 +48,14 @@ class Sighting:
     touched: bool
     seconds: float
 
-    def of(self, *outcomes: str) -> list[UnmetRow]:
+    def select(self, *outcomes: str) -> list[UnmetRow]:
         """Return the rows with these outcomes."""
         return [miss for miss in self.misses if miss.outcome in outcomes]
 
     @property
     def named(self) -> set[str]:
         """The requirements that are not met, or advised."""
-        return {miss.requirement for miss in self.of("fail", "advisory")}
+        return {miss.requirement for miss in self.select("fail", "advisory")}
 
 
 class ClientInProcess:

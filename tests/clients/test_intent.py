@@ -26,9 +26,9 @@ from tests.clients.made_requests import (
     rows,
 )
 
-INT = Tensor.of("A", "INT32", [16909060, -2])
-TEXT = Tensor.of("B", "BYTES", [b"abc", b""])
-BOOL = Tensor.of("C", "BOOL", [True, False, True])
+INT = Tensor.from_values("A", "INT32", [16909060, -2])
+TEXT = Tensor.from_values("B", "BYTES", [b"abc", b""])
+BOOL = Tensor.from_values("C", "BOOL", [True, False, True])
 I2, I2_BYTES = make_sized_input("A", "INT32", "[2]", 8), parse_hex("04030201 feffffff")
 TEXTS, TEXT_BYTES = make_sized_input("B", "BYTES", "[2]", 11), parse_hex("03000000 616263 00000000")
 BOOLS, BOOL_BYTES = make_sized_input("C", "BOOL", "[3]", 3), parse_hex("01 00 01")
@@ -41,7 +41,7 @@ def make_inference(*tensors: Tensor, **more: Any) -> Inference:
 
 
 def make_tensor_inference(datatype: str, values: Any) -> Inference:
-    return make_inference(Tensor.of("A", datatype, values))
+    return make_inference(Tensor.from_values("A", datatype, values))
 
 
 Case = tuple[str, ClientRequest, Inference]
@@ -102,12 +102,12 @@ SAID: list[Case] = [
     (
         "rank-0",
         plain(inputs(make_json_input("A", "INT32", "[]", "[5]"))),
-        make_inference(Tensor.of("A", "INT32", 5, ())),
+        make_inference(Tensor.from_values("A", "INT32", 5, ())),
     ),
     (
         "empty",
         framed(inputs(make_sized_input("A", "FP32", "[0,3]", 0))),
-        make_inference(Tensor.of("A", "FP32", [], (0, 3))),
+        make_inference(Tensor.from_values("A", "FP32", [], (0, 3))),
     ),
     ("2^53+1", *make_json_case("INT64", "[9007199254740993]", [2**53 + 1])),
     ("largest-uint64", *make_json_case("UINT64", "[18446744073709551615]", [2**64 - 1])),
@@ -136,11 +136,11 @@ SAID: list[Case] = [
     ("not-utf-8", *make_binary_case("BYTES", "02000000 fffe", [b"\xff\xfe"])),
     ("text-with-nul-as-json", *make_json_case("BYTES", '["a\\u0000"]', [b"a\x00"])),
     ("raw", raw(I2_BYTES), make_inference(is_raw=True)),
-    ("raw-bytes-bare", raw(b"abc"), make_inference(Tensor.of("A", "BYTES", [b"abc"]), is_raw=True)),
+    ("raw-bytes-bare", raw(b"abc"), make_inference(Tensor.from_values("A", "BYTES", [b"abc"]), is_raw=True)),
     (
         "raw-bytes-with-length",
         raw(parse_hex("03000000 616263")),
-        make_inference(Tensor.of("A", "BYTES", [b"abc"]), is_raw=True),
+        make_inference(Tensor.from_values("A", "BYTES", [b"abc"]), is_raw=True),
     ),
     ("raw-unasked", raw(I2_BYTES), make_inference()),
     ("no-outputs", asked(""), make_inference()),
@@ -228,7 +228,7 @@ DIFFERENT: dict[str, list[Case]] = {
         (
             "order-of-numbers",
             framed(inputs(I2, make_sized_input("D", "UINT32", "[2]", 8)), parse_hex("01000000 02000000") + I2_BYTES),
-            make_inference(INT, Tensor.of("D", "UINT32", [1, 2])),
+            make_inference(INT, Tensor.from_values("D", "UINT32", [1, 2])),
         ),
         (
             "order-of-callers",
@@ -238,7 +238,7 @@ DIFFERENT: dict[str, list[Case]] = {
     ],
     "RAW": [
         ("raw-with-more-in-front", raw(b'{"inputs":[]}' + I2_BYTES), make_inference(is_raw=True)),
-        ("raw-with-more-than-nothing", raw(b"{}"), make_inference(Tensor.of("A", "FP64", []), is_raw=True)),
+        ("raw-with-more-than-nothing", raw(b"{}"), make_inference(Tensor.from_values("A", "FP64", []), is_raw=True)),
         ("raw-asked-and-not-sent", framed(inputs(I2), I2_BYTES), make_inference(is_raw=True)),
     ],
     "OUTPUTS": [

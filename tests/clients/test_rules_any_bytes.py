@@ -19,7 +19,11 @@ from tests.clients.wrong_requests import WRONG
 
 MEANT = Inference(
     "m",
-    (Tensor.of("A", "INT32", [1, 2]), Tensor.of("B", "BYTES", [b"a", b"\0"]), Tensor.of("F", "FP32", [np.nan])),
+    (
+        Tensor.from_values("A", "INT32", [1, 2]),
+        Tensor.from_values("B", "BYTES", [b"a", b"\0"]),
+        Tensor.from_values("F", "FP32", [np.nan]),
+    ),
     outputs=(RequestedOutput("X", "binary", 2),),
     id="a",
 )

@@ -35,7 +35,7 @@ METHOD = "/inference.GRPCInferenceService/ModelInfer"
 
 def tensor(datatype: str, shape: tuple[int, ...] = (3,)) -> Tensor:
     count = int(np.prod(shape))
-    return Tensor.of(f"IN_{datatype}", datatype, (VALUES[datatype] * 4)[:count], shape)
+    return Tensor.from_values(f"IN_{datatype}", datatype, (VALUES[datatype] * 4)[:count], shape)
 
 
 def over_http(inference: Inference, coding: Callable[[bytes], bytes] = bytes, *more: tuple[str, str]) -> ClientRequest:
@@ -142,9 +142,9 @@ def test_a_call_that_says_something_else(inference: Inference, expected: list[st
 
 
 def test_entries_in_another_order_than_the_callers() -> None:
-    first, second = (Tensor.of(name, "INT32", [value]) for name, value in (("A", 1), ("B", 2)))
+    first, second = (Tensor.from_values(name, "INT32", [value]) for name, value in (("A", 1), ("B", 2)))
     sent = over_grpc(Inference("m", (first, second)))
-    meant = Inference("m", (Tensor.of("A", "INT32", [2]), Tensor.of("B", "INT32", [1])))
+    meant = Inference("m", (Tensor.from_values("A", "INT32", [2]), Tensor.from_values("B", "INT32", [1])))
     assert list_ids(find_differences(sent, meant)) == ["ORDER/grpc"]
 
 

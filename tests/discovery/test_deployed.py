@@ -151,7 +151,7 @@ def test_what_is_given_has_to_fit(given: dict[str, Any], message: str) -> None:
 def test_what_json_carries_and_what_has_classes(
     datatype: str, elements: list[Any], json_capable: bool, classes: bool
 ) -> None:
-    tensor = Tensor.of("Y", datatype, elements)
+    tensor = Tensor.from_values("Y", datatype, elements)
     assert is_json_capable(datatype, tensor.array) == json_capable
     assert has_classes(tensor) == classes
 
@@ -170,18 +170,18 @@ def test_what_json_carries_and_what_has_classes(
 def test_a_raw_request_holds_one_item_wherever_there_may_be_a_batch(
     declared: Shape, sent: Shape, items: list[Shape]
 ) -> None:
-    tensor = Tensor.of("X", "INT32", np.arange(np.prod(sent), dtype="<i4"), sent)
+    tensor = Tensor.from_values("X", "INT32", np.arange(np.prod(sent), dtype="<i4"), sent)
     assert [t.shape for t in deployed([spec("INT32", *declared)], [tensor]).items()] == items
 
 
 def test_raw_bodies() -> None:
-    assert encode_raw_body(Tensor.of("X", "UINT16", [1, 515])) == bytes.fromhex("0100 0302")
-    assert encode_raw_body(Tensor.of("X", "BYTES", ["é"])) == b"\xc3\xa9"
+    assert encode_raw_body(Tensor.from_values("X", "UINT16", [1, 515])) == bytes.fromhex("0100 0302")
+    assert encode_raw_body(Tensor.from_values("X", "BYTES", ["é"])) == b"\xc3\xa9"
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
 
-NUMBERS, HALVES = Tensor.of("X", "INT32", [1, 2]), Tensor.of("H", "FP16", [0.5])
+NUMBERS, HALVES = Tensor.from_values("X", "INT32", [1, 2]), Tensor.from_values("H", "FP16", [0.5])
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_the_plain_request_is_json_as_far_as_json_goes(fields: dict[str, Any], p
 
 
 def test_a_model_reaches_workers_as_plain_data() -> None:
-    texts = Tensor.of("T", "BYTES", [["é", b"\xff\x00"]])
-    infinite = Tensor.of("X", "FP32", [float("inf"), 0.1])
+    texts = Tensor.from_values("T", "BYTES", [["é", b"\xff\x00"]])
+    infinite = Tensor.from_values("X", "FP32", [float("inf"), 0.1])
     model = deployed(
         [spec("FP32", -1), spec("BYTES", -1, 2, name="T")],
         [infinite, texts],
@@ -257,16 +257,19 @@ def test_outputs_that_differ_between_two_answers(first: Reply, second: Reply, na
 @pytest.mark.parametrize(
     ("tensor", "are_like_it"),
     [
-        (Tensor.of("X", "FP32", [0.5, 0.25, 1.0]), lambda values: set(values) <= {k / 8 for k in range(1, 17)}),
         (
-            Tensor.of("X", "FP32", [0.1, 0.2, 0.3]),
+            Tensor.from_values("X", "FP32", [0.5, 0.25, 1.0]),
+            lambda values: set(values) <= {k / 8 for k in range(1, 17)},
+        ),
+        (
+            Tensor.from_values("X", "FP32", [0.1, 0.2, 0.3]),
             lambda values: {round(value, 3) for value in values} == {0.1, 0.2, 0.3},
         ),
-        (Tensor.of("X", "INT64", [0, 1, 1]), lambda values: set(values) <= {0, 1}),
-        (Tensor.of("X", "INT64", [7, 5, 9]), lambda values: all(5 <= value <= 9 for value in values)),
-        (Tensor.of("X", "UINT8", [1, 1]), lambda values: set(values) <= {0, 1}),
-        (Tensor.of("X", "BYTES", [b"12", b"7"]), lambda values: all(value.isdigit() for value in values)),
-        (Tensor.of("X", "BYTES", [b"a"]), lambda values: all(value.startswith(b"a") for value in values)),
+        (Tensor.from_values("X", "INT64", [0, 1, 1]), lambda values: set(values) <= {0, 1}),
+        (Tensor.from_values("X", "INT64", [7, 5, 9]), lambda values: all(5 <= value <= 9 for value in values)),
+        (Tensor.from_values("X", "UINT8", [1, 1]), lambda values: set(values) <= {0, 1}),
+        (Tensor.from_values("X", "BYTES", [b"12", b"7"]), lambda values: all(value.isdigit() for value in values)),
+        (Tensor.from_values("X", "BYTES", [b"a"]), lambda values: all(value.startswith(b"a") for value in values)),
     ],
     ids=["eighths", "given", "bits", "range", "constant", "digits", "text"],
 )
@@ -278,7 +281,7 @@ def test_other_inputs_are_like_those_that_are_taken(tensor: Tensor, are_like_it:
 
 
 def test_many_salts_give_many_inputs() -> None:
-    tensor = Tensor.of("X", "FP32", np.full((2, 4), 0.5, "<f4"), (2, 4))
+    tensor = Tensor.from_values("X", "FP32", np.full((2, 4), 0.5, "<f4"), (2, 4))
     assert len({bytes(vary([tensor], salt)[0].to_bytes()) for salt in range(256)}) > 250
 
 

@@ -17,7 +17,7 @@ from conformance.wire.request import RequestedOutput
 from conformance.wire.tensor import Tensor
 
 CONTROL = ControlOracle(Target(Settings("http://127.0.0.1:1")))
-FLOATS = Tensor.of("X", "FP32", [[1, 2], [3, 4]])
+FLOATS = Tensor.from_values("X", "FP32", [[1, 2], [3, 4]])
 
 
 def deployed(*tensors: Tensor, shape: tuple[int, ...] = (-1, 2), **fields: Any) -> DeployedModel:
@@ -48,7 +48,7 @@ def test_json_is_not_asked_for_what_it_does_not_carry(options: dict[str, Any], i
 
 
 def test_inputs_that_json_does_not_carry_are_not_sent_as_json() -> None:
-    model = deployed(Tensor.of("X", "BYTES", [[b"\xff", b""]]))
+    model = deployed(Tensor.from_values("X", "BYTES", [[b"\xff", b""]]))
     model.request(want="binary")
     with pytest.raises(NotApplicableError, match="JSON does not carry X"):
         model.request(send=(), want="binary")

@@ -26,7 +26,7 @@ def output(tensor: Tensor) -> Output:
 
 
 def differ(datatype: str, expected: float, actual: float) -> bool:
-    right, wrong = (Tensor.of("OUT", datatype, [value]) for value in (expected, actual))
+    right, wrong = (Tensor.from_values("OUT", datatype, [value]) for value in (expected, actual))
     return find_difference(right, output(wrong), b"", through_json=True) is not None
 
 
@@ -52,7 +52,7 @@ SIGNALLING = {"FP16": b"\x01\x7c", "BF16": b"\xa0\x7f", "FP32": b"\0\0\xa0\x7f",
 @pytest.mark.parametrize("datatype", SIGNALLING)
 def test_a_signalling_nan_is_compared_without_a_warning(datatype: str) -> None:
     nan = Tensor("OUT", datatype, (1,), decode(datatype, (1,), SIGNALLING[datatype]))
-    one = Tensor.of("OUT", datatype, [1.0])
+    one = Tensor.from_values("OUT", datatype, [1.0])
     assert find_difference(nan, output(nan), b"", through_json=True) is None
     assert find_difference(one, output(nan), b"", through_json=True) is not None
     assert find_difference(nan, output(one), b"", through_json=True) is not None
@@ -79,56 +79,56 @@ def test_huge_and_tiny_values_are_near_within_the_tolerance_or_a_unit_in_the_las
     assert differ(datatype, expected, actual) == apart
 
 
-COUNT = Tensor.of("OUT", "INT32", list(range(1, 11)))
-MATRIX = Tensor.of("OUT", "INT16", [[1, 2, 3], [4, 5, 6]])
+COUNT = Tensor.from_values("OUT", "INT32", list(range(1, 11)))
+MATRIX = Tensor.from_values("OUT", "INT16", [[1, 2, 3], [4, 5, 6]])
 LONG = b"x" * 50
 
 # right, wrong; what the message expects, and what it says has come
 TOLD = [
     (
         COUNT,
-        Tensor.of("OUT", "INT32", [1, 2, 3, 4, 5, 6, 7, -8, 9, 10]),
+        Tensor.from_values("OUT", "INT32", [1, 2, 3, 4, 5, 6, 7, -8, 9, 10]),
         "element 7 of OUT INT32 [10] to be 8, in [... from element 5: 6, 7, 8, 9, ...]",
         "-8, in [... from element 5: 6, 7, -8, 9, ...]",
     ),
     (
         MATRIX,
-        Tensor.of("OUT", "INT16", [[1, 4, 2], [5, 3, 6]]),
+        Tensor.from_values("OUT", "INT16", [[1, 4, 2], [5, 3, 6]]),
         "element [0, 1] of OUT INT16 [2, 3] to be 2, in [1, 2, 3, 4, ...]",
         "4, in [1, 4, 2, 5, ...]; it is the expected tensor in column-major order",
     ),
     (
-        Tensor.of("OUT", "FP16", [65504.0, 0.1]),
-        Tensor.of("OUT", "FP16", [7.5, 0.1]),
+        Tensor.from_values("OUT", "FP16", [65504.0, 0.1]),
+        Tensor.from_values("OUT", "FP16", [7.5, 0.1]),
         "OUT FP16 [2] = [65504.0, 0.0999755859375]",
         "[7.5, 0.0999755859375]: element 0 differs",
     ),
     (
-        Tensor.of("OUT", "BYTES", ["é\n", b"\xff\xfe"]),
-        Tensor.of("OUT", "BYTES", [b"\xe9\n", b"\xff\xfe"]),
+        Tensor.from_values("OUT", "BYTES", ["é\n", b"\xff\xfe"]),
+        Tensor.from_values("OUT", "BYTES", [b"\xe9\n", b"\xff\xfe"]),
         'OUT BYTES [2] = ["é\\n", bytes ff fe]',
         "[bytes e9 0a, bytes ff fe]: element 0 differs",
     ),
     (
-        Tensor.of("OUT", "BYTES", [LONG + b"a"]),
-        Tensor.of("OUT", "BYTES", [LONG + b"b"]),
+        Tensor.from_values("OUT", "BYTES", [LONG + b"a"]),
+        Tensor.from_values("OUT", "BYTES", [LONG + b"b"]),
         'OUT BYTES [1] = ["xxxxxxxxxxxxxxxx"... (51 bytes)]',
         '["xxxxxxxxxxxxxxxx"... (51 bytes)]: element 0 differs from byte 50 on',
     ),
     (
-        Tensor.of("OUT", "BYTES", ["x" * 15 + "é"]),
-        Tensor.of("OUT", "BYTES", ["x" * 15]),
+        Tensor.from_values("OUT", "BYTES", ["x" * 15 + "é"]),
+        Tensor.from_values("OUT", "BYTES", ["x" * 15]),
         'OUT BYTES [1] = ["xxxxxxxxxxxxxxx"... (17 bytes)]',
         '["xxxxxxxxxxxxxxx"]',
     ),
     (
-        Tensor.of("OUT", "BOOL", [True, False]),
+        Tensor.from_values("OUT", "BOOL", [True, False]),
         Tensor("OUT", "BOOL", (2,), np.array([0x3C, 0], np.uint8).view(np.bool_)),
         "OUT BOOL [2] = [true, false]",
         "[byte 3c, false]: element 0 differs",
     ),
-    (COUNT, Tensor.of("OUT", "INT32", [1]), "OUT with shape [10]", "shape [1]"),
-    (COUNT, Tensor.of("OUT", "INT64", COUNT.array), "OUT with datatype INT32", "datatype INT64"),
+    (COUNT, Tensor.from_values("OUT", "INT32", [1]), "OUT with shape [10]", "shape [1]"),
+    (COUNT, Tensor.from_values("OUT", "INT64", COUNT.array), "OUT with datatype INT32", "datatype INT64"),
     (COUNT, MATRIX, "OUT with datatype INT32 and shape [10]", "datatype INT16 and shape [2, 3]"),
 ]
 

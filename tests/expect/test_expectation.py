@@ -29,13 +29,13 @@ def failed(failure: TransportFailure | None, status: int | None = None, body: by
     return Reply(Exchange(0, Message("/p"), "http://x/p", status, (), body, failure))
 
 
-INT32 = Tensor.of("OUT", "INT32", [1, 2])
+INT32 = Tensor.from_values("OUT", "INT32", [1, 2])
 JSON_OUT = {"name": "OUT", "datatype": "INT32", "shape": [2], "data": [1, 2]}
 BINARY_OUT = {"name": "OUT", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}}
 ONE_TWO = bytes.fromhex("01000000 02000000")
 FP32_OUT = {"name": "OUT", "datatype": "FP32", "shape": [3]}
-TENTHS = Tensor.of("OUT", "FP32", [0.1, 0.2, float("nan")])
-TEXTS = Tensor.of("OUT", "BYTES", [b"a", b"\xff"])
+TENTHS = Tensor.from_values("OUT", "FP32", [0.1, 0.2, float("nan")])
+TEXTS = Tensor.from_values("OUT", "BYTES", [b"a", b"\xff"])
 TEXTS_OUT = {"name": "OUT", "datatype": "BYTES", "shape": [2], "parameters": {"binary_data_size": 10}}
 
 ACCEPTED: list[tuple[Reply, Ask]] = [
@@ -138,7 +138,7 @@ def test_the_first_wrong_byte_is_known() -> None:
     ("value", "same"), [(0.2, True), (0.200000000000001, True), (0.2000001, False), (0.3, False), (float("nan"), False)]
 )
 def test_decimals_in_json_are_right_when_near(value: float, same: bool) -> None:
-    expected = Tensor.of("OUT", "FP64", [0.2])
+    expected = Tensor.from_values("OUT", "FP64", [0.2])
     answer = reply([{"name": "OUT", "datatype": "FP64", "shape": [1], "data": [value]}])
     if same:
         assert expect(answer).tensors([expected])

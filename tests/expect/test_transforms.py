@@ -14,7 +14,7 @@ from conformance.wire.tensor import Tensor
 
 
 def array(datatype: str, elements: list[Any], shape: tuple[int, ...] | None = None) -> np.ndarray[Any, Any]:
-    return Tensor.of("X", datatype, elements, shape or (len(elements),)).array
+    return Tensor.from_values("X", datatype, elements, shape or (len(elements),)).array
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,6 @@ def test_the_message_says_so() -> None:
     head = b'{"outputs":[{"name":"X","datatype":"INT32","shape":[2],"parameters":{"binary_data_size":8}}]}'
     body = head + bytes.fromhex("00000001 00000002")
     answer = parse(body, str(len(head)))
-    found = find_difference(Tensor.of("X", "INT32", [1, 2]), answer.output("X"), body)
+    found = find_difference(Tensor.from_values("X", "INT32", [1, 2]), answer.output("X"), body)
     assert found is not None
     assert found.actual.endswith("; it is the expected tensor with the bytes of each element in reverse (big-endian)")

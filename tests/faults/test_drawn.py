@@ -55,7 +55,7 @@ def test_the_honest_server_passes(server: Server) -> None:
 def test_a_drawn_fault_is_found(check: str, name: str, server: Server) -> None:
     fault = faults.load()[name]
     sighting = see(server, fault, [case for case in FEW if case[0].id == check], until=())
-    found = {miss.requirement for miss in sighting.of("fail")}
+    found = {miss.requirement for miss in sighting.select("fail")}
     assert found
     assert found <= set(fault.breaks)
-    assert not sighting.of("error")
+    assert not sighting.select("error")

@@ -58,7 +58,7 @@ def checks_with_a_level() -> list[str]:
 
 @pytest.mark.parametrize("name", checks_with_a_level())
 def test_a_check_sees_a_fault(name: str, sightings: dict[str, Sighting]) -> None:
-    seen = {miss.check for fault in faults.load() for miss in sightings[fault].of("fail", "advisory")}
+    seen = {miss.check for fault in faults.load() for miss in sightings[fault].select("fail", "advisory")}
     assert name in seen or is_seen_by(name, faults.load)
 
 

@@ -63,7 +63,7 @@ def keep_done(folder: Path, text: str, *names: str) -> None:
     run_folder.write(folder / "out", run_folder.RunRecord(record.name, record.started, record.salt, record.suite))
     run = RunFolder(folder / "out", record)
     for name in {"a", "b", "c"} - set(names):
-        (run.of(name) / "done.json").unlink(missing_ok=True)
+        (run.get_target_folder(name) / "done.json").unlink(missing_ok=True)
     (run.path / ".c.half").mkdir()
 
 

@@ -25,7 +25,7 @@ class HttpInput(NamedTuple):
     body: bytes
 
     @classmethod
-    def of(cls, data: bytes) -> HttpInput:
+    def from_bytes(cls, data: bytes) -> HttpInput:
         """Return the message that any bytes stand for."""
         line, _, body = data.partition(b"\n")
         role, *headers = [*line.decode("latin-1").split(";", 3), "", "", ""][:4]

@@ -42,7 +42,7 @@ def test_what_is_found_is_left_in_the_corpus(tmp_path: Path, monkeypatch: pytest
 
 def test_an_input_is_what_it_was_made_of() -> None:
     for data in golden_requests():
-        assert HttpInput.of(data).to_bytes() == data
+        assert HttpInput.from_bytes(data).to_bytes() == data
 
 
 def test_the_corpus_is_small_and_of_targets_that_are_there() -> None:

@@ -31,7 +31,7 @@ REQUEST = frame(
         "inputs": [{"name": "IN0", "shape": [2], "datatype": "INT32", "parameters": {"binary_data_size": 8}}],
         "outputs": [{"name": "OUT0", "parameters": {"binary_data": True}}],
     },
-    [Tensor.of("IN0", "INT32", [1, 2])],
+    [Tensor.from_values("IN0", "INT32", [1, 2])],
 )
 HEAD = b'{"outputs":[{"name":"OUT0","datatype":"INT32","shape":[2],"parameters":{"binary_data_size":8}}]}'
 
@@ -171,7 +171,7 @@ def answered(number: int, *elements: int, name: str = "X") -> Exchange:
     return Exchange(number, Message("/x"), "http://h/x", 200, body=json.dumps({"outputs": [output]}).encode())
 
 
-RIGHT = Tensor.of("X", "INT32", [9, 9])
+RIGHT = Tensor.from_values("X", "INT32", [9, 9])
 
 
 @pytest.mark.parametrize(

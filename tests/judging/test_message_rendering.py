@@ -19,7 +19,7 @@ from conformance.wire.tensor import Tensor
 REQUEST = frame(
     "/v2/models/m/infer",
     {"inputs": [{"name": "IN0", "shape": [2], "datatype": "INT32", "parameters": {"binary_data_size": 8}}]},
-    [Tensor.of("IN0", "INT32", [1, 2])],
+    [Tensor.from_values("IN0", "INT32", [1, 2])],
 )
 HEAD = b'{"outputs":[{"name":"OUT0","datatype":"INT16","shape":[1],"parameters":{"binary_data_size":2}}]}'
 HIDDEN = "s3cret-of-the-user"

@@ -39,7 +39,7 @@ def render(known: Mapping[str, Fault], lines: Mapping[str, str]) -> str:
 
 def format_line(fault: Fault, sighting: Sighting) -> str:
     """Return the line of a fault."""
-    misses = sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.breaks[:1])
+    misses = sorted(sighting.select("fail", "advisory"), key=lambda miss: miss.requirement not in fault.breaks[:1])
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in misses))
     shown = ", ".join(caught[:4]) + (f" and {len(caught) - 4} more" if len(caught) > 4 else "")
     breaks = ", ".join(fault.breaks) or "nearly everything"
@@ -64,7 +64,7 @@ def _rows_that_saw(found: Mapping[str, list[list[str]]]) -> str:
 
 def _first_rows(fault: Fault, sighting: Sighting) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {}
-    for miss in sighting.of("fail", "advisory"):
+    for miss in sighting.select("fail", "advisory"):
         if miss.requirement in fault.breaks or fault.broad:
             rows.setdefault(miss.requirement, [miss.check, miss.row])
     return rows

@@ -123,7 +123,7 @@ def is_seen_by(check_id: str, load: Load) -> bool:
     every = [case for case in rows if case[0].id == check_id]
     answers = {name for check, row in every for name in check.requirements(row)}
     faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]
-    return any(see(get_server_for(fault), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
+    return any(see(get_server_for(fault), fault, every, until=()).select("fail", "advisory") for fault in faults_of_it)
 
 
 def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
@@ -144,23 +144,23 @@ def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
 
 def find_complaints(sighting: Sighting, fault: Fault) -> list[str]:
     """Return what is wrong with a fault or with the suite, one line each; empty when the fault is killed exactly."""
-    failed = {miss.requirement for miss in sighting.of("fail", "advisory")}
+    failed = {miss.requirement for miss in sighting.select("fail", "advisory")}
     wrong = [] if sighting.touched else ["void: no step of the fault was ever taken"]
     if fault.broad:
-        return wrong if failed or sighting.of("error") else [*wrong, "silent: no check sees it"]
+        return wrong if failed or sighting.select("error") else [*wrong, "silent: no check sees it"]
     if not failed:
         return [*wrong, "silent: no check sees it"]
     if fault.walks:
-        first = sighting.of("fail", "advisory")[0]
+        first = sighting.select("fail", "advisory")[0]
         named = (
             [] if first.requirement == fault.breaks[0] else [f"{first.requirement}, not {fault.breaks[0]}, is named"]
         )
         return [*wrong, *named]
     wrong += [f"{identity}: broken, and no check fails" for identity in fault.breaks if identity not in failed]
     for identity in sorted(failed - set(fault.breaks)):
-        first = next(miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity)
+        first = next(miss for miss in sighting.select("fail", "advisory") if miss.requirement == identity)
         wrong.append(f"{identity}: not broken, but {first.check} [{first.row}] says: {first.message}")
-    return wrong + [f"in error: {miss.check} [{miss.row}]: {miss.message}" for miss in sighting.of("error")]
+    return wrong + [f"in error: {miss.check} [{miss.row}]: {miss.message}" for miss in sighting.select("error")]
 
 
 def find_false_alarms(sighting: Sighting, variation: Fault) -> list[str]:

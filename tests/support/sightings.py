@@ -68,7 +68,7 @@ class Sighting:
     misses: list[UnmetRow] = field(default_factory=list)
     seconds: float = 0.0
 
-    def of(self, *outcomes: str) -> list[UnmetRow]:
+    def select(self, *outcomes: str) -> list[UnmetRow]:
         """Return the rows with these outcomes."""
         return [miss for miss in self.misses if miss.outcome in outcomes]
 

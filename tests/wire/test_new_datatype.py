@@ -36,7 +36,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_its_bytes_come_and_go() -> None:
-    tensor = Tensor.of("X", "FP8", [1.5, -2.0, 0.0])
+    tensor = Tensor.from_values("X", "FP8", [1.5, -2.0, 0.0])
     assert bytes(tensor.to_bytes()).hex() == "3cc000"  # 1.5 = 0x3C, -2 = 0xC0 in E4M3, by hand
     assert decode("FP8", (3,), bytes.fromhex("3cc000")).tolist() == [1.5, -2.0, 0.0]
     assert tensor.to_json() == [1.5, -2.0, 0.0]
@@ -55,7 +55,7 @@ def test_what_is_sent_is_made_of_it() -> None:
 
 
 def test_outputs_are_compared() -> None:
-    right = Tensor.of("X", "FP8", [1.5, -2.0])
+    right = Tensor.from_values("X", "FP8", [1.5, -2.0])
     assert find_difference(right, None, b"") is not None
     assert not np.array_equal(right.array, decode("FP8", (2,), bytes.fromhex("3cc1")))
 

@@ -133,7 +133,7 @@ def parts(layout: Layout, length: int) -> list[Field]:
 def test_the_parts_of_an_answer() -> None:
     answer = parse(HEAD + TAIL, str(len(HEAD)))
     end = len(HEAD)
-    assert parts(Layout.of(answer), end + len(TAIL)) == [
+    assert parts(Layout.from_answer(answer), end + len(TAIL)) == [
         Field(0, end, "JSON"),
         Field(end, end + 8, "tensor 1 OUT0 INT32", 4),
         Field(end + 8, end + 15, 'tensor 2 "a b" BYTES element 0'),

@@ -41,7 +41,7 @@ NANS = [("FP16", "007e"), ("FP16", "01fd"), ("FP32", "0000c07f"), ("FP32", "0100
 
 @pytest.mark.parametrize(("datatype", "elements", "text"), HAND)
 def test_elements_become_these_bytes(datatype: str, elements: list[Any], text: str) -> None:
-    tensor = Tensor.of("T", datatype, elements)
+    tensor = Tensor.from_values("T", datatype, elements)
     assert bytes(tensor.to_bytes()) == bytes.fromhex(text)
     assert tensor.size == len(bytes.fromhex(text))
 
@@ -66,7 +66,7 @@ def test_nan_payloads_pass_unchanged(datatype: str, text: str) -> None:
 
 @pytest.mark.parametrize(("datatype", "elements", "text"), HAND)
 def test_tritonclient_writes_the_same(datatype: str, elements: list[Any], text: str) -> None:
-    tensor = Tensor.of("T", datatype, elements)
+    tensor = Tensor.from_values("T", datatype, elements)
     other = InferInput("T", list(tensor.shape), datatype)
     other.set_data_from_numpy(tensor.array)
     assert other._get_binary_data() == bytes.fromhex(text) == bytes(tensor.to_bytes())
@@ -122,7 +122,7 @@ DIFFERENCES = [
 def test_first_difference(
     datatype: str, expected: list[Any], actual: list[Any], binary: int | None, json: int | None
 ) -> None:
-    left, right = Tensor.of("T", datatype, expected).array, Tensor.of("T", datatype, actual).array
+    left, right = Tensor.from_values("T", datatype, expected).array, Tensor.from_values("T", datatype, actual).array
     assert find_first_difference(left, right, datatype) == binary
     assert find_first_difference(left, right, datatype, json=True) == json
 
@@ -131,7 +131,7 @@ def test_first_difference(
 @pytest.mark.parametrize("place", [0, 2, 3, 9])
 def test_first_difference_is_found_in_any_block(datatype: str, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensor, "BLOCK_ELEMENTS", 3)
-    left = Tensor.of("T", datatype, [b"x"] * 10 if datatype == "BYTES" else [1] * 10)
+    left = Tensor.from_values("T", datatype, [b"x"] * 10 if datatype == "BYTES" else [1] * 10)
     right = left.array.copy()
     assert find_first_difference(left.array, right, datatype) is None
     right[place:] = b"y" if datatype == "BYTES" else 2

@@ -60,14 +60,14 @@ TYPED = [
 
 @pytest.mark.parametrize(("datatype", "values", "contents"), TYPED, ids=[row[0] for row in TYPED])
 def test_typed_contents(datatype: str, values: list[Any], contents: bytes) -> None:
-    request = InferRequest("", (Input(Tensor.of("X", datatype, values), binary=False),), model="m")
+    request = InferRequest("", (Input(Tensor.from_values("X", datatype, values), binary=False),), model="m")
     message = make_infer_message(request)
     assert message.body == field(1, b"m") + field(5, tensor("X", datatype, f"{len(values):02x}", contents))
     assert (message.method, message.path) == (GRPC_METHOD, "/inference.GRPCInferenceService/ModelInfer")
 
 
 def test_raw_contents_are_in_the_order_of_the_inputs() -> None:
-    inputs = (Input(Tensor.of("B", "INT16", [258])), Input(Tensor.of("A", "BYTES", ["ab"])))
+    inputs = (Input(Tensor.from_values("B", "INT16", [258])), Input(Tensor.from_values("A", "BYTES", ["ab"])))
     message = make_infer_message(InferRequest("", inputs, model="m", version="3", id="i"))
     assert message.body == (
         field(1, b"m")
@@ -83,7 +83,7 @@ def test_raw_contents_are_in_the_order_of_the_inputs() -> None:
 def test_outputs_with_the_servers_names_and_a_count() -> None:
     outputs = (RequestedOutput("OUT", classification=2), RequestedOutput("REST", binary_data=True))
     names = Names({"IN": "in"}, {"OUT": "out"})
-    request = InferRequest("", (Input(Tensor.of("IN", "INT8", [1])),), outputs, model="m", names=names)
+    request = InferRequest("", (Input(Tensor.from_values("IN", "INT8", [1])),), outputs, model="m", names=names)
     parameter = field(1, b"classification") + field(2, octets("10 02"))
     assert make_infer_message(request).body == (
         field(1, b"m")
@@ -96,7 +96,9 @@ def test_outputs_with_the_servers_names_and_a_count() -> None:
 
 
 def test_no_elements_leave_contents_that_are_there() -> None:
-    message = make_infer_message(InferRequest("", (Input(Tensor.of("X", "INT8", []), binary=False),), model="m"))
+    message = make_infer_message(
+        InferRequest("", (Input(Tensor.from_values("X", "INT8", []), binary=False),), model="m")
+    )
     assert message.body == field(1, b"m") + field(5, tensor("X", "INT8", "00") + octets("2a 00"))
 
 

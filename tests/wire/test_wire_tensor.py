@@ -25,7 +25,7 @@ SHAPES = [(), (6,), (2, 3), (1, 2, 3, 1), (0,), (2, 0, 3)]
 @pytest.mark.parametrize("shape", SHAPES)
 def test_encoding_shares_the_arrays_memory(datatype: str, shape: tuple[int, ...]) -> None:
     array = np.ones(shape, dtype=DATATYPES[datatype].dtype)
-    tensor = Tensor.of("T", datatype, array)
+    tensor = Tensor.from_values("T", datatype, array)
     assert tensor.array is array
     written = np.frombuffer(tensor.to_bytes(), dtype=np.uint8)
     assert np.shares_memory(written, array) == bool(array.size)
@@ -43,7 +43,7 @@ def test_decoding_shares_the_buffers_memory(datatype: str, shape: tuple[int, ...
 
 
 def test_an_array_in_another_order_is_written_row_major() -> None:
-    tensor = Tensor.of("T", "INT16", np.arange(6, dtype="<i2").reshape(2, 3).T)
+    tensor = Tensor.from_values("T", "INT16", np.arange(6, dtype="<i2").reshape(2, 3).T)
     assert bytes(tensor.to_bytes()).hex(" ", 2) == "0000 0300 0100 0400 0200 0500"
     assert tensor.to_json() == [0, 3, 1, 4, 2, 5]
 
@@ -65,7 +65,7 @@ MADE = [
 
 @pytest.mark.parametrize(("datatype", "values", "shape", "expected", "text"), MADE)
 def test_of(datatype: str, values: Any, shape: tuple[int, ...] | None, expected: tuple[int, ...], text: str) -> None:
-    tensor = Tensor.of("T", datatype, values, shape)
+    tensor = Tensor.from_values("T", datatype, values, shape)
     assert tensor.shape == expected
     assert tensor.elements == math.prod(expected)
     assert bytes(tensor.to_bytes()) == bytes.fromhex(text)
@@ -87,7 +87,7 @@ def test_of(datatype: str, values: Any, shape: tuple[int, ...] | None, expected:
 )
 def test_of_refuses(datatype: str, values: Any, shape: tuple[int, ...] | None) -> None:
     with pytest.raises((ValueError, OverflowError)):
-        Tensor.of("T", datatype, values, shape)
+        Tensor.from_values("T", datatype, values, shape)
 
 
 def test_array_shape_and_datatype_must_belong_together() -> None:
@@ -114,7 +114,7 @@ JSON_TEXTS = [
 
 @pytest.mark.parametrize(("datatype", "elements", "text"), JSON_TEXTS)
 def test_to_json(datatype: str, elements: list[Any], text: str) -> None:
-    tensor = Tensor.of("T", datatype, elements)
+    tensor = Tensor.from_values("T", datatype, elements)
     assert json.dumps(tensor.to_json()) == text
     again = from_json(datatype, tensor.shape, json.loads(text))
     assert find_first_difference(tensor.array, again, datatype) is None
@@ -122,15 +122,15 @@ def test_to_json(datatype: str, elements: list[Any], text: str) -> None:
 
 @pytest.mark.parametrize(("datatype", "value"), [("INT16", 5), ("BYTES", "a"), ("BF16", 1.5)])
 def test_json_nests_as_the_shape_does(datatype: str, value: Any) -> None:
-    assert Tensor.of("T", datatype, [[value], [value]]).to_json(nested=True) == [[value], [value]]
-    assert Tensor.of("T", datatype, [[value], [value]]).to_json() == [value, value]
-    assert Tensor.of("T", datatype, value).to_json(nested=True) == [value]
-    assert Tensor.of("T", datatype, [], (2, 0)).to_json(nested=True) == [[], []]
+    assert Tensor.from_values("T", datatype, [[value], [value]]).to_json(nested=True) == [[value], [value]]
+    assert Tensor.from_values("T", datatype, [[value], [value]]).to_json() == [value, value]
+    assert Tensor.from_values("T", datatype, value).to_json(nested=True) == [value]
+    assert Tensor.from_values("T", datatype, [], (2, 0)).to_json(nested=True) == [[], []]
 
 
 def test_bytes_that_are_not_utf8_have_no_json() -> None:
     with pytest.raises(ValueError, match="utf-8"):
-        Tensor.of("T", "BYTES", [b"\xff"]).to_json()
+        Tensor.from_values("T", "BYTES", [b"\xff"]).to_json()
 
 
 # datatype, shape, data, elements
@@ -238,9 +238,11 @@ def tensors(draw: st.DrawFn) -> Tensor:
     shape = draw(npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
     size = math.prod(shape)
     if datatype == "BYTES":
-        return Tensor.of("T", datatype, draw(st.lists(st.binary(max_size=9), min_size=size, max_size=size)), shape)
+        return Tensor.from_values(
+            "T", datatype, draw(st.lists(st.binary(max_size=9), min_size=size, max_size=size)), shape
+        )
     if datatype == "BOOL":
-        return Tensor.of("T", datatype, draw(st.lists(st.booleans(), min_size=size, max_size=size)), shape)
+        return Tensor.from_values("T", datatype, draw(st.lists(st.booleans(), min_size=size, max_size=size)), shape)
     dtype = DATATYPES[datatype].dtype
     raw = draw(st.binary(min_size=size * dtype.itemsize, max_size=size * dtype.itemsize))
     return Tensor("T", datatype, shape, np.frombuffer(raw, dtype=dtype).reshape(shape))

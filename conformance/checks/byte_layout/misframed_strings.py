@@ -48,7 +48,7 @@ def make_misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
 
     def message(model: Model) -> Message:
         octets = bytes.fromhex(data)
-        stand_in = Tensor.of("INPUT", "UINT8", list(octets))
+        stand_in = Tensor.from_values("INPUT", "UINT8", list(octets))
         parameters = {"binary_data_size": len(octets)}
         given = {"name": "INPUT", "shape": shape, "datatype": "BYTES", "parameters": parameters}
         return _called_bytes(frame(model.infer_path, {"inputs": [given]}, [stand_in], model.names), "INPUT")
@@ -66,7 +66,7 @@ def _called_bytes(framed: Message, input_name: str) -> Message:
 def reach_into_next_tensor(multi: Model) -> Message:
     """Return a request with a BYTES element whose length prefix reaches into the next tensor."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
-    sample["IN_BYTES"] = Tensor.of("IN_BYTES", "BYTES", [b"ab"])
+    sample["IN_BYTES"] = Tensor.from_values("IN_BYTES", "BYTES", [b"ab"])
     order = ("IN_INT64", "IN_BYTES", "IN_FP32", "IN_BOOL")
     message = multi.request([sample[name] for name in order]).message()
     start = next(first for name, _, first, _ in message.spans if name == "IN_BYTES")
@@ -119,7 +119,7 @@ def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Mod
         octets = change(strings.encode(elements), len(strings.encode(elements[:-1])))
         document = model.request(tensors, outputs=model.listed()).document()
         document["inputs"][place]["parameters"]["binary_data_size"] = len(octets)
-        tensors[place] = Tensor.of(tensors[place].name, "UINT8", list(octets))
+        tensors[place] = Tensor.from_values(tensors[place].name, "UINT8", list(octets))
         return _called_bytes(frame(model.infer_path, document, tensors, model.names), tensors[place].name)
 
     return message

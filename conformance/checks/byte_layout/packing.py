@@ -133,12 +133,12 @@ def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -
 
 
 def _expect_right_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
-    wide = Tensor.of("IN_FP32", "FP32", SYMMETRIC_FLOATS)
+    wide = Tensor.from_values("IN_FP32", "FP32", SYMMETRIC_FLOATS)
     tensors = [
-        Tensor.of("IN_INT64", "INT64", [1, 2]),
-        Tensor.of("IN_BOOL", "BOOL", [k % 2 == 0 for k in range(count)]),
+        Tensor.from_values("IN_INT64", "INT64", [1, 2]),
+        Tensor.from_values("IN_BOOL", "BOOL", [k % 2 == 0 for k in range(count)]),
         wide,
-        Tensor.of("IN_BYTES", "BYTES", ["four"]),
+        Tensor.from_values("IN_BYTES", "BYTES", ["four"]),
     ]
     reply = target.infer(multi.request(tensors, **SIDES[side]))
     expected = Tensor("OUT_FP32", "FP32", wide.shape, wide.array)

@@ -85,10 +85,10 @@ def make_corner_rows() -> Iterator[Row]:
     """Yield rows of corner values and of arbitrary bytes; in JSON, those that it can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
         like = datatype in SIMILAR_DATATYPES
-        made = (Tensor.of("OUT0", datatype, get_all_corners(datatype)),)
+        made = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
         yield make_reading_row(f"{datatype}-binary", "binary", made, thorough=like)
         if datatype != "FP16":
-            made = (Tensor.of("OUT0", datatype, get_all_corners(datatype, json=True)),)
+            made = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype, json=True)),)
             yield make_reading_row(f"{datatype}-json", "json", made, thorough=like)
     for group, form, one in list_strings():
         yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
@@ -277,7 +277,7 @@ def make_reading_rows() -> Iterator[Row]:
     for name, texts in TEXTS.items():
         for form in FORMS:
             asked = (RequestedOutput("OUT0", form, classes=len(texts)),)
-            script = make_script((Tensor.of("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
+            script = make_script((Tensor.from_values("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
             made = make_small_inference(f"read-classes-{name}-{form}", form, outputs=asked)
             yield Row(f"{name}-{form}", (made, script, texts), answers=("CLIENT-READS-CLASSES",))
 

@@ -124,7 +124,7 @@ DELIVERED_IN_JSON = (
 
 def make_outputs(row: str) -> Tensors:
     """Return outputs whose strings and numbers reveal a parser with faults."""
-    texts = Tensor.of("OUT1-é-猫", "BYTES", ['say "hi"\n', "é猫😀\\", f"{row}:/"])
+    texts = Tensor.from_values("OUT1-é-猫", "BYTES", ['say "hi"\n', "é猫😀\\", f"{row}:/"])
     return (make_tensor(row, "OUT0", "INT64", (3,)), texts, make_tensor(row, "OUT2", "FP64", (2,)))
 
 
@@ -174,7 +174,7 @@ def make_large_row(form: Form) -> Row:
     """Return a row with a large answer: 2^18 INT32 elements as binary data (1 MiB), or 2^13 as JSON."""
     name = f"large-{form}"
     count = 2**18 if form == "binary" else 2**13
-    made = Tensor.of("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
+    made = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
     inference = make_small_inference(f"style-{name}", form, outputs=(RequestedOutput("OUT0", form),))
     style = Style(delivery=Delivery(chunk=40_000))
     return Row(name, (inference, make_script((made,), style)), answers=("CLIENT-READS-FRAMING",), thorough=True)

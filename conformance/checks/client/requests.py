@@ -246,7 +246,7 @@ def make_shared_name_row(form: Form) -> Row:
     """Return a row with input names that share a prefix, that are long, or that have characters which JSON escapes."""
     row = f"odd-names-{form}"
     names = ("IN", "IN0", 'quote"and\\slash', "x" * 300)
-    made = [Tensor.of(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]
+    made = [Tensor.from_values(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]
     return make_sending_row(row, make_inference(row, made, form))
 
 

@@ -92,7 +92,7 @@ def make_truth_rows() -> Iterator[Row]:
     for form in FORMS:
         name = f"truths-{form}"
         made = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
-        one = Tensor.of("OUT0", "BOOL", [True, False, False, True, True])
+        one = Tensor.from_values("OUT0", "BOOL", [True, False, False, True, True])
         yield Row(form, (made, make_script((one,), grpc=CALLS[form])))
 
 

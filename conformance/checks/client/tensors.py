@@ -66,14 +66,14 @@ def make_corner_rows() -> Iterator[Row]:
     """Yield rows of corner values: integers, binary floats by group, and the floats that JSON preserves."""
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
-            made = Tensor.of("IN0", datatype, get_all_corners(datatype))
+            made = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
             yield make_tensor_row(f"{datatype}-{form}", made, form, thorough=datatype in SIMILAR_DATATYPES)
     for datatype in FLOATS:
         for group in CORNER_GROUPS:
             yield make_tensor_row(f"{datatype}-{group}-binary", make_corner_tensor("IN0", datatype, group), "binary")
     for datatype in ("FP32", "FP64"):
         yield make_tensor_row(
-            f"{datatype}-json", Tensor.of("IN0", datatype, get_all_corners(datatype, json=True)), "json"
+            f"{datatype}-json", Tensor.from_values("IN0", datatype, get_all_corners(datatype, json=True)), "json"
         )
 
 
@@ -88,9 +88,11 @@ def make_large_rows() -> Iterator[Row]:
     for datatype, count in (("UINT8", 2**20), ("FP32", 2**18), ("INT64", 2**17)):
         name = f"{datatype}-1-MiB"
         block = make_tensor(name, "IN0", datatype, (1024,)).array
-        yield make_tensor_row(name, Tensor.of("IN0", datatype, np.tile(block, count // 1024)), "binary", thorough=True)
+        yield make_tensor_row(
+            name, Tensor.from_values("IN0", datatype, np.tile(block, count // 1024)), "binary", thorough=True
+        )
     long = [bytes([k % 256]) * (k % 700) for k in range(3000)]
-    yield make_tensor_row("BYTES-1-MiB", Tensor.of("IN0", "BYTES", long), "binary", thorough=True)
+    yield make_tensor_row("BYTES-1-MiB", Tensor.from_values("IN0", "BYTES", long), "binary", thorough=True)
 
 
 @check("client.sends-every-datatype", answers="CLIENT-SENDS-VALUES")
@@ -147,7 +149,7 @@ def make_truth_rows() -> Iterator[Row]:
     """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"both-truths-{form}"
-        yield make_sending_row(name, make_inference(name, [Tensor.of("IN0", "BOOL", list(TRUTHS))], form))
+        yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(TRUTHS))], form))
 
 
 def make_empty_rows() -> Iterator[Row]:
@@ -178,9 +180,9 @@ def sends_empty_inputs_among_others(client: Client, inference: Inference, own: S
 
 # --- values that a form cannot carry ----------------------------------------------------------------------------------
 
-HALVES = Tensor.of("IN0", "FP16", [0.5, -1.75, 3.0])
-NON_FINITE = Tensor.of("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
-INVALID_UTF_8 = Tensor.of("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
+HALVES = Tensor.from_values("IN0", "FP16", [0.5, -1.75, 3.0])
+NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
+INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
 
 def make_unfit_row(name: str, one: Tensor, requirement: str) -> Row:

@@ -71,7 +71,7 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
 @rows("error", "status", "message")
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """An answer with success is none that failed, also where an output is called like an error and looks like one."""
-    output = Tensor.of(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
+    output = Tensor.from_values(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
     made = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
     expect_outputs(client.infer(made, make_script((output,))))
 

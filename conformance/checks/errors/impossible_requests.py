@@ -78,7 +78,7 @@ def lower_datatype(model: Model) -> Message:
 
 def send_as(datatype: str, values: Sequence[Any]) -> MessageBuilder:
     """Return a builder of a binary request whose input has another datatype, with data that match it."""
-    return lambda model: model.request([Tensor.of(model.role.inputs[0].name, datatype, values)]).message()
+    return lambda model: model.request([Tensor.from_values(model.role.inputs[0].name, datatype, values)]).message()
 
 
 def reshape_input(shape: Sequence[int]) -> MessageBuilder:
@@ -89,7 +89,7 @@ def reshape_input(shape: Sequence[int]) -> MessageBuilder:
         count = 1
         for dimension in shape:
             count *= dimension
-        return model.request([Tensor.of(spec.name, spec.datatype, list(range(count)), shape)]).message()
+        return model.request([Tensor.from_values(spec.name, spec.datatype, list(range(count)), shape)]).message()
 
     return make
 

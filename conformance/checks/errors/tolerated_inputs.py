@@ -61,12 +61,12 @@ class CountingMismatch:
     def sent(self, model: Model) -> Message:
         """Return the request; see `MismatchedRequest`."""
         values = list(range(1, 1 + prod(self.shape)))
-        return self._message(model, Tensor.of(self.name, self.datatype, values, self.shape))
+        return self._message(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
 
     def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
         """Return the usual request, and its outputs; see `MismatchedRequest`."""
         spec = next(spec for spec in model.role.inputs if spec.name == self.name)
-        own = Tensor.of(self.name, spec.datatype, list(range(1, 1 + prod(self.own))), self.own)
+        own = Tensor.from_values(self.name, spec.datatype, list(range(1, 1 + prod(self.own))), self.own)
         return self._message(model, own), model.expected(self._inputs(model, own))
 
     def _inputs(self, model: Model, first: Tensor) -> list[Tensor]:
@@ -131,7 +131,7 @@ class RecastMismatch:
 
     def _recast(self, tensor: Tensor) -> Tensor:
         other = self.datatypes.get(tensor.datatype)
-        return Tensor.of(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
+        return Tensor.from_values(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
 
     def _misread(self, tensor: Tensor) -> Tensor:
         """Return the bytes of the recast tensor read as the model's datatype, clipped to the range of the tensor."""
@@ -246,7 +246,7 @@ def _inputs(send: Form) -> MakeRepeated:
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         first, *others = model.sample()
-        again = Tensor.of(first.name, first.datatype, first.array[::-1].copy())
+        again = Tensor.from_values(first.name, first.datatype, first.array[::-1].copy())
         request = model.request([first, again, *others], send=send)
         return request, [model.expected([one, *others]) for one in (first, again)]
 

@@ -290,7 +290,7 @@ def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
 def _is_written_wrong(target: Target, case: Case) -> bool:
     """Say whether a raw BYTES case fails because the server writes BYTES wrong."""
     return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
-        target, Tensor.of("INPUT", "BYTES", [case.body]), "written"
+        target, Tensor.from_values("INPUT", "BYTES", [case.body]), "written"
     )
 
 

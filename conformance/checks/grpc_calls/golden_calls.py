@@ -105,7 +105,7 @@ def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Exp
 
 
 def _tensor(output: Expected) -> Tensor:
-    return Tensor.of(output.name, output.datatype, list(output.values or ()), output.shape)
+    return Tensor.from_values(output.name, output.datatype, list(output.values or ()), output.shape)
 
 
 # --- whom to blame -----------------------------------------------------------------------------------------------------
@@ -147,4 +147,4 @@ def _inputs(request: Pb) -> Iterator[Tensor]:
             yield Tensor(entry.name, entry.datatype, tuple(entry.shape), array)
         else:
             ((_, values),) = entry.contents.ListFields()
-            yield Tensor.of(entry.name, entry.datatype, list(values), tuple(entry.shape))
+            yield Tensor.from_values(entry.name, entry.datatype, list(values), tuple(entry.shape))

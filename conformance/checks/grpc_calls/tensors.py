@@ -310,7 +310,9 @@ def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
 def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> None:
     """Expect a model of 16-bit floats to return right outputs, as raw contents, as the requirement `form` demands."""
     (spec,) = model.role.inputs
-    tensor = short if spec.datatype == short.datatype else Tensor.of("INPUT", "FP32", short.array.astype("<f4"))
+    tensor = (
+        short if spec.datatype == short.datatype else Tensor.from_values("INPUT", "FP32", short.array.astype("<f4"))
+    )
     _expect_raw_outputs(target, model, [tensor], short.datatype, form)
 
 

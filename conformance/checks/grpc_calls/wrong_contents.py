@@ -231,7 +231,9 @@ def another_field_is_refused_or_read(
         return _expect_refused_or_read(target, model, message, tensors)
     (spec,) = model.role.inputs
     shape = (2, 2) if model.role.compute == "table" else (3,)
-    right = Tensor.of(spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape)
+    right = Tensor.from_values(
+        spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape
+    )
     message = make_infer_message(model.request([right]), chain_edits(_no_raw, set_typed(field, *values)))
     return _expect_refused_or_read(target, model, message, [right])
 

@@ -49,7 +49,7 @@ def _mixed(*strings: str) -> RequestBuilder:
     """Return a builder of a request to `multi` for these strings as JSON, between two binary outputs."""
 
     def ask(model: Model) -> InferRequest:
-        tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", strings)]
+        tensors = [*model.sample()[:-1], Tensor.from_values("IN_BYTES", "BYTES", strings)]
         wanted = [
             RequestedOutput("OUT_INT64", True),
             RequestedOutput("OUT_BYTES", False),
@@ -68,7 +68,7 @@ def _long_json(count: int) -> RequestBuilder:
     """Return a builder of a request to `multi` for `count` strings as JSON, beside binary outputs."""
 
     def ask(model: Model) -> InferRequest:
-        tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]
+        tensors = [*model.sample()[:-1], Tensor.from_values("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]
         outputs = [RequestedOutput(spec.name, spec.datatype != "BYTES") for spec in model.role.outputs]
         return model.request(tensors, send="json", outputs=outputs)
 

@@ -107,8 +107,8 @@ def _pad_to_octal_length(head: bytes) -> bytes:
 def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None:
     """Expect the right BOOL elements from binary data after JSON with these strings."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
-    sample["IN_BYTES"] = Tensor.of("IN_BYTES", "BYTES", strings)
-    sample["IN_BOOL"] = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
+    sample["IN_BYTES"] = Tensor.from_values("IN_BYTES", "BYTES", strings)
+    sample["IN_BOOL"] = Tensor.from_values("IN_BOOL", "BOOL", [True, False, True, True, False])
     tensors = tuple(sample.values())
     reply = target.infer(multi.request(tensors, send={"IN_BOOL"}))
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])

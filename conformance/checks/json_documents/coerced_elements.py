@@ -67,7 +67,7 @@ class ElementRewriting:
 
     def _misread(self, tensor: Tensor) -> Tensor:
         values = [self.misread(value) if self.misread else value for value in tensor.to_json()]
-        return Tensor.of(tensor.name, tensor.datatype, values, tensor.shape)
+        return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
 def _scientific(value: float) -> str:

@@ -53,7 +53,7 @@ class RequestKind:
 def _tensors(model: Model) -> list[Tensor]:
     """Return sample inputs whose strings are ASCII and no member names."""
     ascii_texts = [f"{model.salt}x", "", 'quote " and \\']
-    return [Tensor.of(t.name, "BYTES", ascii_texts) if t.datatype == "BYTES" else t for t in model.sample()]
+    return [Tensor.from_values(t.name, "BYTES", ascii_texts) if t.datatype == "BYTES" else t for t in model.sample()]
 
 
 def _expect_tensors(reply: Reply, model: Model) -> None:
@@ -305,7 +305,7 @@ def _filled(tensor: Tensor, text: bytes) -> Tensor:
     """Return a BYTES tensor filled with this string; other tensors unchanged."""
     if tensor.datatype != "BYTES":
         return tensor
-    return Tensor.of(tensor.name, tensor.datatype, [text] * tensor.elements, tensor.shape)
+    return Tensor.from_values(tensor.name, tensor.datatype, [text] * tensor.elements, tensor.shape)
 
 
 @check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "OIP-JSON", "BIN-SAME-AS-JSON-O"))

@@ -76,7 +76,7 @@ def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, count
 @rows("IN_BOOL", "IN_FP32")
 def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, empty: str) -> None:
     """A binary output without elements takes no bytes between two that have some."""
-    tensors = [Tensor.of(t.name, t.datatype, [], [0]) if t.name == empty else t for t in make_sample(multi)]
+    tensors = [Tensor.from_values(t.name, t.datatype, [], [0]) if t.name == empty else t for t in make_sample(multi)]
     reply = target.infer(multi.request(tensors, send="json", want="binary"))
     if not takes_none(target, multi, tensors, reply):
         expect_together(reply, target, multi, tensors, multi.expected(tensors), "written")

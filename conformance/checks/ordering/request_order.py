@@ -153,7 +153,7 @@ def inputs_without_elements_change_no_order(target: Target, multi: Model, order:
 
 
 def _emptied(tensor: Tensor) -> Tensor:
-    return Tensor.of(tensor.name, tensor.datatype, tensor.array[:0])
+    return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:0])
 
 
 @check("ordering.json-inputs-take-no-bytes", answers="BIN-MIXED-I")

@@ -75,7 +75,7 @@ def sort_tensors(tensors: Iterable[Tensor], order: Names) -> list[Tensor]:
 
 def keep_two_elements(tensor: Tensor) -> Tensor:
     """Return the tensor cut to its first two elements."""
-    return Tensor.of(tensor.name, tensor.datatype, tensor.array[:2])
+    return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:2])
 
 
 def make_sample(model: Model) -> list[Tensor]:
@@ -89,7 +89,7 @@ def make_sample(model: Model) -> list[Tensor]:
         "IN_FP32": [1.5 + salt, 2.75, -4.25, 8.0],
         "IN_BYTES": ["", f"{salt:03}xy", "abc", "d", "efg"],
     }
-    return [Tensor.of(spec.name, spec.datatype, values[spec.name]) for spec in model.role.inputs]
+    return [Tensor.from_values(spec.name, spec.datatype, values[spec.name]) for spec in model.role.inputs]
 
 
 def make_tensors(multi: Model) -> list[Tensor]:
@@ -103,4 +103,4 @@ def make_tensors(multi: Model) -> list[Tensor]:
         "IN_FP32": [salt + 0.5, -2.25],
         "IN_BYTES": ["", f"{salt:03}xy", "abcdefg"],
     }
-    return [Tensor.of(spec.name, spec.datatype, values[spec.name]) for spec in multi.role.inputs]
+    return [Tensor.from_values(spec.name, spec.datatype, values[spec.name]) for spec in multi.role.inputs]

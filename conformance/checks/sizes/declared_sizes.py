@@ -32,13 +32,13 @@ from conformance.wire.tensor import Tensor
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 # No other bytes in the requests have this pattern.
-BOOLEANS = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
+BOOLEANS = Tensor.from_values("IN_BOOL", "BOOL", [True, False, True, True, False])
 
 
 EIGHT_BYTES = (
-    Tensor.of("IN_INT64", "INT64", [0x0101010101010101]),
-    Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False, False, True, False]),
-    Tensor.of("IN_FP32", "FP32", [1.5, -2.25]),
+    Tensor.from_values("IN_INT64", "INT64", [0x0101010101010101]),
+    Tensor.from_values("IN_BOOL", "BOOL", [True, False, True, True, False, False, True, False]),
+    Tensor.from_values("IN_FP32", "FP32", [1.5, -2.25]),
 )
 
 
@@ -59,7 +59,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
     if model.is_own_oracle:
         _expect_all_taken(target, model, model.salted(count, model.salt) if count else require_several(model))
         return
-    strings = Tensor.of("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
+    strings = Tensor.from_values("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
     sample = {tensor.name: tensor for tensor in model.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
 
     def is_wrong_elsewhere() -> bool:

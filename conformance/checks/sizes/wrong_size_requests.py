@@ -57,7 +57,7 @@ def slice_input_bytes(tensor: Tensor) -> InputBytes:
     flat = tensor.array.reshape(-1)
     if not flat.size:
         raise NotApplicableError(f"{tensor.name} has no elements")
-    ends = (bytes(Tensor.of(tensor.name, tensor.datatype, part).to_bytes()) for part in (flat[:1], flat[-1:]))
+    ends = (bytes(Tensor.from_values(tensor.name, tensor.datatype, part).to_bytes()) for part in (flat[:1], flat[-1:]))
     return InputBytes(bytes(tensor.to_bytes()), *ends)
 
 
@@ -94,7 +94,7 @@ def _stating(
     others: Sequence[Tensor] = (),
 ) -> Message:
     """Return a request whose first input has this shape, size and data; the other inputs are good."""
-    octets = Tensor.of(first.name, "UINT8", np.frombuffer(data, "u1"))
+    octets = Tensor.from_values(first.name, "UINT8", np.frombuffer(data, "u1"))
 
     def edit(document: dict[str, Any]) -> None:
         document["inputs"][0] |= {

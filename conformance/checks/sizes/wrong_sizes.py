@@ -34,7 +34,7 @@ from conformance.wire.request import ABSENT, Message
 from conformance.wire.tensor import Tensor
 
 # ASCII strings: checks of headers judge servers that count characters instead of bytes.
-ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
+ASCII = Tensor.from_values("IN_BYTES", "BYTES", ["one", "", "three"])
 
 
 # --- wrong sizes -------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -
         return True
     if not model.role.is_json_capable:
         return False
-    carried = [Tensor.of(tensor.name, tensor.datatype, _carried_by_json(tensor)) for tensor in tensors]
+    carried = [Tensor.from_values(tensor.name, tensor.datatype, _carried_by_json(tensor)) for tensor in tensors]
     reply = target.infer(model.request(carried, **SIDES["written"]))
     return reply.succeeded and not is_met(lambda: expect_values(reply, model, carried, through_json=True))
 
@@ -206,7 +206,7 @@ def takes_several(target: Target) -> bool:
     model = target.model("add_sub")
     if model is None:
         return True
-    alike = [Tensor.of(spec.name, spec.datatype, [1, 2]) for spec in model.role.inputs]
+    alike = [Tensor.from_values(spec.name, spec.datatype, [1, 2]) for spec in model.role.inputs]
     return is_right(target, model, alike, "read")
 
 
@@ -235,4 +235,4 @@ def _filled(name: str, datatype: str, shape: tuple[int, ...]) -> Tensor:
         several = np.array([True, False, False])
     else:
         several = np.array(PALINDROMES[datatype], dtype=f"<u{dtype.itemsize}").view(dtype)
-    return Tensor.of(name, datatype, np.resize(several[:1] if len(shape) > 1 else several, prod(shape)), shape)
+    return Tensor.from_values(name, datatype, np.resize(several[:1] if len(shape) > 1 else several, prod(shape)), shape)

@@ -80,7 +80,7 @@ def negate(tensors: Sequence[Tensor]) -> list[Tensor]:
 def halve_texts(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with each string cut to its first half."""
     return [
-        _filled(each, Tensor.of("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array)
+        _filled(each, Tensor.from_values("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array)
         if each.datatype == "BYTES" and flat.size
         else each
         for each, flat in _flat(tensors)
@@ -95,7 +95,7 @@ def differ(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
 
 def fill_texts(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor]:
     """Return the tensors with every BYTES input filled with these strings, repeated as needed."""
-    filling = Tensor.of("", "BYTES", list(texts)).array
+    filling = Tensor.from_values("", "BYTES", list(texts)).array
     return [
         _filled(each, np.resize(filling, flat.size)) if each.datatype == "BYTES" else each
         for each, flat in _flat(tensors)
@@ -137,7 +137,7 @@ def _flat(tensors: Sequence[Tensor]) -> list[tuple[Tensor, Array]]:
 
 
 def _filled(tensor: Tensor, elements: Array) -> Tensor:
-    return Tensor.of(tensor.name, tensor.datatype, elements, tensor.shape)
+    return Tensor.from_values(tensor.name, tensor.datatype, elements, tensor.shape)
 
 
 def _alike(tensor: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ def are_written(target: Target, right: Sequence[str], found: Output | None) -> b
         square = matrices.tensor(octets, shape)
         if not is_right(target, matrices, [square], "written"):
             return False
-    return is_right_alone(target, Tensor.of("INPUT", "BYTES", octets), "written")
+    return is_right_alone(target, Tensor.from_values("INPUT", "BYTES", octets), "written")
 
 
 def expect_texts(

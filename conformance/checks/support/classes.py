@@ -24,7 +24,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.wire import strings
 from conformance.wire.finding import format_value as quoted
-from conformance.wire.request import Form, InferRequest, RequestedOutput
+from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Rule = Callable[[Sequence[Item]], bool]
@@ -58,13 +58,14 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
         Blocked: the request without `classification` is refused as well.
     """
     reply = target.infer(request)
-    # Use the form of the inputs: JSON cannot carry every number.
+    outputs = request.outputs or ()
+    if not reply.is_refusal or all(output.classification is ABSENT for output in outputs):
+        return reply
+    # Ask for outputs in the form of the inputs: JSON cannot carry every number.
     is_binary = any(item.binary for item in request.inputs)
-    outputs = [
-        RequestedOutput(output.name, True if is_binary else output.binary_data) for output in request.outputs or ()
-    ]
-    plain = replace(request, outputs=tuple(outputs))
-    if reply.is_refusal and plain != request and (usual := target.infer(plain)).is_refusal:
+    plain = [RequestedOutput(output.name, True if is_binary else output.binary_data) for output in outputs]
+    usual = target.infer(replace(request, outputs=tuple(plain)))
+    if usual.is_refusal:
         raise BlockedError(f"without classification it is refused, too: {escape_text(usual.outcome(), 120)}")
     return reply
 

@@ -174,7 +174,7 @@ BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {
 def list_strings() -> Iterator[tuple[str, Form, Tensor]]:
     """Yield the name of a group, a form that can carry it, and an unnamed tensor of its elements."""
     for group, elements in (*STRINGS.items(), *BINARY_STRINGS.items()):
-        one = Tensor.of("", "BYTES", list(elements))
+        one = Tensor.from_values("", "BYTES", list(elements))
         yield group, "binary", one
         if group in STRINGS:
             yield group, "json", one

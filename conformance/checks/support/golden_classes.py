@@ -174,7 +174,7 @@ def _parts(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
     if "CLS-COUNT-ABOVE" in asked.case.requirements:
         yield "all classes without one more are", partial(asked.expect_classes, first)
     if "CLS-FP16" in asked.case.requirements and (wide := asked.target.model("identity_fp32")):
-        same = Tensor.of(tensor.name, "FP32", tensor.array.astype("<f4"))
+        same = Tensor.from_values(tensor.name, "FP32", tensor.array.astype("<f4"))
         yield (
             "the classes of the same scores in FP32 are",
             partial(asked.expect_classes, first, model=wide, tensors=[same]),
@@ -222,4 +222,4 @@ def list_inputs(case: Case) -> Iterator[Tensor]:
     for item in document["inputs"] if isinstance(document, dict) else ():
         part = parts.get(item["name"])
         values = item["data"] if part is None else list(part.values or ())
-        yield Tensor.of(item["name"], item["datatype"], values, item["shape"])
+        yield Tensor.from_values(item["name"], item["datatype"], values, item["shape"])

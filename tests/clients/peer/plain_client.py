@@ -200,8 +200,8 @@ def _given(entry: dict[str, Any], array: Any, inference: Inference) -> ClientOut
     name = entry["name"]
     asked = next((one for one in inference.outputs or () if one.name == name), None)
     if asked is None or asked.classes is None:
-        return ClientOutput(name, Tensor.of(name, entry["datatype"], array))
-    texts = [element.decode().split(":", 2) for element in Tensor.of(name, "BYTES", array).array.tolist()]
+        return ClientOutput(name, Tensor.from_values(name, entry["datatype"], array))
+    texts = [element.decode().split(":", 2) for element in Tensor.from_values(name, "BYTES", array).array.tolist()]
     return ClientOutput(name, classes=tuple(Class(one[0], int(one[1]), "".join(one[2:]) or None) for one in texts))
 
 
@@ -211,7 +211,7 @@ def _of_data(entry: dict[str, Any]) -> Any:
         kinds = KINDS.get(entry["datatype"], (int,))
         if not all(isinstance(value, kinds) for value in values.reshape(-1).tolist()):
             raise ValueError("an element is of another type")
-        return Tensor.of(entry["name"], entry["datatype"], values).array
+        return Tensor.from_values(entry["name"], entry["datatype"], values).array
     return values
 
 

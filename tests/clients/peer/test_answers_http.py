@@ -164,7 +164,7 @@ def test_the_binary_form_of_golden_values_is_golden(name: str, output: dict[str,
         array = np.array(values, DTYPES[datatype])
     else:  # numbers that JSON cannot write
         array = np.frombuffer(octets, DTYPES[datatype])
-    assert encode_binary(Tensor.of(name, datatype, array, output["shape"])) == octets
+    assert encode_binary(Tensor.from_values(name, datatype, array, output["shape"])) == octets
 
 
 def _element(value: Any) -> bytes:

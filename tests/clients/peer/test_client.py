@@ -168,7 +168,7 @@ def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
         client.close()
 
 
-OTHER = Tensor.of("OUT0", "INT32", [-5, 6])
+OTHER = Tensor.from_values("OUT0", "INT32", [-5, 6])
 
 
 @pytest.mark.parametrize(("given", "requirement"), [(OTHER, "CLIENT-READS-VALUES"), (None, None)])

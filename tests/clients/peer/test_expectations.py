@@ -33,7 +33,7 @@ from conformance.wire.tensor import Tensor
 from tests.clients.peer.plain_client import build_request
 
 INFERENCE = make_small_inference("expect", outputs=(RequestedOutput("OUT0", "binary"),))
-OUTPUT = Tensor.of("OUT0", "INT32", [7, -8])
+OUTPUT = Tensor.from_values("OUT0", "INT32", [7, -8])
 
 
 def received(edit: Callable[[dict[str, str]], object] = bool, body: bytes | None = None) -> ClientRequest:
@@ -55,7 +55,7 @@ def seen(result: Result, *requests: ClientRequest) -> Observation:
 
 
 def given(*values: int, name: str = "OUT0", datatype: str = "INT32") -> Result:
-    return Result((ClientOutput(name, Tensor.of(name, datatype, list(values))),))
+    return Result((ClientOutput(name, Tensor.from_values(name, datatype, list(values))),))
 
 
 ERROR = Result(error="broken", status="503")
@@ -83,10 +83,10 @@ def test_outputs_that_are_not_those_of_the_answer(result: Result, expected: str,
 @pytest.mark.parametrize(
     ("others", "requirement"),
     [
-        ((Tensor.of("OUT0", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
-        ((Tensor.of("OUT5", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
-        ((Tensor.of("OUT0", "INT32", [1, 3]),), None),
-        ((Tensor.of("OUT0", "INT32", [1, 2], (1, 2)),), None),
+        ((Tensor.from_values("OUT0", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
+        ((Tensor.from_values("OUT5", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
+        ((Tensor.from_values("OUT0", "INT32", [1, 3]),), None),
+        ((Tensor.from_values("OUT0", "INT32", [1, 2], (1, 2)),), None),
         ((), None),
     ],
 )
@@ -100,9 +100,9 @@ def test_a_tensor_of_another_answer_is_recognised(others: tuple[Tensor, ...], re
 
 
 def test_a_short_tensor_may_be_like_another_by_chance() -> None:
-    short = replace(seen(given(1, datatype="INT16")), outputs=(Tensor.of("OUT0", "INT16", [2]),))
+    short = replace(seen(given(1, datatype="INT16")), outputs=(Tensor.from_values("OUT0", "INT16", [2]),))
     with pytest.raises(UnmetError) as raised:
-        expect_outputs(replace(short, others=(Tensor.of("OUT0", "INT16", [1]),)))
+        expect_outputs(replace(short, others=(Tensor.from_values("OUT0", "INT16", [1]),)))
     assert raised.value.requirement is None
 
 
@@ -169,7 +169,7 @@ def test_every_request_of_an_inference_is_judged() -> None:
 
 
 def classes(*made: Class) -> Observation:
-    tensor_of_texts = Tensor.of("OUT0", "BYTES", ["0.750000:3:a:b", "-2:0"])
+    tensor_of_texts = Tensor.from_values("OUT0", "BYTES", ["0.750000:3:a:b", "-2:0"])
     return replace(seen(Result((ClientOutput("OUT0", classes=made),))), outputs=(tensor_of_texts,))
 
 

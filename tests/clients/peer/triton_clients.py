@@ -115,4 +115,4 @@ def _tensor(name: str, datatype: str, array: Any) -> ClientOutput:
         return ClientOutput(name, trouble="the client gives None")
     if datatype == "BYTES":
         array = np.array(array, dtype=object)
-    return ClientOutput(name, Tensor.of(name, datatype, array))
+    return ClientOutput(name, Tensor.from_values(name, datatype, array))

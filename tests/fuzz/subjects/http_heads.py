@@ -125,7 +125,7 @@ def streams() -> Iterator[bytes]:
     """Yield golden requests as they go over a connection, and heads that no client should send."""
     for place, data in enumerate(golden_requests()):
         if place % 8 == 0:
-            yield _stream(HttpInput.of(data))
+            yield _stream(HttpInput.from_bytes(data))
     yield b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\nGET /v2/health/live HTTP/1.1\r\nHost: h\r\n\r\n"
     yield (
         b"POST /v2/models/identity_int32/infer HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n"

@@ -25,11 +25,11 @@ TAKEN_BY_BOTH = frozenset({"integer-with-a-point"})
 
 def answer(data: bytes) -> None:
     """Any answer is taken apart, each of its bytes belongs to one field, and no output holds another one's bytes."""
-    given = HttpInput.of(data)
+    given = HttpInput.from_bytes(data)
     taken = response.parse(given.body, given.inference_header)
     expect_shown(taken.findings, len(given.body))
     expect_cut(taken.outputs, taken.json_end, given.body)
-    parts = list(body_layout.list_fields(Layout.of(taken), len(given.body)))
+    parts = list(body_layout.list_fields(Layout.from_answer(taken), len(given.body)))
     assert [part.start for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
     assert not given.body or parts[-1].end == len(given.body)
     for offset in {0, taken.json_end, len(given.body) // 2}:
@@ -39,7 +39,7 @@ def answer(data: bytes) -> None:
 
 def request_of_a_client(data: bytes) -> None:
     """Any request is taken apart, and no input holds another one's bytes."""
-    given = HttpInput.of(data)
+    given = HttpInput.from_bytes(data)
     taken = parsed_request.parse(given.received())
     expect_shown(taken.findings, len(taken.body))
     expect_cut(taken.inputs, taken.json_end, taken.body)
@@ -47,7 +47,7 @@ def request_of_a_client(data: bytes) -> None:
 
 def both_http_decoders(data: bytes) -> None:
     """What the strict server accepts the judge finds nothing wrong with, and both read the same elements."""
-    given = HttpInput.of(data)
+    given = HttpInput.from_bytes(data)
     model = MODELS.get(given.role)
     if model is None:
         return

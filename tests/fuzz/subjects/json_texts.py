@@ -105,7 +105,7 @@ def is_same_number(ours: Any, theirs: float) -> bool:
 def texts() -> Iterator[bytes]:
     """Yield the JSON of the golden requests, and odd texts."""
     for data in golden_requests():
-        body = HttpInput.of(data).body
+        body = HttpInput.from_bytes(data).body
         yield body[: json_text.find_value_end(body)]
     yield from (
         b'{"a":[1,1.0,-0.0,9007199254740993.0,1e400,-1e400,1e5,12345678901234567890]}',

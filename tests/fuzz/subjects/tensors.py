@@ -38,7 +38,7 @@ def binary_tensors(data: bytes) -> None:
         return
     assert array is not None
     expect_equal(array, elements)
-    made = Tensor.of("T", datatype, array, shape)
+    made = Tensor.from_values("T", datatype, array, shape)
     assert bytes(made.to_bytes()) == body
     assert made.size == len(body)
     assert bytes(theirs.encode_binary(theirs.Tensor(datatype, shape, elements))) == body
