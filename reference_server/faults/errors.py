@@ -70,7 +70,7 @@ def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> 
         raise InferenceError(error.message, 200 if "no such output" in error.message else error.status) from None
 
 
-@fault("app.Service.find", breaks=("OIP-REFUSAL", "OIP-HEALTH"))
+@fault("app.Service.find", breaks=("OIP-REFUSAL", "OIP-HEALTH", "OIP-VERSION-UNKNOWN"))
 def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) -> Model:
     """A request to an unknown model goes to a default model."""
     try:

@@ -102,7 +102,7 @@ def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any
 # --- order, values, indices, labels ----------------------------------------------------------------------------------
 
 
-@fault("grpc_response.output_tensor", breaks=("CLS-HIGHEST/grpc", "GRPC-CLS-SAME-AS-HTTP"))
+@fault("grpc_response.output_tensor", breaks=("CLS-HIGHEST/grpc", "CLS-TIES/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: RequestedOutput, tensor: Tensor) -> Tensor:
     """The classes of an output are sorted by their index."""
     found: Tensor = original(model, wish, tensor)

@@ -86,7 +86,7 @@ def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: 
         argument.abort()
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks="ROBUST-SLOW")
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("ROBUST-SLOW", "ROBUST-RESET"))
 def few_connections_are_served_at_a_time(original: Any, self: Any, transport: Any) -> None:
     """Of many connections the first few are served, and the others wait until one of them ends."""
     original(self, transport)
@@ -124,7 +124,7 @@ async def large_documents_are_never_answered(original: Any, self: Any, http: Req
     return await original(self, http)
 
 
-@fault("app.Service.read_body", breaks="ROBUST-BOMB")
+@fault("app.Service.read_body", breaks=("ROBUST-BOMB", "ROBUST-CODING"))
 async def packed_bodies_are_never_answered(original: Any, self: Any, http: Request) -> bytes:
     """A body that is packed tightly is unpacked for ever."""
     if "content-encoding" in http.headers and int(http.headers.get("content-length", "0")) > 1024:

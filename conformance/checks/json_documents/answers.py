@@ -69,7 +69,9 @@ def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder
 @rows(*ANSWERS)
 def integers_are_written_as_such(target: Target, model: Model, make: MessageBuilder) -> None:
     """Dimensions and sizes in an answer are written as integers, 8 and not 8.0."""
-    expect(target.infer(make(model))).answered().free_of("integer-with-a-point")
+    reply = target.infer(make(model))
+    expect(reply, "OIP-ANSWER").answered()
+    expect(reply).free_of("integer-with-a-point")
 
 
 @check("json.absent-members-are-left-out", answers=("OIP-NULL", "OIP-JSON"))

@@ -16,7 +16,7 @@ from conformance.spec.fit import JSON, Fit
 from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.request import InferRequest, Message, RequestedOutput
+from conformance.wire.request import ABSENT, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Judge = Callable[[Reply], object]
@@ -119,7 +119,7 @@ def _forms(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
     right = [tensor for tensor in model.expected(_long(model)) if tensor.name == name]
     return [
         (
-            model.request(_long(model), send="json", outputs=[RequestedOutput(name, binary)]).message(),
+            model.request(_long(model), send="json", outputs=[RequestedOutput(name, binary or ABSENT)]).message(),
             _right(*right, form="binary" if binary else "json"),
         )
         for binary in (first, second)

@@ -66,7 +66,9 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
     plain = [RequestedOutput(output.name, True if is_binary else output.binary_data) for output in outputs]
     usual = target.infer(replace(request, outputs=tuple(plain)))
     if usual.is_refusal:
-        raise BlockedError(f"without classification it is refused, too: {escape_text(usual.outcome(), 120)}")
+        outcome = escape_text(usual.outcome(), 120)
+        cause = UnmetError("an answer to the same request without classification", outcome, usual)
+        raise BlockedError(f"without classification it is refused, too: {outcome}", cause)
     return reply
 
 

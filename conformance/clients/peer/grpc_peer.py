@@ -69,26 +69,37 @@ class Relay:
             while True:
                 near, _ = self._listener.accept()
                 far = socket.create_connection(self._to)
-                pairs = ((near, far), (far, near))
-                threads = [threading.Thread(target=self._pass_on, args=pair) for pair in pairs]
+                for connection in (near, far):
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                thread = threading.Thread(target=self._forward, args=(near, far))
                 with self._lock:
                     self._open |= {near, far}
-                    self._threads = [*filter(threading.Thread.is_alive, self._threads), *threads]
-                for connection, thread in zip((near, far), threads, strict=True):
-                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    thread.start()
+                    self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
+                thread.start()
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        """Forward bytes in one direction until either side closes, then close the source socket."""
-        with suppress(OSError):
-            while octets := source.recv(_READ):
-                sink.sendall(octets)
-        for connection in (source, sink):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+    def _forward(self, near: socket.socket, far: socket.socket) -> None:
+        """Forward bytes in both directions until either side closes, then close both sockets.
+
+        Neither is closed while the other direction may still use it: its number may belong to a new connection.
+        """
+        back = threading.Thread(target=_pass_on, args=(far, near))
+        back.start()
+        _pass_on(near, far)
+        back.join()
         with self._lock:
-            self._open.discard(source)
-        source.close()
+            self._open -= {near, far}
+        near.close()
+        far.close()
+
+
+def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+    """Forward bytes in one direction until either side closes, then shut both sides down."""
+    with suppress(OSError):
+        while octets := source.recv(_READ):
+            sink.sendall(octets)
+    for connection in (source, sink):
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 THREADS: Final = 48  # more than there are concurrent calls

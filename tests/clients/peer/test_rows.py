@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from conformance import checks
 from conformance.clients.client import Client
+from conformance.clients.inference import Result
 from conformance.clients.peer.peer import Peer
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -91,6 +93,42 @@ def test_what_tritonclient_does_not_read_is_named(peer: Peer, triton: TritonClie
     }
     typed = {row for row, name in found if name == "CLIENT-READS-FORM/grpc"}
     assert typed == {"typed", "unpacked", "typed-unknown-fields"}
+
+
+class Dropping:
+    """tritonclient, whose next calls after a failed one fail before anything is sent."""
+
+    introduction = TritonClients.introduction
+
+    def __init__(self, client: TritonClients, calls: int) -> None:
+        self._client, self._calls, self._left = client, calls, 0
+        self.close = client.close
+
+    def infer(self, *asked: Any, **options: Any) -> list[Result]:
+        """Make the inferences, or fail."""
+        if self._left:
+            self._left -= 1
+            return [Result(error="the connection is gone")]
+        results = self._client.infer(*asked, **options)
+        self._left = self._calls * any(one.error is not None for one in results)
+        return results
+
+
+@pytest.mark.parametrize(
+    ("row_id", "calls", "expected"),
+    [
+        ("after-closed", 1, None),
+        ("after-closed", 2, "CLIENT-GOES-ON/grpc"),
+        ("after-cut-off", 1, "CLIENT-GOES-ON/grpc"),
+    ],
+)
+def test_one_call_may_meet_the_old_connection(
+    peer: Peer, triton: TritonClients, row_id: str, calls: int, expected: str | None
+) -> None:
+    check, row = next(
+        pair for pair in OVER_GRPC if (pair[0].id, pair[1].id) == ("client-grpc.goes-on-after-errors", row_id)
+    )
+    assert unmet_by(Client(Dropping(triton, calls), peer, GRPC), check, row) == expected
 
 
 # --- the rows themselves ----------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def binary_outputs_first(original: Any, model: Any, request: InferRequest, produ
     return found
 
 
-@variation("response.encode")
+@variation("response.encode", breaks="OIP-MODEL-NAME-ASKED")
 def models_under_another_name(original: Any, answer: Answer) -> bytes:
     """Answers call the model by its name in a store."""
     return bytes(
