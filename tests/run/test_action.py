@@ -14,6 +14,7 @@ import yaml
 
 from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
+from tests.support.servers import reserve_closed_port
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -112,9 +113,9 @@ def test_a_run_without_a_report_is_incomplete(tmp_path: Path) -> None:
 def test_a_server_that_does_not_start_is_shown_with_its_last_lines(
     tmp_path: Path, command: str, seconds: str, why: str
 ) -> None:
-    url = f"http://127.0.0.1:{find_free_port()}"
-    runner = Runner(tmp_path, url=url, command=command, ready_timeout=seconds)
-    assert runner.run() == 1
+    with reserve_closed_port() as port:
+        runner = Runner(tmp_path, url=f"http://127.0.0.1:{port}", command=command, ready_timeout=seconds)
+        assert runner.run() == 1
     assert "no such model" in runner.said
     assert f"::error title=oip-conformance::the server that the input command starts {why}" in runner.said
     assert not (tmp_path / "github_output").exists()
@@ -147,9 +148,9 @@ def test_the_job_of_gitlab(tmp_path: Path) -> None:
 
 
 def test_the_job_of_gitlab_shows_why_a_server_does_not_start(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{find_free_port()}"
-    started = {"OIP_TARGET_URL": url, "CONFORMANCE_SERVER": "echo no such model", "CONFORMANCE_READY_SECONDS": "1"}
-    done = gitlab(tmp_path, **started)
+    started = {"CONFORMANCE_SERVER": "echo no such model", "CONFORMANCE_READY_SECONDS": "1"}
+    with reserve_closed_port() as port:
+        done = gitlab(tmp_path, OIP_TARGET_URL=f"http://127.0.0.1:{port}", **started)
     assert done.returncode == 1
     assert "no such model" in done.stdout
 

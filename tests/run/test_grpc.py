@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from base64 import b64decode
@@ -18,7 +17,7 @@ from conformance.spec.tally import tally_report
 from conformance.transport.reference import ReferenceServer
 from tests.support.programs import read_line, start_program
 from tests.support.run_archives import read_log
-from tests.support.servers import JsonOnly, judge, judge_afresh, serve
+from tests.support.servers import JsonOnly, judge, judge_afresh, reserve_closed_port, serve
 from tests.support.valid_reports import read_valid_report
 
 MUSTS = [entry.id for entry in ledger.load_for_party(ledger.Party.SERVER) if entry.level == "MUST"]
@@ -166,9 +165,8 @@ def test_without_the_extra_http_alone_is_judged_of_the_bundled_server(tmp_path: 
 
 
 def test_an_unreachable_door_is_one_line_and_status_6(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    run = judge(tmp_path, f"--target-grpc=127.0.0.1:{port}", "--target-timeout=0.5")
+    with reserve_closed_port() as port:
+        run = judge(tmp_path, f"--target-grpc=127.0.0.1:{port}", "--target-timeout=0.5")
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: cannot connect to grpc://127.0.0.1:{port}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,16 +12,10 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.support.few_rows import FEW_ROWS
-from tests.support.servers import JsonOnly, judge, run_bundled, run_proxy, serve
+from tests.support.servers import JsonOnly, judge, reserve_closed_port, run_bundled, run_proxy, serve
 from tests.support.valid_reports import read_valid_report
 
 ORDER = "response_follows_its_json"
-
-
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
@@ -73,8 +66,9 @@ def test_the_header_says_who_is_judged_on_what(narrowed: tuple[Path, CompletedPr
 
 
 def test_an_unreachable_target_is_one_line_and_status_6(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{closed_port()}"
-    run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.5", "--conformance-report=r.json")
+    with reserve_closed_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.5", "--conformance-report=r.json")
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: cannot connect to {url}")
     assert (run.stdout + run.stderr).count("cannot connect") == 1
@@ -107,8 +101,9 @@ def test_a_json_only_server_is_one_line_and_status_6(tmp_path: Path) -> None:
 
 
 def test_nothing_to_judge_with_workers_is_one_line_too(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{closed_port()}"
-    run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.5", "-n", "2")
+    with reserve_closed_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.5", "-n", "2")
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: cannot connect to {url}")
 

@@ -86,6 +86,14 @@ def run_bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_serv
 
 
 @contextmanager
+def reserve_closed_port() -> Iterator[int]:
+    """Yield a port of 127.0.0.1 that refuses connections, and that no other process can take meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # and does not listen
+        yield bound.getsockname()[1]
+
+
+@contextmanager
 def run_proxy(upstream: str, connections: int) -> Iterator[str]:
     """Pass so many connections on to a server, then take none any more; yields the URL."""
     host, _, port = upstream.removeprefix("http://").rpartition(":")

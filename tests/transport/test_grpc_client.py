@@ -30,6 +30,7 @@ from conformance.transport.unreachable import TargetLostError, UnreachableError
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
 from tests.support.scripted_server import serve_scripts
+from tests.support.servers import reserve_closed_port
 
 Answer = Callable[[bytes, Any], bytes]
 ASK = Message("/inference.GRPCInferenceService/ServerLive", body=b"abc", method=GRPC_METHOD)
@@ -147,9 +148,7 @@ def test_a_header_that_is_no_metadata_is_an_error_of_settings() -> None:
 
 
 def test_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with pytest.raises(UnreachableError, match=f"cannot connect to grpc://127.0.0.1:{port}: "):
+    with reserve_closed_port() as port, pytest.raises(UnreachableError, match=f"cannot connect to grpc://.*:{port}: "):
         asked(f"127.0.0.1:{port}")
 
 
@@ -176,12 +175,11 @@ def test_a_server_that_dies_of_a_call_broke_the_connection() -> None:
 
 
 def test_a_lost_target_is_given_time_to_come_back() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    target = Target(make_settings("", grpc=f"127.0.0.1:{port}", timeout=0.5))
     started = time.monotonic()
-    with pytest.raises(TargetLostError, match="cannot connect"):
-        target.send(ASK)
+    with reserve_closed_port() as port:
+        target = Target(make_settings("", grpc=f"127.0.0.1:{port}", timeout=0.5))
+        with pytest.raises(TargetLostError, match="cannot connect"):
+            target.send(ASK)
     assert time.monotonic() - started >= 0.5
     assert target.lost
     target.close()

@@ -14,6 +14,7 @@ from conformance.transport.settings import Settings
 from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message
 from tests.support.scripted_server import make_answers, read_request, serve_scripts
+from tests.support.servers import reserve_closed_port
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno"
@@ -148,7 +149,5 @@ def test_a_bad_answer_is_kept_not_raised(script: object, status: int | None, kin
 
 
 def test_no_server() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with pytest.raises(UnreachableError, match=f"cannot connect to http://127.0.0.1:{port}"):
+    with reserve_closed_port() as port, pytest.raises(UnreachableError, match=f"cannot connect to .*:{port}"):
         sender(f"http://127.0.0.1:{port}").send(POST)

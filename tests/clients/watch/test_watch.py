@@ -21,6 +21,7 @@ from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE,
 from tests.support.bare_requests import TIMEOUT, make_request, read_to_end
 from tests.support.programs import read_line, start_program
 from tests.support.scripted_server import serve_scripts
+from tests.support.servers import reserve_closed_port
 
 LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
 FREE = ("--port", "0")
@@ -119,10 +120,10 @@ def test_only_addresses_of_this_watch_reach_the_command(monkeypatch: pytest.Monk
 
 
 def test_a_server_that_is_not_there_is_said_and_requests_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        url = f"http://127.0.0.1:{gone.getsockname()[1]}"
     trying = make_bare_client(WRONG_LENGTH)
-    assert watch("--upstream", url, command=trying) == 1
+    with reserve_closed_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        assert watch("--upstream", url, command=trying) == 1
     shown = capsys.readouterr().out
     assert f"{url} cannot be reached: " in shown
     assert f"does not meet {LENGTH}" in shown
