@@ -25,7 +25,7 @@ def read(file: Path) -> dict[str, Any]:
         UserError: the file cannot be read, or is not such evidence.
     """
     about = _parsed(file)
-    if fault := schemas.find_fault(about, schemas.load_schema("evidence")):
+    if fault := schemas.find_fault(about, _load_schema()):
         raise UserError(f"{file} is no evidence of this suite: {schemas.describe_fault(fault)}")
     try:
         files.convert_errors(lambda: _expect_read(about["survey"]))
@@ -65,6 +65,12 @@ def _parsed(file: Path) -> Any:
         return files.parse_json(files.read_bytes(file, MAX_FILE_BYTES))
     except files.UnreadableError as error:
         raise UserError(f"{file} is no evidence of this suite: {error}") from error
+
+
+def _load_schema() -> dict[str, Any]:
+    """Return the schema of evidence with that of reports, which describes the failure, embedded in it."""
+    schema = schemas.load_schema("evidence")
+    return {**schema, "$defs": {**schema["$defs"], "report": schemas.load_schema("report")}}
 
 
 def _expect_read(survey: Mapping[str, Any]) -> None:

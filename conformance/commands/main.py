@@ -32,6 +32,7 @@ EXAMPLES = """examples:
   oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
   oip-conformance models export --format triton DIR    all roles as models of a real server; python: of one's own
   oip-conformance replay evidence                  the failed rows of a run, judged again
+  oip-conformance bug-report evidence -o bugs      a bug report in Markdown for each unmet MUST, for its maintainers
   oip-conformance client run -- python adapter.py    a client led through scenarios; docs/clients.md
   oip-conformance client watch -- pytest tests/integration    what these tests send, judged; serves on port 8000
   oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
@@ -47,7 +48,9 @@ EXAMPLES = """examples:
 COMMANDS: Mapping[str, str] = {
     **{name: name for name in ("run", "doctor", "explain", "requirements", "sources")},
     "roles": "roles_list",
-    **{name: name for name in ("walk", "init", "replay", "client", "certify", "verify", "registry")},
+    **{name: name for name in ("walk", "init", "replay")},
+    "bug-report": "bug_report",
+    **{name: name for name in ("client", "certify", "verify", "registry")},
     "models": "models_export",
     **{name: name for name in ("baseline", "compare", "history", "fleet", "report", "serve")},
 }

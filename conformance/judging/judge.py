@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from conformance.discovery.deployed_model import DeployedModel
@@ -264,6 +264,7 @@ class Judge(RowJudge):
             "placements": placements,
             "survey": self.models.survey.to_dict(),
             **({} if self.seed is None else {"seed": self.seed}),
+            "failure": {name: value for name, value in asdict(failure).items() if value is not None},
         }
         is_of_state = requirement in _OF_STATE
         steps = build_reproduction(

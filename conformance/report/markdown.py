@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from conformance.spec.text import escape_text
 
+MAX_LINE_CHARS = 20_000  # of a line in a code block
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*[]|~#$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
@@ -38,3 +40,13 @@ def row(cells: list[str]) -> str:
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
     """Return the lines of a table; the cells are Markdown."""
     return [row(head), f"|{'---|' * len(head)}", *map(row, rows)]
+
+
+def fence_lines(lines: Iterable[str], language: str = "text", limit: int = MAX_LINE_CHARS) -> Iterator[str]:
+    """Yield lines, each cut to `limit` characters, as a code block with a fence that the lines do not contain."""
+    shown = [escape_text(line, limit) for line in lines]
+    runs = (run for line in shown for run in re.findall("`+", line))
+    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
+    yield f"{fence}{language}"
+    yield from shown
+    yield fence

@@ -5,13 +5,12 @@ Text from a server is rendered as code, so that it cannot create a link, a menti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.report.failure_patterns import format_pattern
 from conformance.report.findings import Entry, Group, Observation, format_label, summarize_message
-from conformance.report.markdown import code, table, text
+from conformance.report.markdown import code, fence_lines, table, text
 from conformance.report.view import Requirement, View, describe_gate
 from conformance.spec.ledger import Concern
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
@@ -283,13 +282,3 @@ def render_prose(sentence: str) -> str:
     return "".join(
         code(piece, MAX_TEXT_CHARS) if place % 2 else text(piece, MAX_TEXT_CHARS) for place, piece in enumerate(pieces)
     )
-
-
-def fence_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines as a fenced code block, with a fence that the lines do not contain."""
-    shown = [escape_text(line, MAX_TEXT_CHARS) for line in lines]
-    runs = (run for line in shown for run in re.findall("`+", line))
-    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
-    yield f"{fence}text"
-    yield from shown
-    yield fence

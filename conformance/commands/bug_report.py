@@ -1,0 +1,118 @@
+"""`oip-conformance bug-report`: writes bug reports for a server's maintainers, one for each unmet requirement."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import conformance
+from conformance.commands import evidence_reader
+from conformance.commands.evidence_reader import CHECK_FILE
+from conformance.judging.selection import find_row
+from conformance.report import bug_report, report_file
+from conformance.report.bug_report import Bug, FailedRow
+from conformance.roles import roles
+from conformance.roles.roles import Role
+from conformance.spec import ledger
+from conformance.spec.ledger import Level, Party
+from conformance.spec.text import escape_text
+from conformance.spec.user_error import UserError
+
+
+class BugReportError(UserError):
+    """No bug report can be made; the message is one line."""
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the subcommand and its options."""
+    parser = commands.add_parser(
+        "bug-report",
+        help="write bug reports for a server's maintainers",
+        description="Write a bug report in Markdown for each MUST that a run found unmet: what is wrong, commands that "
+        "reproduce it without the suite, the sentence of the document with its link, expected and actual bytes.",
+    )
+    parser.add_argument(
+        "source", type=Path, metavar="EVIDENCE",
+        help="the folder of --conformance-evidence, the folder of one row in it, or a JSON report",
+    )  # fmt: skip
+    parser.add_argument("requirement", nargs="?", metavar="ID", help="only this requirement, of any level")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write a file for each; default: print")
+
+
+def run(options: argparse.Namespace) -> str:
+    """Return the bug reports, or write them and return their paths as messages.
+
+    Raises:
+        BugReportError: the source cannot be read, shows no such failure, or a file cannot be written.
+        UnknownRequirementError: the ledger has no such requirement.
+    """
+    wanted = ledger.get_requirement(ledger.normalise_id(options.requirement)) if options.requirement else None
+    server, suite, rows = _read(options.source)
+    bugs = list(_collect(server, suite, rows, wanted.id if wanted else None))
+    if not bugs:
+        what = wanted.id if wanted else "a MUST of a server"
+        raise BugReportError(f"{options.source} has no row in which {what} is not met")
+    if options.output is None:
+        return "\n".join(map(bug_report.render, bugs))
+    return "\n".join(f"wrote {path}" for path in _write(bugs, options.output))
+
+
+def _collect(server: str, suite: str, failed: Sequence[FailedRow], wanted: str | None) -> Iterator[Bug]:
+    """Yield a bug for each unmet requirement, in the order of the ledger."""
+    for requirement in ledger.load().values():
+        found = [row for row in failed if row.failure["requirement"] == requirement.id]
+        is_asked = requirement.id == wanted if wanted else requirement.level is Level.MUST
+        if found and is_asked and requirement.party is Party.SERVER and not requirement.is_of_robustness:
+            yield Bug(server, requirement, found, suite, _find_role(bug_report.find_simplest(found)))
+
+
+def _find_role(row: FailedRow) -> Role | None:
+    found = find_row(row.check, row.row)
+    name = found[0].find_role(found[1]) if found else None
+    return roles.load()[name] if name else None
+
+
+def _write(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for bug in bugs:
+            path = folder / f"{bug.requirement.id.replace('/', '-')}.md"
+            path.write_text(bug_report.render(bug), encoding="utf-8")
+            yield path
+    except OSError as error:
+        raise BugReportError(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _read(source: Path) -> tuple[str, str, list[FailedRow]]:
+    """Return the server's name and version, the version of the suite, and the rows that failed."""
+    if not source.is_dir():
+        return _read_report(source)
+    own = source / CHECK_FILE
+    files = [own] if own.exists() else sorted(source.glob(f"*/{CHECK_FILE}"))
+    if not files:
+        raise BugReportError(f"{source}: no evidence of a failed row there")
+    read = [(evidence_reader.read(file), file.parent) for file in files]
+    survey = read[0][0]["survey"]
+    rows = [_make_row(about, folder) for about, folder in read if "failure" in about]
+    return _name(survey["name"], survey["version"]), conformance.__version__, rows
+
+
+def _make_row(about: dict[str, Any], folder: Path) -> FailedRow:
+    return FailedRow(about["check"], about["row"], about["url"], about["failure"], folder=folder)
+
+
+def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:
+    report = report_file.read(path)
+    target = report["target"]
+    rows = [
+        FailedRow(row["check"], row["row"], target.get("url", ""), row["failure"], len(row["exchanges"]))
+        for row in report["rows"]
+        if row["failure"]
+    ]
+    return _name(target.get("name", ""), target.get("version", "")), report["suite"]["version"], rows
+
+
+def _name(name: str | None, version: str | None) -> str:
+    return escape_text(" ".join(filter(None, (name, version))), 100)

@@ -1,0 +1,269 @@
+"""Bug reports in Markdown, for maintainers who do not know the suite.
+
+A report has a title in the server's terms (`symptoms.toml`), the sentence of the document with its link, commands that
+reproduce the bug without the suite, what is expected and what came, and the versions. Text from a server is escaped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shlex
+import tarfile
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from conformance.report.markdown import code, fence_lines, text
+from conformance.report.page_markdown import render_prose
+from conformance.roles.roles import Role, TensorSpec
+from conformance.spec import data_files, ledger
+from conformance.spec.check import format_label
+from conformance.spec.extensions import GRPC
+from conformance.spec.ledger import Concern, Requirement
+
+MAX_ROWS = 10  # failing rows in a bug report
+MAX_INLINE_BYTES = 2048  # bytes of a body in a command of one line
+MAX_ARCHIVE_BYTES = 32 * 1024  # bytes of a packed reproduction; trackers limit a text to 64 KiB
+_UNCODED = "Accept-Encoding: identity"
+# The files of an evidence folder that reproduce a failure.
+_PROGRAM_FILES = ("repro.sh", "repro.py", "request.bin", "course")
+
+# Who notices a bug, by the concern of the unmet requirement.
+_WHO_NOTICES: Mapping[Concern | None, str] = {
+    Concern.EXCHANGE: "Clients that send such a request get a wrong answer, or none.",
+    Concern.REFUSAL: "The protocol forbids such a request. A client that sends one by mistake is not told so, and may "
+    "use a wrong result.",
+    Concern.TRANSPORT: "Clients and proxies that use HTTP, gRPC or JSON in this way misunderstand the server, or are "
+    "misunderstood.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A row that does not meet a requirement, from a report or from a folder of evidence.
+
+    Attributes:
+        check: the id of the check.
+        row: the id of the row.
+        url: the URL of the server.
+        failure: `Failure` as plain data.
+        exchanges: the number of exchanges of the row; 0 if unknown.
+        folder: the evidence of the row, or None.
+    """
+
+    check: str
+    row: str
+    url: str
+    failure: Mapping[str, Any]
+    exchanges: int = 0
+    folder: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """The check and the row, as the suite writes them."""
+        return format_label(self.check, self.row)
+
+    @property
+    def is_single_request(self) -> bool:
+        """Whether one HTTP request reproduces the failure, as far as is known."""
+        if self.folder is not None:
+            return not (self.folder / "course").exists() and not self.is_over_grpc
+        return not self.is_over_grpc
+
+    @property
+    def is_over_grpc(self) -> bool:
+        """Whether the failure is about a gRPC call."""
+        return ledger.get_requirement(self.failure["requirement"]).transport == GRPC
+
+    @property
+    def length(self) -> int:
+        """The length of the request's body; short requests are easy to read."""
+        evidence = self.failure.get("evidence")
+        return int(evidence["request"]["length"]) if evidence else MAX_ARCHIVE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A requirement that a server does not meet.
+
+    Attributes:
+        server: the name and version of the server; empty if it names none.
+        requirement: the unmet requirement.
+        rows: the rows that do not meet it, at least one.
+        suite: the version of the suite that judged.
+        role: the model role of the example; None for a model of the server's own, or none.
+    """
+
+    server: str
+    requirement: Requirement
+    rows: Sequence[FailedRow]
+    suite: str
+    role: Role | None = None
+
+    @property
+    def example(self) -> FailedRow:
+        """The row to show."""
+        return find_simplest(self.rows)
+
+
+def find_simplest(rows: Iterable[FailedRow]) -> FailedRow:
+    """Return the row that is easiest to reproduce: a single, short request."""
+    return min(rows, key=lambda row: (not row.is_single_request, row.exchanges, row.length, row.label))
+
+
+@cache
+def _load_symptoms() -> Mapping[str, str]:
+    return data_files.load_toml("report/symptoms.toml")
+
+
+def describe_symptom(requirement: Requirement) -> str:
+    """Return what a server does that does not meet the requirement, in a few words."""
+    symptom = _load_symptoms().get(requirement.name, f"Does not meet {requirement.id}")
+    return f"{symptom} (gRPC)" if requirement.transport == GRPC else symptom
+
+
+def render(bug: Bug) -> str:
+    """Return the bug report as Markdown."""
+    example = bug.example
+    sections = (
+        [f"# {text(bug.server, 100)}{': ' if bug.server else ''}{render_prose(describe_symptom(bug.requirement))}"],
+        _summarize(bug),
+        ["## Reproduce", "", *_describe_role(bug.role), *_reproduce(example)],
+        ["## Expected and actual", "", *fence_lines(_difference(example.failure))],
+        ["## What the documents say", "", *_source(bug.requirement)],
+        ["## Found with", "", *_more(bug)],
+    )
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
+
+
+def _summarize(bug: Bug) -> list[str]:
+    sent = bug.example.failure.get("sent", "")
+    lines = [f"Request: {code(sent, 600)}", ""] if sent else []
+    return [*lines, _WHO_NOTICES[bug.requirement.concern]]
+
+
+def _describe_role(role: Role | None) -> Iterator[str]:
+    if role is None:
+        return
+    yield f"Model {code(role.name)}: {text(role.purpose)}."
+    yield ""
+    yield f"- Inputs: {_list_tensors(role.inputs)}"
+    yield f"- Outputs: {_list_tensors(role.outputs)}"
+    yield "- `oip-conformance models export --format FORMAT DIR` writes it for Triton, KServe, MLServer or Dynamo."
+    yield ""
+
+
+def _list_tensors(specs: Iterable[TensorSpec]) -> str:
+    return ", ".join(code(f"{spec.name} {spec.datatype} {list(spec.shape)}") for spec in specs)
+
+
+def _difference(failure: Mapping[str, Any]) -> Iterator[str]:
+    yield f"Expected  {failure['expected']}"
+    yield f"Actual    {failure['actual']}"
+    if failure.get("answer"):
+        yield f"Answer    {failure['answer']}"
+    yield from failure.get("bytes", ())
+
+
+def _source(requirement: Requirement) -> Iterator[str]:
+    yield render_prose(requirement.statement)
+    yield ""
+    for sentence in requirement.sources:
+        yield f"- {text(str(sentence), 400)} ([sentence]({sentence.url}))"
+    if requirement.note:
+        yield ""
+        yield render_prose(requirement.note)
+
+
+def _more(bug: Bug) -> Iterator[str]:
+    labels = [row.label for row in bug.rows]
+    shown = ", ".join(map(code, labels[:MAX_ROWS]))
+    more = f" and {len(labels) - MAX_ROWS} more" if len(labels) > MAX_ROWS else ""
+    page = f"[{bug.requirement.id}]({bug.requirement.url})" if bug.requirement.url else code(bug.requirement.id)
+    yield f"- Server: {text(bug.server, 100) or 'unknown (server metadata give no name)'}"
+    yield f"- Requirement: {page} ({bug.requirement.level})"
+    yield f"- oip-conformance {text(bug.suite)}; {len(labels)} test case{'s' if len(labels) > 1 else ''}: {shown}{more}"
+
+
+# --- reproduction -----------------------------------------------------------------------------------------------------
+
+
+def _reproduce(row: FailedRow) -> Iterator[str]:
+    """Yield Markdown with commands for a shell: curl for one request, else a program of the standard library."""
+    if row.is_single_request and (command := _build_curl(row)):
+        yield from fence_lines(command, "sh", MAX_ARCHIVE_BYTES)
+        if row.folder is None and row.exchanges > 1:
+            yield ""
+            yield f"The test case sends {row.exchanges} requests; this one shows the failure."
+        return
+    if row.folder is None:
+        yield f"The request is too long for a report, or is one of several: {code(row.failure.get('sent', ''), 600)}."
+        yield "A folder of `--conformance-evidence` has programs that repeat it."
+        return
+    yield from _unpack(row.folder, needs_grpc=row.is_over_grpc)
+
+
+def _build_curl(row: FailedRow) -> list[str]:
+    """Return a curl command with the body in it, in lines; empty if there is no request or its body is long."""
+    evidence, body = row.failure.get("evidence"), _read_body(row)
+    if not evidence or body is None or len(body) > MAX_INLINE_BYTES:
+        return []
+    line, *headers = evidence["request"]["head"]
+    method, _, path = line.partition(" ")
+    plain = [] if any(header.lower().startswith("accept-encoding:") for header in headers) else [_UNCODED]
+    options = [part for header in (*headers, *plain) if not header.startswith("(") for part in ("-H", header)]
+    command = shlex.join(["curl", "-sS", "-i", "-X", method, *options])
+    url = shlex.quote(row.url.rstrip("/") + path)
+    shown = "" if _is_text(evidence["answer"]) else " | od -A d -t x1z -v"
+    if method != "POST":
+        return [f"{command} {url}{shown}"]
+    if all(0x20 <= byte < 0x7F for byte in body):
+        return [f"{command} \\", f"  {url} \\", f"  --data-binary {shlex.quote(body.decode())}{shown}"]
+    encoded = b64encode(body).decode()
+    return [f"echo {encoded} | base64 -d |", f"  {command} \\", f"  {url} --data-binary @-{shown}"]
+
+
+def _read_body(row: FailedRow) -> bytes | None:
+    if row.folder is not None:
+        return (row.folder / "request.bin").read_bytes()
+    request = row.failure["evidence"]["request"] if row.failure.get("evidence") else {}
+    if "body_base64" in request:
+        return b64decode(request["body_base64"])
+    return b"" if request.get("length") == 0 else None
+
+
+def _is_text(answer: Mapping[str, Any]) -> bool:
+    body = b64decode(answer.get("body_base64", ""))
+    return all(byte in b"\t\r\n" or 0x20 <= byte < 0x7F for byte in body)
+
+
+def _unpack(folder: Path, *, needs_grpc: bool) -> Iterator[str]:
+    """Yield commands that unpack the evidence's own program and run it."""
+    packed = _pack(folder)
+    if len(packed) > MAX_ARCHIVE_BYTES:
+        yield f"`sh repro.sh`, in the attached folder {code(folder.name)}."
+        return
+    encoded = wrap(b64encode(packed).decode(), 120)
+    program = "sh repro.sh  # needs: pip install grpcio" if needs_grpc else "sh repro.sh"
+    yield from fence_lines(["mkdir repro && cd repro && base64 -d <<'END' | tar xz", *encoded, "END", program], "sh")
+
+
+def _pack(folder: Path) -> bytes:
+    """Return the program of the evidence and its requests as tar.gz, the same bytes each time."""
+    found = io.BytesIO()
+    with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+        for name in _PROGRAM_FILES:
+            if (folder / name).exists():
+                archive.add(folder / name, name, filter=_anonymise)
+    return found.getvalue()
+
+
+def _anonymise(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = info.mtime = 0
+    info.uname = info.gname = ""
+    return info

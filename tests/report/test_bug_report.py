@@ -1,0 +1,144 @@
+"""Bug reports: what a maintainer reads reproduces the bug with curl or Python alone, and is safe to paste."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.report import bug_report
+from conformance.report.bug_report import Bug, FailedRow, describe_symptom
+from conformance.spec import data_files, ledger
+from conformance.spec.ledger import Level, Party
+from tests.support.programs import read_line, start_program
+from tests.support.servers import judge, run_bundled, run_command
+
+
+def read_commands(markdown: str) -> str:
+    """Return the first block of shell commands."""
+    found = re.search(r"^```sh\n(.*?)^```$", markdown, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def run_commands(folder: Path, commands: str) -> bytes:
+    """Run commands with this Python as `python3`, and return what they print."""
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder,
+        env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHON": sys.executable},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+
+@pytest.fixture(scope="module")
+def reversed_outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with evidence `e` and report `r.json` of a faulty server, which still runs."""
+    folder = tmp_path_factory.mktemp("bugs")
+    with run_bundled("--model=multi", "--model=identity_int32", "--fault=binary-outputs-in-reverse") as url:
+        selection = ("-k", "response_follows_its_json and INT64-BOOL-FP32", "--conformance-profile=quick")
+        judge(folder, f"--target-url={url}", *selection, "--conformance-evidence=e", "--conformance-report=r.json")
+        yield folder
+
+
+@pytest.mark.parametrize("source", ["e", "r.json"])
+def test_a_bug_report_reproduces_the_bug_with_curl(reversed_outputs: Path, source: str) -> None:
+    run = run_command(reversed_outputs, "bug-report", source)
+    title, *lines = run.stdout.splitlines()
+    assert (run.returncode, run.stderr) == (0, "")
+    assert title == "# oip-reference-server 0.1.0: Does not write binary outputs in the order of the answer's JSON"
+    commands = read_commands(run.stdout)
+    assert commands.startswith("curl -sS -i -X POST -H 'Content-Type: application/json'")
+    printed = run_commands(reversed_outputs, commands).decode()
+    (first_wrong,) = [line for line in lines if "<- tensor 0" in line]
+    # The server's wrong bytes come back by the commands of the report: od prints an offset, bytes, and `>text<`.
+    dump = "".join("".join(line.partition(" ")[2].split(" >")[0].split()) for line in printed.splitlines())
+    assert b"HTTP/1.1 200 OK".hex() in dump
+    assert "".join(first_wrong.split()[1:9]) in dump
+    assert any("element 0 differs" in line for line in lines if line.startswith("Actual"))
+    assert any(line.startswith("Model `multi`: ") for line in lines)
+    assert any("read it" not in line and "](https://" in line for line in lines if line.startswith("- Triton"))
+
+
+def test_earlier_requests_are_in_a_program_of_the_standard_library(tmp_path: Path) -> None:
+    with run_bundled("--model=identity_int32", "--fault=id-left-over-from-the-request-before") as url:
+        judge(tmp_path, f"--target-url={url}", "-k", "id_is_not_left_over", "--conformance-evidence=e")
+        run = run_command(tmp_path, "bug-report", "e", "oip-isolation")
+        commands = read_commands(run.stdout)
+        printed = run_commands(tmp_path, commands)
+    assert commands.startswith("mkdir repro && cd repro && base64 -d <<'END' | tar xz\n")
+    assert commands.endswith("END\nsh repro.sh\n")
+    assert printed.count(b"HTTP 200") == 2
+    assert b'"id":"the-one-before"' in printed.splitlines()[-1]
+
+
+def test_calls_are_reproduced_with_grpcio(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "reference_server", "--port=0", "--grpc-port=0", "--model=identity_bytes"]
+    with start_program([*program, "--fault=grpc-typed-strings-end-at-nul"]) as process:
+        _, grpc = read_line(process), read_line(process).removeprefix("grpc ")
+        judge(tmp_path, f"--target-grpc={grpc}", "-k", "typed_tensors and BYTES-nul", "--conformance-evidence=e")
+        run = run_command(tmp_path, "bug-report", "e")
+        printed = run_commands(tmp_path, read_commands(run.stdout))
+    assert run.stdout.startswith(
+        "# oip-reference-server 0.1.0: Misreads or misplaces tensors in typed contents (gRPC)\n"
+    )
+    assert read_commands(run.stdout).endswith("sh repro.sh  # needs: pip install grpcio\n")
+    assert b"identity_bytes" in printed
+
+
+def test_files_are_written_for_each_requirement(reversed_outputs: Path) -> None:
+    run = run_command(reversed_outputs, "bug-report", "e", "-o", "bugs")
+    assert run.stdout == "wrote bugs/BIN-ORDER-O.md\n"
+    assert (reversed_outputs / "bugs/BIN-ORDER-O.md").read_text().startswith("# oip-reference-server 0.1.0: Does not ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["e", "BIN-ORDER-I"], "e has no row in which BIN-ORDER-I is not met"),
+        (["e", "BIN-ORDERS-O"], "unknown requirement 'BIN-ORDERS-O'; did you mean"),
+        (["."], ".: no evidence of a failed row there"),
+        (["absent.json"], "cannot read absent.json: No such file or directory"),
+        (["e", "-o", "r.json"], "cannot write to r.json: File exists"),
+    ],
+)
+def test_errors_are_one_line(reversed_outputs: Path, arguments: list[str], message: str) -> None:
+    run = run_command(reversed_outputs, "bug-report", *arguments)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith(f"oip-conformance: error: {message}")
+    assert run.stderr.count("\n") == 1
+
+
+def test_every_requirement_of_a_server_has_a_symptom() -> None:
+    symptoms = data_files.load_toml("report/symptoms.toml")
+    judged = {
+        requirement.name
+        for requirement in ledger.load().values()
+        if requirement.party is Party.SERVER
+        and not requirement.is_of_robustness
+        and requirement.level is not Level.OBSERVE
+    }
+    assert set(symptoms) == judged
+    assert max(map(len, symptoms.values())) <= 90  # a title in a tracker
+
+
+def test_text_of_a_server_stays_text() -> None:
+    hostile = "<script>alert(1)</script> ``` [x](http://evil) \x1b[31m @everyone"
+    failure = {"requirement": "BIN-ORDER-O", "expected": hostile, "actual": hostile, "sent": hostile, "answer": hostile}
+    row = FailedRow("ordering.response-follows-its-json", "x", "http://h", failure)
+    shown = bug_report.render(Bug(hostile, ledger.get_requirement("BIN-ORDER-O"), [row], "0.1.0"))
+    outside = re.sub(r"^(`{3,})text\n.*?^\1$", "", shown, flags=re.MULTILINE | re.DOTALL)
+    outside = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", outside)
+    assert "<script>" not in outside
+    assert "](http://evil)" not in outside
+    assert "\x1b" not in shown
+
+
+def test_the_same_requirement_over_grpc_says_so() -> None:
+    assert describe_symptom(ledger.get_requirement("OIP-ID/grpc")) == "Does not return the id of a request (gRPC)"
