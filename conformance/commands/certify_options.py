@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.certification import profiles
-from conformance.commands.connection_options import add_header
+from conformance.commands.connection_options import add_header, add_url
 from conformance.spec.outcome import GATES
 
 REQUIRED_OPTIONS: Mapping[str, str] = {
@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target-url", metavar="URL", help="the server")
+    add_url(parser, "the server")
     parser.add_argument("--target-config", metavar="FILE", help="or a file about it")
     parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC, to certify that, too")
     parser.add_argument(

@@ -5,6 +5,12 @@ from __future__ import annotations
 import argparse
 
 
+def add_url(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """Add the URL of the server, as the first argument or, as in a run, by `--target-url`."""
+    parser.add_argument("target_url", nargs="?", default=argparse.SUPPRESS, metavar="URL", help=meaning)
+    parser.add_argument("--target-url", metavar="URL", help="the same")
+
+
 def add_header(parser: argparse.ArgumentParser) -> None:
     """Add the option for headers, which are sent with every request."""
     parser.add_argument(

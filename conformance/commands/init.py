@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.commands.connection_options import add_connection
+from conformance.commands.connection_options import add_connection, add_url
 from conformance.discovery import model_discovery, placement_search, role_discovery
 from conformance.discovery.config_tables import format_model_tables, format_roles_table, quote
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -66,7 +66,7 @@ def add(commands: Any) -> None:
         "that one of them fills: by its name, or because its tensors and its answers are the role's. Every other model "
         "gets a table of its own, and is judged by its own plain answers.",
     )
-    parser.add_argument("--target-url", metavar="URL", help="the server; without it, an empty template is printed")
+    add_url(parser, "the server; without it, an empty template is printed")
     add_connection(parser)
     parser.add_argument(
         "--target-model",

@@ -33,11 +33,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Collect the installed suite if the user names no path, and load no conftest of the user for it."""
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Collect the installed suite if the user names no path, and load no conftest of the user for it.
+
+    Raises:
+        pytest.UsageError: an option is unknown, and no conftest could define it.
+    """
     known = early_config.known_args_namespace
     if not options.has_target(known, early_config.getini):
         return
+    if not known.file_or_dir:
+        options.expect_known(parser.parse_known_and_unknown_args(args)[1])
     if not known.file_or_dir:
         args.append(SUITE)
         known.file_or_dir = [SUITE]

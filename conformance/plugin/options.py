@@ -7,7 +7,8 @@ with `--target-`, `--client-` or `--conformance-`, to avoid conflicts with other
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import pytest
@@ -206,6 +207,26 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(name, **details)
     for name, meaning in SETTING_OPTIONS.items():
         parser.addini(f"oip_{name}", f"{meaning}, where --{name.replace('_', '-')} is not given")
+
+
+def expect_known(unknown: Sequence[str]) -> None:
+    """Expect no unknown option.
+
+    Args:
+        unknown: the arguments that pytest's parser does not know.
+
+    Raises:
+        pytest.UsageError: one of them is an option.
+    """
+    for name in (argument.partition("=")[0] for argument in unknown if argument.startswith("-")):
+        from conformance.spec.text import escape_text  # lazy: it imports NumPy
+
+        near = get_close_matches(name, OPTIONS, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise pytest.UsageError(
+            f"unknown option {escape_text(name, 100)}; {hint}`oip-conformance run --help` lists the options of the "
+            "suite, `pytest --help` those of pytest"
+        )
 
 
 def read_setting(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:

@@ -13,6 +13,7 @@ from conformance.commands import main
 from conformance.pages import pages
 from conformance.roles import roles
 from conformance.spec import ledger
+from tests.support.servers import judge
 
 
 @pytest.mark.parametrize(
@@ -170,3 +171,34 @@ def test_every_role_has_a_formula(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_role_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["roles", "score"]) == 2
     assert "there is no role score: did you mean scores" in capsys.readouterr().err
+
+
+def test_run_help_lists_the_options_of_the_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["run", "--help"])
+    printed = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert printed.startswith("usage: oip-conformance run URL [OPTION ...]\n")
+    assert "--conformance-evidence DIR" in printed
+    assert "--client-adapter" not in printed
+    assert printed.endswith("`pytest --help` lists all of them.\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [("--conformance-raport=x.json", "did you mean --conformance-report? `oip"), ("--wrong", "`oip"), ("-Z", "`oip")],
+)
+def test_an_unknown_option_is_one_sentence(tmp_path: Path, option: str, hint: str) -> None:
+    run = judge(tmp_path, "--target-url=http://127.0.0.1:1", option)
+    assert run.returncode == 4
+    name = option.partition("=")[0]
+    assert run.stderr.strip() == (
+        f"ERROR: unknown option {name}; {hint}-conformance run --help` lists the options of the suite, `pytest --help` "
+        "those of pytest"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["http://127.0.0.1:1"], ["--target-url", "http://127.0.0.1:1"]])
+def test_init_takes_a_url_alone(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["init", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("oip-conformance: error: cannot connect to http://127.0.0.1:1: ")
