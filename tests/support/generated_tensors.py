@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cache, partial
 from typing import Any
 from zlib import crc32
 
@@ -18,12 +19,18 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
 from conformance.roles import generated_tensors, roles, tensor_strategies
-from conformance.roles.corner_values import BYTE_STRINGS, TEXTS, get_all_corners
+from conformance.roles.corner_values import (
+    BYTE_STRINGS,
+    INTEGER_CORNERS,
+    TEXTS,
+    get_bit_groups,
+    make_corner_tensor,
+)
 from conformance.roles.generated_tensors import ROLES, SHAPED_ROLES, TENSORS_PER_ROW, THROUGH_JSON, Sending
 from conformance.roles.roles import Role
 from conformance.wire.tensor import Tensor
 
-EXAMPLES = 80  # drawn for each row
+EXAMPLES = 100  # drawn for each row
 MAX_ELEMENTS = 24
 MAX_BYTES = 320
 MAX_BATCH = 8
@@ -38,8 +45,14 @@ DRAWING = settings(
 )
 
 
-def draw(role: Role, sending: Sending) -> list[Tensor]:
-    """Return the tensors of a row: those of the drawn ones that have most corner values."""
+def draw(role: Role, sending: Sending, covered: set[str] | None = None) -> list[Tensor]:
+    """Return the tensors of a row: those of the drawn ones with most corner values.
+
+    Args:
+        role: the role that gets them.
+        sending: how they are sent.
+        covered: the groups of corner values that earlier rows have; those of this row are added.
+    """
     drawn: list[Tensor] = []
 
     @seed(crc32(f"{sending} {role.name}".encode()))
@@ -49,7 +62,7 @@ def draw(role: Role, sending: Sending) -> list[Tensor]:
         drawn.append(_fit(role, tensor))
 
     collect()
-    return _choose([tensor for tensor in drawn if tensor.size <= MAX_BYTES])
+    return _choose([tensor for tensor in drawn if tensor.size <= MAX_BYTES], set() if covered is None else covered)
 
 
 def _tensors(role: Role, sending: Sending) -> SearchStrategy[Tensor]:
@@ -80,23 +93,22 @@ def _fit(role: Role, tensor: Tensor) -> Tensor:
     return Tensor.from_values(spec.name, spec.datatype, array, tensor.shape)
 
 
-def _choose(drawn: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors with most corner values, each with values and, if possible, a shape that the others lack."""
+def _choose(drawn: Sequence[Tensor], covered: set[str]) -> list[Tensor]:
+    """Return the tensors with most groups of corner values that are not covered, of different shapes if possible."""
     chosen: list[Tensor] = []
-    left = list(drawn)
-    while len(chosen) < TENSORS_PER_ROW:
-        shapes = {tensor.shape for tensor in chosen}
-        known = {element for tensor in chosen for element in _elements(tensor)}
-
-        def rank(tensor: Tensor, shapes: set[tuple[int, ...]] = shapes, known: set[bytes] = known) -> tuple[Any, ...]:
-            own = _elements(tensor)
-            new = own - known
-            return tensor.shape not in shapes, len(own) > 1, len(new & _corners(tensor.datatype)), len(new)
-
-        best = max(left, key=rank)
+    for _ in range(TENSORS_PER_ROW):
+        others = [tensor for tensor in drawn if all(tensor is not one for one in chosen)]
+        best = max(others, key=partial(_rank, chosen=tuple(chosen), covered=frozenset(covered)))
         chosen.append(best)
-        left = [tensor for tensor in left if tensor is not best]
+        covered |= _list_groups(best)
     return chosen
+
+
+def _rank(tensor: Tensor, chosen: Sequence[Tensor], covered: Set[str]) -> tuple[Any, ...]:
+    own, known = _elements(tensor), {element for one in chosen for element in _elements(one)}
+    groups, known_groups = _list_groups(tensor), {name for one in chosen for name in _list_groups(one)}
+    is_other_shape = tensor.shape not in {one.shape for one in chosen}
+    return is_other_shape, len(own) > 1, len(groups - covered), len(groups - known_groups), len(own - known)
 
 
 def _elements(tensor: Tensor) -> set[bytes]:
@@ -104,10 +116,23 @@ def _elements(tensor: Tensor) -> set[bytes]:
     return set(flat) if tensor.datatype == "BYTES" else {element.tobytes() for element in flat}
 
 
-def _corners(datatype: str) -> set[bytes]:
+def _list_groups(tensor: Tensor) -> set[str]:
+    """Return the groups of corner values that a tensor has an element of."""
+    own = _elements(tensor)
+    return {f"{tensor.datatype} {name}" for name, corners in _corner_groups(tensor.datatype).items() if own & corners}
+
+
+@cache
+def _corner_groups(datatype: str) -> Mapping[str, Set[bytes]]:
     if datatype == "BYTES":
-        return {element for groups in (TEXTS, BYTE_STRINGS) for group in groups.values() for element in group}
-    return {element.tobytes() for element in get_all_corners(datatype)}
+        return {name: set(elements) for name, elements in {**TEXTS, **BYTE_STRINGS}.items()}
+    if datatype == "BOOL":
+        return {}
+    names = INTEGER_CORNERS.get(datatype) or get_bit_groups(datatype)
+    groups = {name: {element.tobytes() for element in make_corner_tensor("", datatype, name).array} for name in names}
+    if "zeros" in groups:
+        groups["zeros"] = {element for element in groups["zeros"] if any(element)}  # -0 alone is special
+    return groups
 
 
 def _entry(tensor: Tensor) -> list[Any]:
@@ -122,10 +147,11 @@ def _entry(tensor: Tensor) -> list[Any]:
 def render() -> Iterator[str]:
     """Yield the lines of the file."""
     yield "{"
+    covered: set[str] = set()
     for sending, names in ROLES.items():
         yield f' "{sending}": {{'
         for name in names:
-            entries = map(_entry, draw(roles.load()[name], sending))
+            entries = map(_entry, draw(roles.load()[name], sending, covered))
             lines = ",\n   ".join(json.dumps(entry, separators=(",", ":")) for entry in entries)
             yield f'  "{name}": [\n   {lines}\n  ]' + ("," if name != names[-1] else "")
         yield " }" + ("," if sending != list(ROLES)[-1] else "")

@@ -10,7 +10,7 @@ from conformance.spec.check import check, rows
 from conformance.spec.extensions import GRPC
 from conformance.transport.grpc_target import GrpcTarget
 
-_OWN_REQUIREMENTS = {"BYTES": "GRPC-RAW-BYTES", "FP16": "GRPC-FP16", "BF16": "GRPC-BF16"}
+_OWN_REQUIREMENTS = {"BYTES": ("GRPC-RAW-BYTES", "GRPC-RAW"), "FP16": ("GRPC-FP16",), "BF16": ("GRPC-BF16",)}
 
 
 def _list_typed(_: str) -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def _list_typed(_: str) -> tuple[str, ...]:
 def _list_raw(role: str) -> tuple[str, ...]:
     model = roles.load()[role]
     datatypes = (model.inputs[0].datatype, model.outputs[0].datatype)
-    return (next((own for datatype, own in _OWN_REQUIREMENTS.items() if datatype in datatypes), "GRPC-RAW"),)
+    return next((own for datatype, own in _OWN_REQUIREMENTS.items() if datatype in datatypes), ("GRPC-RAW",))
 
 
 @check("grpc.generated-tensors-come-back-typed", answers="GRPC-TYPED", over=(GRPC,))
