@@ -35,6 +35,7 @@ MAX_ELEMENTS = 24
 MAX_BYTES = 320
 MAX_BATCH = 8
 MAX_EXACT = 2**24  # FP32 has every integer up to it
+FIRST_GROUPS = frozenset({"zeros", "infinities", "nan", "subnormal", "limits"})  # of corner values, if all are too many
 
 DRAWING = settings(
     max_examples=EXAMPLES,
@@ -45,14 +46,12 @@ DRAWING = settings(
 )
 
 
-def draw(role: Role, sending: Sending, covered: set[str] | None = None) -> list[Tensor]:
-    """Return the tensors of a row: those of the drawn ones with most corner values.
+def draw(role: Role, sending: Sending) -> list[Tensor]:
+    """Return the tensors of a row: those of the drawn ones with most corner values."""
+    return _choose(_draw_all(role, sending))
 
-    Args:
-        role: the role that gets them.
-        sending: how they are sent.
-        covered: the groups of corner values that earlier rows have; those of this row are added.
-    """
+
+def _draw_all(role: Role, sending: Sending) -> list[Tensor]:
     drawn: list[Tensor] = []
 
     @seed(crc32(f"{sending} {role.name}".encode()))
@@ -62,7 +61,7 @@ def draw(role: Role, sending: Sending, covered: set[str] | None = None) -> list[
         drawn.append(_fit(role, tensor))
 
     collect()
-    return _choose([tensor for tensor in drawn if tensor.size <= MAX_BYTES], set() if covered is None else covered)
+    return [tensor for tensor in drawn if tensor.size <= MAX_BYTES]
 
 
 def _tensors(role: Role, sending: Sending) -> SearchStrategy[Tensor]:
@@ -93,22 +92,20 @@ def _fit(role: Role, tensor: Tensor) -> Tensor:
     return Tensor.from_values(spec.name, spec.datatype, array, tensor.shape)
 
 
-def _choose(drawn: Sequence[Tensor], covered: set[str]) -> list[Tensor]:
-    """Return the tensors with most groups of corner values that are not covered, of different shapes if possible."""
+def _choose(drawn: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with most groups of corner values, of different shapes if possible."""
     chosen: list[Tensor] = []
     for _ in range(TENSORS_PER_ROW):
         others = [tensor for tensor in drawn if all(tensor is not one for one in chosen)]
-        best = max(others, key=partial(_rank, chosen=tuple(chosen), covered=frozenset(covered)))
-        chosen.append(best)
-        covered |= _list_groups(best)
+        chosen.append(max(others, key=partial(_rank, chosen=tuple(chosen))))
     return chosen
 
 
-def _rank(tensor: Tensor, chosen: Sequence[Tensor], covered: Set[str]) -> tuple[Any, ...]:
+def _rank(tensor: Tensor, chosen: Sequence[Tensor]) -> tuple[Any, ...]:
     own, known = _elements(tensor), {element for one in chosen for element in _elements(one)}
-    groups, known_groups = _list_groups(tensor), {name for one in chosen for name in _list_groups(one)}
+    new_groups = _list_groups(tensor) - {name for one in chosen for name in _list_groups(one)}
     is_other_shape = tensor.shape not in {one.shape for one in chosen}
-    return is_other_shape, len(own) > 1, len(groups - covered), len(groups - known_groups), len(own - known)
+    return is_other_shape, len(own) > 1, len(new_groups & FIRST_GROUPS), len(new_groups), len(own - known)
 
 
 def _elements(tensor: Tensor) -> set[bytes]:
@@ -119,7 +116,7 @@ def _elements(tensor: Tensor) -> set[bytes]:
 def _list_groups(tensor: Tensor) -> set[str]:
     """Return the groups of corner values that a tensor has an element of."""
     own = _elements(tensor)
-    return {f"{tensor.datatype} {name}" for name, corners in _corner_groups(tensor.datatype).items() if own & corners}
+    return {name for name, corners in _corner_groups(tensor.datatype).items() if own & corners}
 
 
 @cache
@@ -147,11 +144,10 @@ def _entry(tensor: Tensor) -> list[Any]:
 def render() -> Iterator[str]:
     """Yield the lines of the file."""
     yield "{"
-    covered: set[str] = set()
     for sending, names in ROLES.items():
         yield f' "{sending}": {{'
         for name in names:
-            entries = map(_entry, draw(roles.load()[name], sending, covered))
+            entries = map(_entry, draw(roles.load()[name], sending))
             lines = ",\n   ".join(json.dumps(entry, separators=(",", ":")) for entry in entries)
             yield f'  "{name}": [\n   {lines}\n  ]' + ("," if name != names[-1] else "")
         yield " }" + ("," if sending != list(ROLES)[-1] else "")
