@@ -23,26 +23,25 @@ _OWN_REQUIREMENTS = {"BOOL": "BIN-BOOL", "BYTES": "BIN-BYTES", "BF16": "BIN-BF16
 _HALVES = ("FP16", "BF16")
 
 
-def _get_requirement(role: str, direction: str) -> str:
-    """Return the requirement of a role on inputs (I) or outputs (O)."""
-    if role in SEVERAL_DIMENSIONS:
-        return f"BIN-ROW-MAJOR-{direction}"
-    read, written = roles.load()[role].inputs[0].datatype, roles.load()[role].outputs[0].datatype
-    datatype = written if direction == "O" else read
-    return f"{_OWN_REQUIREMENTS.get(datatype, 'BIN-DATATYPES')}-{direction}"
+def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
+    """Return the requirements of a role on inputs (I) or outputs (O)."""
+    model = roles.load()[role]
+    datatype = (model.outputs if direction == "O" else model.inputs)[0].datatype
+    own = f"{_OWN_REQUIREMENTS.get(datatype, 'BIN-DATATYPES')}-{direction}"
+    return (own, f"BIN-ROW-MAJOR-{direction}") if role in SEVERAL_DIMENSIONS else (own,)
 
 
 def _list_read(role: str) -> tuple[str, ...]:
-    return (_get_requirement(role, "I"),)
+    return _list_requirements(role, "I")
 
 
 def _list_written(role: str) -> tuple[str, ...]:
-    return (_get_requirement(role, "O"),)
+    return _list_requirements(role, "O")
 
 
 def _list_both(role: str) -> tuple[str, ...]:
     if _is_identity(role):
-        return (_get_requirement(role, "I"), _get_requirement(role, "O"))
+        return (*_list_read(role), *_list_written(role))
     return _list_written(role) if role.startswith("cast_fp32") else _list_read(role)
 
 
@@ -75,22 +74,27 @@ def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -
     try:
         expect_survival(target, model, [tensor], side)
     except UnmetError as unmet:
-        _block_if_not_of_dimensions(target, model, tensor, side, unmet)
+        _attribute_to_order(target, model, tensor, side, unmet)
         raise
 
 
-def _block_if_not_of_dimensions(target: Target, model: Model, tensor: Tensor, side: Side, unmet: UnmetError) -> None:
-    """Block a row about several dimensions if the elements are wrong in one as well, or JSON on both sides is wrong."""
+def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side, unmet: UnmetError) -> None:
+    """Attribute the failure of a tensor of several dimensions to their order.
+
+    Raises:
+        Blocked: the elements are wrong in one dimension as well, or JSON on both sides is wrong.
+    """
     if model.role.name not in SEVERAL_DIMENSIONS:
         return
     if not is_right_alone(target, tensor, side):
         raise BlockedError(f"{tensor.datatype} in one dimension is wrong too", unmet) from None
     if not is_right(target, model, [tensor], "neither"):
         raise BlockedError("JSON on both sides is wrong too", unmet) from None
+    unmet.requirement = unmet.requirement or f"BIN-ROW-MAJOR-{'O' if side == 'written' else 'I'}"
 
 
 def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
-    requirement = _get_requirement(model.role.name, "O")
+    requirement = _list_written(model.role.name)[-1]
     if model.role.compute == "cast":
         halves = tensor.array
         with block_if(lambda: not is_fp32_right(target, halves), FP32_TOO):
@@ -103,7 +107,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
         try:
             expect_return(target, model, [tensor], requirement)
         except UnmetError as unmet:
-            _block_if_not_of_dimensions(target, model, tensor, "both", unmet)
+            _attribute_to_order(target, model, tensor, "both", unmet)
             raise
 
 
