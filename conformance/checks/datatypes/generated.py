@@ -19,7 +19,7 @@ from conformance.spec.check import check, rows
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
-_OWN_REQUIREMENTS = {"BOOL": "BIN-BOOL", "BYTES": "BIN-BYTES", "BF16": "BIN-BF16"}
+_OWN_REQUIREMENTS = ("BOOL", "BYTES", "BF16")  # datatypes that have one
 _HALVES = ("FP16", "BF16")
 
 
@@ -27,7 +27,7 @@ def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
     """Return the requirements of a role on inputs (I) or outputs (O)."""
     model = roles.load()[role]
     datatype = (model.outputs if direction == "O" else model.inputs)[0].datatype
-    own = f"{_OWN_REQUIREMENTS.get(datatype, 'BIN-DATATYPES')}-{direction}"
+    own = f"BIN-{datatype if datatype in _OWN_REQUIREMENTS else 'DATATYPES'}-{direction}"
     return (own, f"BIN-ROW-MAJOR-{direction}") if role in SEVERAL_DIMENSIONS else (own,)
 
 
