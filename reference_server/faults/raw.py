@@ -63,6 +63,16 @@ def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inp
     return inputs if is_bytes(model) else replace_elements(inputs, next(iter(inputs.values())).elements.byteswap())
 
 
+@fault("request.parse_body", breaks="RAW-ENCODING")
+def raw_elements_beyond_the_finite_are_zeros(original: Any, model: Model, body: bytes) -> Inputs:
+    """Infinite elements of a raw body, and those that are no numbers, are read as zeros."""
+    inputs: Inputs = original(model, body)
+    elements = next(iter(inputs.values())).elements
+    if elements.dtype.kind != "f":
+        return inputs
+    return replace_elements(inputs, np.where(np.isfinite(elements), elements, np.zeros_like(elements)))
+
+
 @fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""

@@ -65,7 +65,7 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
     except UnmetError as unmet:
         if len(bits) > PART_ELEMENTS and _is_right_in_parts(target, model, tensors[0]):
             unmet.requirement = "BIN-DATATYPES-I"  # only tensors of this size fail, whatever their datatype
-        elif _is_read_right(target, tensors[0], unmet):
+        elif is_half_read_right(target, tensors[0], unmet):
             unmet.requirement = "BIN-DATATYPES-O"
         raise
 
@@ -76,20 +76,20 @@ def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
     return all(is_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
 
 
-def _is_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
+def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
     """Say whether the elements are cast to FP32 right: as binary data, or in JSON for finite nonzero numbers.
 
     Raises:
         Blocked: FP32 elements with these values are wrong by themselves, and JSON has none of them.
     """
-    casting = target.model("cast_fp16_fp32")
+    casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is None or is_right(target, casting, [tensor], "both"):
         return casting is not None
     numbers = tensor.array[np.isfinite(tensor.array) & (tensor.array != 0)]
     if numbers.size:
         return is_right(target, casting, [casting.tensor(numbers)], "read")
-    if not _is_fp32_right(target, tensor.array):
-        raise BlockedError(_FP32_TOO, unmet)
+    if not is_fp32_right(target, tensor.array):
+        raise BlockedError(FP32_TOO, unmet)
     return False
 
 
@@ -125,14 +125,14 @@ def _expect_half(target: Target, model: Model, tensor: Tensor, side: Side, wide:
     Raises:
         Blocked: the FP32 elements are wrong by themselves.
     """
-    with block_if(lambda: side == "both" and not _is_fp32_right(target, wide), _FP32_TOO):
+    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_TOO):
         expect_survival(target, model, [tensor], side)
 
 
-_FP32_TOO = "the same FP32 elements are wrong too"
+FP32_TOO = "the same FP32 elements are wrong too"
 
 
-def _is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
+def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
     """Say whether the same elements are right as FP32 in binary data."""
     with np.errstate(invalid="ignore"):  # a signalling NaN
         wide = Tensor.from_values("INPUT", "FP32", elements.astype("<f4"))

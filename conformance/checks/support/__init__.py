@@ -16,6 +16,7 @@ a server that must stay alive              expect.refusals.expect_alive
     binary data of any deployed model          control_sides.expect_read and expect_written, by changed_tensors
     what a client sends, reads or refuses      client_rows for the row, clients.expectations for the body
     tensors that Hypothesis draws              exploring.explore(strategy, expectation)
+    tensors that it drew once, kept as data    generated.expect_generated(model, sending, expectation)
     one row for each datatype                  datatypes.make_datatype_rows
 
 `expect.unmet` explains how a check body attributes a failure to one requirement: `is_met`, `attribute_to`, `block_if`,

@@ -82,7 +82,8 @@ def expect_return(target: Target, model: Model, tensors: Sequence[Tensor], writt
     """Expect the right outputs with binary data in both directions.
 
     A failure is attributed to `written`, the requirement on outputs, if another request shows that the answer is at
-    fault: the same binary inputs give right JSON outputs, or JSON inputs give wrong binary outputs.
+    fault: the same binary inputs give right JSON outputs, or JSON inputs give wrong binary outputs. Tensors of more than
+    one dimension must have a JSON form.
     """
     reply = target.infer(model.request(tensors, **SIDES["both"]))
     try:
@@ -100,7 +101,10 @@ def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -
         return True
     if not model.role.is_json_capable:
         return False
-    carried = [Tensor.from_values(tensor.name, tensor.datatype, _carried_by_json(tensor)) for tensor in tensors]
+    carried = [
+        Tensor.from_values(tensor.name, tensor.datatype, _carried_by_json(tensor)) if tensor.array.ndim == 1 else tensor
+        for tensor in tensors
+    ]
     reply = target.infer(model.request(carried, **SIDES["written"]))
     return reply.succeeded and not is_met(lambda: expect_values(reply, model, carried, through_json=True))
 

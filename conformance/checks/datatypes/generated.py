@@ -1,0 +1,121 @@
+"""Tensors that Hypothesis drew, as binary data: read alone, written alone, and both."""
+
+from __future__ import annotations
+
+from conformance.checks.datatypes.half_floats import FP32_TOO, is_fp32_right, is_half_read_right
+from conformance.checks.support.binary_sides import (
+    Side,
+    expect_return,
+    expect_side,
+    expect_survival,
+    is_right,
+    is_right_alone,
+)
+from conformance.checks.support.generated import SEVERAL_DIMENSIONS, expect_generated, make_generated_rows
+from conformance.expect.unmet import BlockedError, UnmetError, block_if
+from conformance.roles import roles
+from conformance.roles.model import Model
+from conformance.spec.check import check, rows
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+_OWN_REQUIREMENTS = ("BOOL", "BYTES", "BF16")  # datatypes that have one
+_HALVES = ("FP16", "BF16")
+
+
+def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
+    """Return the requirements of a role on inputs (I) or outputs (O)."""
+    model = roles.load()[role]
+    datatype = (model.outputs if direction == "O" else model.inputs)[0].datatype
+    own = f"BIN-{datatype if datatype in _OWN_REQUIREMENTS else 'DATATYPES'}-{direction}"
+    return (own, f"BIN-ROW-MAJOR-{direction}") if role in SEVERAL_DIMENSIONS else (own,)
+
+
+def _list_read(role: str) -> tuple[str, ...]:
+    return _list_requirements(role, "I")
+
+
+def _list_written(role: str) -> tuple[str, ...]:
+    return _list_requirements(role, "O")
+
+
+def _list_both(role: str) -> tuple[str, ...]:
+    if _is_identity(role):
+        return (*_list_read(role), *_list_written(role))
+    return _list_written(role) if role.startswith("cast_fp32") else _list_read(role)
+
+
+def _is_identity(role: str) -> bool:
+    return roles.load()[role].compute == "identity"
+
+
+@check("datatypes.generated-inputs-are-read", answers="BIN-DATATYPES-I")
+@rows(*make_generated_rows("read", _list_read))
+def generated_inputs_are_read(target: Target, model: Model) -> None:
+    """Binary inputs that Hypothesis drew are read right, as JSON outputs show."""
+    expect_generated(model, "read", lambda tensor: _expect_one_side(target, model, tensor, "read"))
+
+
+@check("datatypes.generated-outputs-are-written", answers="BIN-DATATYPES-O")
+@rows(*make_generated_rows("written", _list_written))
+def generated_outputs_are_written(target: Target, model: Model) -> None:
+    """Binary outputs for JSON inputs that Hypothesis drew are written right."""
+    expect_generated(model, "written", lambda tensor: _expect_one_side(target, model, tensor, "written"))
+
+
+@check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
+@rows(*make_generated_rows("both", _list_both))
+def generated_tensors_survive(target: Target, model: Model) -> None:
+    """Tensors that Hypothesis drew come back from binary data as binary data, whatever their bits."""
+    expect_generated(model, "both", lambda tensor: _expect_both_sides(target, model, tensor))
+
+
+def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -> None:
+    try:
+        expect_survival(target, model, [tensor], side)
+    except UnmetError as unmet:
+        _attribute_to_order(target, model, tensor, side, unmet)
+        raise
+
+
+def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side, unmet: UnmetError) -> None:
+    """Attribute the failure of a tensor of several dimensions to their order.
+
+    Raises:
+        Blocked: the elements are wrong in one dimension as well, or JSON on both sides is wrong.
+    """
+    if model.role.name not in SEVERAL_DIMENSIONS:
+        return
+    if not is_right_alone(target, tensor, side):
+        raise BlockedError(f"{tensor.datatype} in one dimension is wrong too", unmet) from None
+    if not is_right(target, model, [tensor], "neither"):
+        raise BlockedError("JSON on both sides is wrong too", unmet) from None
+    unmet.requirement = unmet.requirement or f"BIN-ROW-MAJOR-{'O' if side == 'written' else 'I'}"
+
+
+def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
+    requirement = _list_written(model.role.name)[-1]
+    if model.role.compute == "cast":
+        halves = tensor.array
+        with block_if(lambda: not is_fp32_right(target, halves), FP32_TOO):
+            expect_side(target, model, [tensor], "both")
+    elif model.role.compute != "identity":
+        expect_side(target, model, [tensor], "both")
+    elif tensor.datatype in _HALVES:
+        _expect_half_return(target, model, tensor, requirement)
+    else:
+        try:
+            expect_return(target, model, [tensor], requirement)
+        except UnmetError as unmet:
+            _attribute_to_order(target, model, tensor, "both", unmet)
+            raise
+
+
+def _expect_half_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
+    """Expect 16-bit floats to come back; a failure is attributed to `written` if a cast shows that they are read."""
+    try:
+        expect_side(target, model, [tensor], "both")
+    except UnmetError as unmet:
+        if is_half_read_right(target, tensor, unmet):
+            unmet.requirement = written
+        raise

@@ -1,0 +1,43 @@
+"""Tensors that Hypothesis drew, as the body of a raw request."""
+
+from __future__ import annotations
+
+from conformance.checks.raw.raw_answers import expect_agreement, send_raw
+from conformance.checks.support.generated import expect_generated, make_generated_rows
+from conformance.checks.support.tensor_shrinking import get_plain_element
+from conformance.expect.unmet import UnmetError
+from conformance.roles import roles
+from conformance.roles.model import Model
+from conformance.spec.check import check, rows
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+
+def _list_answers(role: str) -> tuple[str, ...]:
+    is_text = roles.load()[role].inputs[0].datatype == "BYTES"
+    return ("RAW-BYTES",) if is_text else ("RAW-ENCODING", "RAW-HEADER-ZERO")
+
+
+@check("raw.generated-bodies-are-tensor-data", answers="RAW-ENCODING")
+@rows(*make_generated_rows("raw", _list_answers))
+def generated_bodies_are_tensor_data(target: Target, model: Model) -> None:
+    """A raw body that Hypothesis drew is read as the tensor that a binary request brings."""
+    expect = _expect_string_read if model.role.inputs[0].datatype == "BYTES" else _expect_read
+    expect_generated(model, "raw", lambda tensor: expect(target, model, tensor))
+
+
+def _expect_read(target: Target, model: Model, tensor: Tensor) -> None:
+    """Expect a tensor to be read; a refusal is attributed to RAW-HEADER-ZERO if other bytes are not refused."""
+    try:
+        expect_agreement(target, model, send_raw(target, model, tensor), tensor)
+    except UnmetError as unmet:
+        plain = model.tensor([get_plain_element(tensor.datatype)] * tensor.elements, tensor.shape)
+        if unmet.reply is not None and unmet.reply.is_refusal and send_raw(target, model, plain).succeeded:
+            unmet.requirement = "RAW-HEADER-ZERO"
+        raise
+
+
+def _expect_string_read(target: Target, model: Model, tensor: Tensor) -> None:
+    """Expect a string behind its length to be read: in both interpretations of RAW-BYTES-BODY, the body is right."""
+    whole = model.tensor([bytes(tensor.to_bytes())], tensor.shape)
+    expect_agreement(target, model, send_raw(target, model, tensor), whole, tensor)

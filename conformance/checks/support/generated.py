@@ -1,0 +1,96 @@
+"""Checks on generated tensors: Hypothesis drew them once, so that a run needs none and always sends the same ones.
+
+A row fails only for what its tensors have beyond plain elements in a plain shape. The failure shows the smallest
+tensor that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from conformance.checks.support.tensor_shrinking import get_plain_element, shrink
+from conformance.expect.unmet import BlockedError, UnmetError, is_met
+from conformance.roles.generated_tensors import ROLES, Sending, get_pattern, load_tensors
+from conformance.roles.model import Model
+from conformance.spec.check import Row
+from conformance.transport.exchange import FailureKind
+from conformance.wire.tensor import Tensor
+
+Expectation = Callable[[Tensor], object]
+
+# Roles whose rows the `quick` profile takes: those of the datatypes with most corner values, and of the highest rank.
+QUICK_ROLES = frozenset(
+    {
+        *(f"identity_{name}" for name in ("bool", "uint8", "uint64", "int64", "fp16", "fp32", "fp64", "bytes", "bf16")),
+        *(
+            "cast_fp16_fp32",
+            "cast_fp32_fp16",
+            "rank4",
+            "rank2_bytes",
+            "batching",
+            "raw_middle",
+            "raw_batching",
+            "raw_bytes_one",
+        ),
+    }
+)
+# Roles whose tensors have several dimensions.
+SEVERAL_DIMENSIONS = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "weighted_sum")
+
+
+def make_generated_rows(sending: Sending, answers: Callable[[str], tuple[str, ...]]) -> list[Row]:
+    """Return a row for each role with generated tensors; `answers` returns the requirements of a role."""
+    return [
+        Row(role.replace("_", "-"), role=role, answers=answers(role), thorough=role not in QUICK_ROLES)
+        for role in ROLES[sending]
+    ]
+
+
+def expect_generated(model: Model, sending: Sending, expectation: Expectation) -> None:
+    """Expect every generated tensor of a model to be right.
+
+    Raises:
+        Unmet: one is wrong; the failure is that of the smallest tensor that is wrong in the same way.
+        Blocked: plain elements are wrong as well, or the tensor is right when it is sent again.
+    """
+    for tensor in load_tensors(model.role, sending):
+        try:
+            expectation(tensor)
+        except UnmetError as unmet:
+            raise _find_smallest(model, sending, tensor, unmet, expectation) from None
+
+
+def _find_smallest(
+    model: Model, sending: Sending, tensor: Tensor, unmet: UnmetError, expectation: Expectation
+) -> UnmetError | BlockedError:
+    if not is_met(lambda: expectation(make_plain_tensor(model, sending))):
+        return BlockedError(f"plain {tensor.datatype} elements are wrong too", unmet)
+    if unmet.reply is not None and unmet.reply.has_failed(FailureKind.TIMEOUT):
+        return unmet
+
+    def trial(candidate: Tensor) -> UnmetError | None:
+        try:
+            expectation(candidate)
+        except UnmetError as found:
+            return found if found.requirement == unmet.requirement else None
+        except BlockedError:
+            pass
+        return None
+
+    again = trial(tensor)
+    if again is None:
+        return BlockedError("the same tensor is answered right when it is sent again", unmet)
+    smallest = shrink(tensor, again, trial, get_pattern(model.role, sending))
+    smallest.tensor = None  # a hint that it equals an earlier answer would mislead: the trials before it are alike
+    return smallest
+
+
+def make_plain_tensor(model: Model, sending: Sending) -> Tensor:
+    """Return a tensor with elements that every server handles, in rows of an odd number of elements."""
+    spec, pattern = model.role.inputs[0], get_pattern(model.role, sending)
+    last = max((axis for axis, size in enumerate(pattern) if size < 0), default=None)
+    shape = [size if size >= 0 else 3 if axis == last else 2 for axis, size in enumerate(pattern)]
+    if model.role.batching:
+        shape[0] = min(shape[0], 2)
+    return model.tensor([get_plain_element(spec.datatype, index) for index in range(prod(shape))], shape)

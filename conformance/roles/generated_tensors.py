@@ -1,0 +1,70 @@
+"""Tensors that Hypothesis drew under fixed seeds, kept as data, so that every run of a version sends the same ones.
+
+`generated_tensors.json` maps a way of sending and a role to its tensors: the shape, then the binary form of the
+elements as hexadecimal digits, or a list of those of each BYTES element; `tests/support/generated_tensors.py` writes
+it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
+
+from conformance.roles.roles import Role, TensorSpec
+from conformance.spec.data_files import PACKAGE_FOLDER
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.tensor import Tensor, decode
+
+# How a tensor travels: as a binary input, a binary output, both, a raw request, and in the two contents over gRPC.
+Sending = Literal["read", "written", "both", "raw", "typed-contents", "raw-contents"]
+
+FILE = PACKAGE_FOLDER / "roles" / "generated_tensors.json"
+TENSORS_PER_ROW = 2
+
+_JSON_CAPABLE = tuple(f"identity_{name.lower()}" for name, info in DATATYPES.items() if info.has_json_form)
+_IDENTITIES = tuple(f"identity_{name.lower()}" for name in DATATYPES)
+_CASTS = ("cast_fp16_fp32", "cast_fp32_fp16", "cast_bf16_fp32", "cast_fp32_bf16")
+SHAPED_ROLES = ("rank0", "rank2", "rank3", "rank4", "rank2_bytes", "batching")
+ROLES: Mapping[Sending, Sequence[str]] = {
+    "read": (*_JSON_CAPABLE, "cast_fp16_fp32", "cast_bf16_fp32", "string_length", *SHAPED_ROLES, "weighted_sum"),
+    "written": (*_JSON_CAPABLE, "cast_fp32_fp16", "cast_fp32_bf16", *SHAPED_ROLES),
+    "both": (*_IDENTITIES, *_CASTS, "string_length", *SHAPED_ROLES),
+    "raw": (
+        *[role for role in _IDENTITIES if role != "identity_bytes"],
+        *("cast_fp16_fp32", "cast_bf16_fp32", "raw_fixed", "raw_variable", "raw_middle", "raw_bytes_one"),
+        *("batching", "raw_batching", "raw_batching_variable"),
+    ),
+    "typed-contents": (*_JSON_CAPABLE, "string_length", *SHAPED_ROLES, "weighted_sum"),
+    "raw-contents": (*_IDENTITIES, *_CASTS, "string_length", *SHAPED_ROLES, "weighted_sum"),
+}
+# Ways of sending for which a tensor needs a JSON form.
+THROUGH_JSON: frozenset[Sending] = frozenset({"read", "written"})
+
+
+def get_pattern(role: Role, sending: Sending) -> tuple[int, ...]:
+    """Return the shape of a role's first input, with its batch dimension: 1 in a raw request."""
+    shape = role.inputs[0].shape
+    return (1 if sending == "raw" else -1, *shape) if role.batching else shape
+
+
+def load_tensors(role: Role, sending: Sending) -> tuple[Tensor, ...]:
+    """Return the tensors for the first input of a role.
+
+    Raises:
+        KeyError: none were drawn for it.
+    """
+    return tuple(_read(role.inputs[0], *entry) for entry in _load()[sending][role.name])
+
+
+@cache
+def _load() -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    found: Mapping[str, Mapping[str, Sequence[Any]]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def _read(spec: TensorSpec, shape: Sequence[int], elements: str | Sequence[str]) -> Tensor:
+    if not isinstance(elements, str):
+        return Tensor.from_values(spec.name, spec.datatype, list(map(bytes.fromhex, elements)), shape)
+    return Tensor(spec.name, spec.datatype, tuple(shape), decode(spec.datatype, shape, bytes.fromhex(elements)))
