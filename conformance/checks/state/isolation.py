@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from conformance.checks.state.request_forms import expect_own, make_salted_request, make_salted_tensors
+from conformance.checks.state.request_forms import (
+    RAW_FLOATS,
+    AnyForm,
+    expect_own,
+    expect_right,
+    make_salted_request,
+    make_salted_tensors,
+    require_raw,
+)
+from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
+from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.deployed_models import require_telling
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.class_texts import find_highest
@@ -17,7 +27,7 @@ from conformance.roles.model import Model
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, RAW
-from conformance.spec.fit import ANY, JSON
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -84,6 +94,38 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
         expect_own(
             target, target.infer(make_salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
         )
+
+
+LARGE_FLOATS = Fit(inputs=WIDE_FLOATS, is_variable=True)
+
+
+@check("state.large-answers-leave-nothing-behind", answers="OIP-ISOLATION")
+@rows(
+    Row("json", ("json",), fit=replace(LARGE_FLOATS, is_json=True)),
+    Row("binary", ("binary",), needs=BINARY, fit=LARGE_FLOATS),
+    Row("raw", ("raw",), needs=RAW, fit=RAW_FLOATS),
+)
+def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:
+    """The answer to a small request holds nothing of a large one before it."""
+    large, small = make_large_inputs(model, LARGE_COUNT), _make_negative(model.sample())
+    expected = [model.expected(tensors) for tensors in (large, small)]
+    messages = [_make_message(model, tensors, form) for tensors in (large, small)]
+    if form == "raw":
+        require_raw(target, model, messages[1])
+    for message, right in zip(messages, expected, strict=True):
+        expect_right(target, target.send(message), right, "OIP-ISOLATION")
+
+
+def _make_negative(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with negative floats, whose bytes differ from those of positive ones."""
+    return [replace(each, array=-each.array) if each.datatype in WIDE_FLOATS else each for each in tensors]
+
+
+def _make_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
+    if form == "raw":
+        return model.raw(bytes(tensors[0].to_bytes()))
+    want: Form | None = "binary" if form == "binary" else None
+    return model.request(tensors, send=form, want=want).message()
 
 
 @check("state.forms-in-turn-keep-apart", answers="OIP-ISOLATION")
@@ -268,6 +310,9 @@ FORM_GROUPS = (
 )
 
 
+_FITS_OF_GROUPS: Mapping[Sequence[str], Fit] = {FORMS_WITHOUT_RAW: JSON, ("raw",): RAW_FLOATS}
+
+
 def _needs(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for kind in kinds for name in KINDS[kind].needs))
 
@@ -281,12 +326,7 @@ def _tensors(model: Model, number: int) -> Tensors:
 
 
 @check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
-@rows(
-    *[
-        Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=JSON if kinds == FORMS_WITHOUT_RAW else None)
-        for kinds in FORM_GROUPS
-    ]
-)
+@rows(*[Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS])
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
     """Each of 32 requests of several forms, in flight together to one model, gets the answer to its own tensors."""
     require_telling(model, *(_tensors(model, k) for k in range(IN_FLIGHT)))
@@ -309,6 +349,8 @@ def _expect_alone(target: Target, model: Model, name: str) -> None:
     reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)
     if name == "gzip" and not reply.succeeded:
         raise NotApplicableError("compressed requests are not taken")
+    if name == "raw":
+        require_raw(target, model, reply.exchange.message)
     try:
         kind.expect(reply, model, tensors)
     except UnmetError as unmet:
