@@ -102,3 +102,6 @@ SEVERAL_INPUTS = Fit(min_inputs=2)
 SEVERAL_OUTPUTS = Fit(min_outputs=2)
 SCORED = Fit(outputs=SCORE_DATATYPES)
 TEXTS = Fit(some_input=frozenset({"BYTES"}))
+VARIABLE_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True)
+# What may be sent as a raw request of any length. It may be a batch as well, so that a refusal is right.
+RAW_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True, max_inputs=1, max_rank=1)

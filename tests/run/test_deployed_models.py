@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -19,6 +20,7 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
+from reference_server import metadata
 from reference_server.models import Model
 from tests.support import renamed_server, unusual_models
 from tests.support.few_rows import FEW_ROWS
@@ -134,6 +136,29 @@ def test_an_odd_model_fails_nothing(odd: Model, least: int, reason: str) -> None
     assert "OIP-MODEL-METADATA" in met(results)
     assert sum(result.outcome is Outcome.PASS for result in results) >= least
     assert reason in reasons(results)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "member"),
+    [
+        ({"inputs": [{"name": "X", "datatype": "float32", "shape": [-1]}]}, "inputs[0]"),
+        ({"outputs": [{"name": "Y", "datatype": "Tensor", "shape": [-1]}]}, "outputs[0]"),
+        ({"inputs": {"X": "FP32"}}, "inputs"),
+        ({"inputs": "X"}, "inputs"),
+    ],
+    ids=("input-of-unknown-datatype", "output-of-unknown-datatype", "inputs-in-an-object", "inputs-in-a-string"),
+)
+def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str, Any], member: str) -> None:
+    honest = metadata.describe
+    about = ("OIP-MODEL-METADATA",)
+    with (
+        unusual_models.serve(unusual_models.NAN) as address,
+        mock.patch.object(metadata, "describe", lambda model: honest(model) | wrong),
+    ):
+        results = judged(address, ("nan",), about=about)
+    failures = [result.failure for result in results if result.failure]
+    assert [failure.requirement for failure in failures] == list(about)
+    assert failures[0].expected.startswith(f"{member} in model metadata")
 
 
 def test_steady_outputs_are_compared_beside_one_that_is_not() -> None:

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any
 
 from conformance.checks.headers.wrong_headers import VALUES
-from conformance.checks.state.request_forms import RAW_FLOATS
 from conformance.checks.support.changed_tensors import fill_lookalike
 from conformance.checks.support.deployed_models import misreads_binary, refuses_binary, require_json
 from conformance.expect.expectation import expect
@@ -17,7 +16,7 @@ from conformance.expect.unmet import attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, RAW
-from conformance.spec.fit import ANY, Fit
+from conformance.spec.fit import ANY, RAW_FLOATS, Fit
 from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, ClientName
 from conformance.transport.target import Target

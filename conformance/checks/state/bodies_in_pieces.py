@@ -9,7 +9,6 @@ from conformance.checks.state.request_forms import (
     FORMS,
     LENGTH_REQUIRED,
     NEEDS,
-    RAW_FLOATS,
     AnyForm,
     SaltedRequest,
     expect_new_http,
@@ -24,7 +23,7 @@ from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import ANY, JSON, Fit
+from conformance.spec.fit import ANY, JSON, RAW_FLOATS, Fit
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat

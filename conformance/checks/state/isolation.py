@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.checks.state.request_forms import (
-    RAW_FLOATS,
     AnyForm,
     expect_own,
     expect_right,
@@ -27,7 +26,7 @@ from conformance.roles.model import Model
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, RAW
-from conformance.spec.fit import ANY, JSON, Fit
+from conformance.spec.fit import ANY, JSON, RAW_FLOATS, VARIABLE_FLOATS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -96,13 +95,11 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
         )
 
 
-LARGE_FLOATS = Fit(inputs=WIDE_FLOATS, is_variable=True)
-
-
 @check("state.large-answers-leave-nothing-behind", answers="OIP-ISOLATION")
 @rows(
-    Row("json", ("json",), fit=replace(LARGE_FLOATS, is_json=True)),
-    Row("binary", ("binary",), needs=BINARY, fit=LARGE_FLOATS),
+    Row("identity_fp32-binary", ("binary",), role="identity_fp32", needs=BINARY),
+    Row("json", ("json",), fit=replace(VARIABLE_FLOATS, is_json=True)),
+    Row("binary", ("binary",), needs=BINARY, fit=VARIABLE_FLOATS),
     Row("raw", ("raw",), needs=RAW, fit=RAW_FLOATS),
 )
 def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:

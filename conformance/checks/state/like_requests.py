@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.state.request_forms import NEEDS, RAW_FLOATS, AnyForm, require_raw
-from conformance.checks.support.changed_tensors import WIDE_FLOATS
+from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw
 from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.datatypes import KIB
 from conformance.checks.support.deployed_models import require_telling
@@ -16,7 +15,7 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.model import Model, RequestBuilder
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES, RAW
-from conformance.spec.fit import JSON, Fit
+from conformance.spec.fit import JSON, RAW_FLOATS, VARIABLE_FLOATS, Fit
 from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -99,8 +98,8 @@ _ELEMENT_COUNTS: tuple[tuple[str, AnyForm, tuple[int, ...]], ...] = (
         for count in counts
         for name, place in (("first", 0), ("middle", count // 2), ("last", -1))
     ],
-    Row("own-json-last", ("json", None, -1), fit=Fit(inputs=WIDE_FLOATS, is_variable=True, is_json=True)),
-    Row("own-binary-last", ("binary", None, -1), needs=BINARY, fit=Fit(inputs=WIDE_FLOATS, is_variable=True)),
+    Row("own-json-last", ("json", None, -1), fit=replace(VARIABLE_FLOATS, is_json=True)),
+    Row("own-binary-last", ("binary", None, -1), needs=BINARY, fit=VARIABLE_FLOATS),
     Row("own-raw-last", ("raw", None, -1), needs=RAW, fit=RAW_FLOATS),
 )
 def one_other_element_is_seen(target: Target, model: Model, form: AnyForm, count: int | None, place: int) -> None:

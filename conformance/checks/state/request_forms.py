@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.expectation import expect
@@ -13,7 +12,7 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.extensions import BINARY
-from conformance.spec.fit import ANY, JSON, Fit
+from conformance.spec.fit import ANY, JSON, RAW_FLOATS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -72,8 +71,6 @@ LENGTH_REQUIRED = 411
 FORMS: tuple[AnyForm, ...] = ("json", "binary", "raw")
 NEEDS: Mapping[AnyForm, tuple[str, ...]] = {"json": (), "binary": BINARY, "raw": ("raw",)}
 _ROLES: Mapping[AnyForm, str] = {"json": "identity_int32", "binary": "identity_int32", "raw": "identity_uint8"}
-# Deployed models get raw requests of floats in one dimension. That may be a batch, so that a refusal is right.
-RAW_FLOATS = Fit(max_inputs=1, inputs=WIDE_FLOATS, max_rank=1, is_variable=True)
 _FITS: Mapping[AnyForm, Fit] = {"json": JSON, "binary": ANY, "raw": RAW_FLOATS}
 
 
