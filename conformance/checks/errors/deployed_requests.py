@@ -20,6 +20,7 @@ WIDER = {
     "FP32": "FP64",
     **{f"{kind}{bits}": f"{kind}{2 * bits}" for kind in ("INT", "UINT") for bits in (8, 16, 32)},
 }
+_NARROW_INTEGERS = frozenset(WIDER) & frozenset(INTEGERS)
 
 
 def sample_inputs(model: Model) -> Sequence[Tensor]:
@@ -77,9 +78,9 @@ def exceed_integers(model: Model) -> Message:
 
 
 def widen_datatype(model: Model) -> Message:
-    """Return a JSON request that is good except for the datatype of one input, which is a wider one."""
+    """Return a JSON request that is good except for the datatype of its first integers, which is a wider one."""
     request = model.request(send="json")
-    place = _find_place(request, frozenset(WIDER))
+    place = _find_place(request, _NARROW_INTEGERS)
     datatype = WIDER[request.inputs[place].tensor.datatype]
     return request.edited(lambda document: document["inputs"][place].update(datatype=datatype))
 
@@ -158,11 +159,11 @@ OWN: tuple[Refusal, ...] = (
     ),
     Refusal("integer-right-in-its-low-bits", "OIP-RANGE", None, exceed_integers, fit=_SOME_INTEGERS),
     Refusal(
-        "one-input-of-a-wider-datatype",
+        "integers-of-a-wider-datatype",
         "OIP-SIGNATURE",
         None,
         widen_datatype,
-        fit=Fit(some_input=frozenset(WIDER), is_json=True),
+        fit=Fit(some_input=_NARROW_INTEGERS, is_json=True),
     ),
     Refusal(
         "first-dimension-right-in-64-bits",

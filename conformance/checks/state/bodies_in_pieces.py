@@ -108,7 +108,6 @@ WHOLE: tuple[Cut, ...] = (
     Cut("whole-raw", "identity_uint8", _as_raw, _nowhere, form="raw"),
 )
 CUTS: tuple[Cut, ...] = (
-    Cut("inside-large-raw-floats", None, _as_large_raw, lambda m: (len(m.body) // 2,), form="raw", fit=RAW_FLOATS),
     Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json"),
     Cut("behind-the-first-byte", None, _as_json, lambda m: (1, m.json_length // 2), form="json", fit=JSON),
     Cut("every-16-bytes-of-json", "multi", _as_json, lambda m: range(16, m.json_length, 16), form="json", fit=JSON),
@@ -139,6 +138,7 @@ CUTS: tuple[Cut, ...] = (
         form="json",
         slow=True,
     ),
+    Cut("inside-large-raw-floats", None, _as_large_raw, lambda m: (len(m.body) // 2,), form="raw", fit=RAW_FLOATS),
 )
 
 

@@ -170,9 +170,10 @@ def like_requests_have_answers_of_their_own(
         target.message(model.request(tensors, send=form, want=want, request_id="the-same"))
         for tensors in (first, second)
     ]
-    before, reply = (
-        target.send(message.with_body(padding + message.body + padding) if padding else message) for message in messages
-    )
+    if padding:
+        longest = max(len(message.body) for message in messages)
+        messages = [message.with_body(padding + message.body.ljust(longest) + padding) for message in messages]
+    before, reply = (target.send(message) for message in messages)
     try:
         expect(reply).tensors(model.expected(second))
     except UnmetError as unmet:

@@ -33,7 +33,7 @@ LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
     "byte-order-mark": {"FP32": b"\xef\xbb\xbf?", "FP64": b"\xef\xbb\xbf{}}\xe7?"},
     "open-brace": {"FP32": b'{"a?', "FP64": b'{"inp"]?'},
     "closing-braces": {"FP32": b"]}]?", "FP64": b"]}]}]}]?"},
-    "ampersands": {"FP32": b"a&=?", "FP64": b"a=1&b=\xe7?"},
+    "ampersands": {"FP32": b"&a=?", "FP64": b"&a=1&b=?"},
     "blanks": {"FP32": b"  \t?", "FP64": b"      ]?"},
 }
 
