@@ -31,6 +31,9 @@ from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
+MAX_PIECES = 64  # after each of which there is a pause
+
+
 # --- bodies, and the places at which they are cut ---------------------------------------------------------------------
 
 
@@ -98,6 +101,11 @@ def _first(message: Message) -> int:
     return message.spans[0][2]
 
 
+def _every_16_bytes(message: Message) -> Sequence[int]:
+    """Return offsets of pieces of 16 bytes; of longer pieces if there were more than `MAX_PIECES`."""
+    return range(16, message.json_length, max(16, message.json_length // MAX_PIECES))
+
+
 def _nowhere(message: Message) -> Sequence[int]:  # noqa: ARG001
     return ()
 
@@ -110,7 +118,7 @@ WHOLE: tuple[Cut, ...] = (
 CUTS: tuple[Cut, ...] = (
     Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json"),
     Cut("behind-the-first-byte", None, _as_json, lambda m: (1, m.json_length // 2), form="json", fit=JSON),
-    Cut("every-16-bytes-of-json", "multi", _as_json, lambda m: range(16, m.json_length, 16), form="json", fit=JSON),
+    Cut("every-16-bytes-of-json", "multi", _as_json, _every_16_bytes, form="json", fit=JSON),
     Cut(
         "inside-a-character", "identity_bytes", _as_accents, lambda m: (m.body.index(b"\xc3") + 1,), "json", fit=_TEXTS
     ),
