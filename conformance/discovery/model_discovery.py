@@ -66,6 +66,10 @@ class UnknownInputsError(SettingsError):
         self.refusal = refusal
 
 
+class WrongMetadataError(SettingsError):
+    """The metadata of a model are wrong, so that nothing can be sent to it; the checks of metadata judge that."""
+
+
 def discover_models(
     target: Target,
     names: Sequence[str],
@@ -82,7 +86,8 @@ def discover_models(
         names: the names of the models.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         given: model -> inputs from the user, used instead of guesses.
-        lenient: describe an unusable model with its trouble instead of raising, for models not named by the user.
+        lenient: describe an unusable model with its trouble instead of raising, for models not named by the user; one
+            with wrong metadata always is.
         progress: receives progress messages.
 
     Raises:
@@ -117,7 +122,7 @@ def _found(target: Target, name: str, given: UserInputs, *, lenient: bool) -> De
     try:
         return discover_model(target, name, given)
     except SettingsError as error:
-        if not lenient:
+        if not (lenient or isinstance(error, WrongMetadataError)):
             raise
         refusal, missing = (error.refusal, TENSORS) if isinstance(error, UnknownInputsError) else (str(error), "")
         return DeployedModel(derive_role(name, (), ()), name, trouble=str(error), refusal=refusal, missing=missing)
@@ -152,7 +157,11 @@ def _signature(target: Target, name: str, given: UserInputs) -> tuple[list[Tenso
             return own, [], False
         said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
         raise UnknownInputsError(f"{target.settings.url} serves no model {escape_text(name, 100)}: {escape_text(said)}")
-    listed = _specs(name, document.get("inputs"))
+    inputs = document.get("inputs")
+    if inputs is not None and not isinstance(inputs, list):
+        found = f"have inputs {format_value(inputs)}, which is no array"
+        raise WrongMetadataError(f"the metadata of {escape_text(name, 100)} {found}")
+    listed = _specs(name, inputs)
     if not listed and not own:
         how = INPUTS_HELP.format(model=escape_text(name, 100), members="datatype = ..., ")
         refusal = f"the metadata of {escape_text(name, 100)} list no inputs"
@@ -187,7 +196,7 @@ def _spec(model: str, item: Any) -> TensorSpec:
     item = item if isinstance(item, dict) else {}
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
     if not isinstance(name, str) or not isinstance(datatype, str) or datatype not in DATATYPES:
-        raise SettingsError(
+        raise WrongMetadataError(
             f"the metadata of {escape_text(model, 100)} have a tensor {format_value(name)}"
             f" of datatype {format_value(datatype)}, which is none of the protocol's"
         )

@@ -29,6 +29,8 @@ Number = int | float
 # not a binary fraction.
 _ABSOLUTE, _RELATIVE, _SLACK = 5e-7, 5e-6, 1 + 1e-9
 
+# Units in the last place by which the value in a class may differ from a float score that is not known exactly.
+MAX_ULPS = 16
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE)
 _INDEX = re.compile(r"[0-9]{1,19}")
 _DECIMAL_COMMA = re.compile(r"^([+-]?[0-9]+),(?=[0-9]+(?:e[+-]?[0-9]+)?:[0-9]{1,19}(?::|$))", re.IGNORECASE)
@@ -209,6 +211,14 @@ def has_exact_values(classes: Sequence[ClassText], scores: Scores) -> bool:
         return True
     values = to_python_numbers(scores)
     return all(is_exact(entry.value, values[find_nearest(entry, scores)], scores.dtype) for entry in classes)
+
+
+def has_close_values(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether each value is that of the nearest float score, except for its last bits."""
+    values = to_python_numbers(scores)
+    room = MAX_ULPS * np.spacing(np.abs(scores)).astype("<f8")
+    places = [(entry, find_nearest(entry, scores)) for entry in classes]
+    return all(abs(float(entry.value) - values[place]) <= room[place] for entry, place in places)
 
 
 def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:

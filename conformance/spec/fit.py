@@ -45,7 +45,7 @@ class Fit:
             has one.
         some_input: datatypes of which at least one input has one; empty for any.
         is_json: whether every tensor must have a JSON form.
-        min_rank: the minimum number of dimensions of the first input.
+        min_rank: the minimum number of dimensions of the first input; `max_rank`: the maximum, None for no limit.
         is_variable: whether the first input must have a variable dimension.
         is_described: whether its metadata must list its inputs, so that a request can contradict them.
     """
@@ -58,6 +58,7 @@ class Fit:
     outputs: frozenset[str] = frozenset()
     is_json: bool = False
     min_rank: int = 0
+    max_rank: int | None = None
     is_variable: bool = False
     is_described: bool = False
 
@@ -76,6 +77,10 @@ class Fit:
             (_has(self.outputs, outputs), f"an output of {_either(self.outputs)}"),
             (has_json_form or not self.is_json, "a JSON form of every tensor"),
             (first is None or len(first.shape) >= self.min_rank, f"an input of {self.min_rank} dimensions"),
+            (
+                first is None or self.max_rank is None or len(first.shape) <= self.max_rank,
+                f"an input of no more than {self.max_rank} dimensions",
+            ),
             (not self.is_variable or (first is not None and -1 in first.shape), "an input with a variable dimension"),
             (is_described or not self.is_described, "inputs in its metadata"),
         )
@@ -97,3 +102,6 @@ SEVERAL_INPUTS = Fit(min_inputs=2)
 SEVERAL_OUTPUTS = Fit(min_outputs=2)
 SCORED = Fit(outputs=SCORE_DATATYPES)
 TEXTS = Fit(some_input=frozenset({"BYTES"}))
+VARIABLE_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True)
+# What may be sent as a raw request of any length. It may be a batch as well, so that a refusal is right.
+RAW_FLOATS = Fit(inputs=frozenset({"FP32", "FP64"}), is_variable=True, max_inputs=1, max_rank=1)

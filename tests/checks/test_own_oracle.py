@@ -192,6 +192,17 @@ def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> N
         ("json-inputs-beside-binary-ones-refused", "multi", "BIN-MIXED-I"),
         ("binary-outputs-in-declared-order", "add_sub", "BIN-ORDER-O"),
         ("binary-data-counted-among-all-outputs", "multi", "BIN-MIXED-O"),
+        ("raw-forms-cut-at-their-first-ampersand", "identity_fp32", "OIP-CONTENT-TYPE-OTHER"),
+        ("booleans-read-from-bits", "multi", "BIN-SIZE-WRONG"),
+        ("true-taken-for-one-byte", "multi", "BIN-SIZE-TYPE"),
+        ("size-of-strings-clipped-to-the-body", "multi", "BIN-SIZE-FALSE"),
+        ("binary-strings-repeated-as-data", "multi", "BIN-SIZE-WITHOUT-DATA"),
+        ("size-of-nothing-left-out", "multi", "BIN-SIZE-O"),
+        ("empty-data-left-out", "multi", "BIN-DATA-WITHOUT-SIZE"),
+        ("empty-outputs-fall-back-to-json", "multi", "BIN-OUTPUT-TRUE"),
+        ("first-of-several-inputs-read-last", "multi", "BIN-ORDER-I"),
+        ("declared-order-beside-an-empty-input", "multi", "BIN-ORDER-I"),
+        ("empty-output-repeats-the-bytes-before-it", "multi", "BIN-ORDER-O"),
     ],
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:

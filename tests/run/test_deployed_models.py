@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -19,6 +20,7 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
+from reference_server import metadata
 from reference_server.models import Model
 from tests.support import renamed_server, unusual_models
 from tests.support.few_rows import FEW_ROWS
@@ -136,6 +138,29 @@ def test_an_odd_model_fails_nothing(odd: Model, least: int, reason: str) -> None
     assert reason in reasons(results)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "member"),
+    [
+        ({"inputs": [{"name": "X", "datatype": "float32", "shape": [-1]}]}, "inputs[0]"),
+        ({"outputs": [{"name": "Y", "datatype": "Tensor", "shape": [-1]}]}, "outputs[0]"),
+        ({"inputs": {"X": "FP32"}}, "inputs"),
+        ({"inputs": "X"}, "inputs"),
+    ],
+    ids=("input-of-unknown-datatype", "output-of-unknown-datatype", "inputs-in-an-object", "inputs-in-a-string"),
+)
+def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str, Any], member: str) -> None:
+    honest = metadata.describe
+    about = ("OIP-MODEL-METADATA",)
+    with (
+        unusual_models.serve(unusual_models.NAN) as address,
+        mock.patch.object(metadata, "describe", lambda model: honest(model) | dict(wrong)),
+    ):
+        results = judged(address, ("nan",), about=about)
+    failures = [result.failure for result in results if result.failure]
+    assert [failure.requirement for failure in failures] == list(about)
+    assert failures[0].expected.startswith(f"{member} in model metadata")
+
+
 def test_steady_outputs_are_compared_beside_one_that_is_not() -> None:
     with unusual_models.serve(unusual_models.COUNTER) as address:
         results = judged(address, ("counter",), about=("BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O"))
@@ -203,6 +228,27 @@ def test_given_inputs_are_sent() -> None:
         ("id-behind-the-inputs-lost", "multi", "OIP-WRITTEN"),
         ("undefined-members-of-outputs-refused", "multi", "OIP-MEMBERS"),
         ("accepts-what-it-should-refuse", "identity_int32", "BIN-HEADER-TOO-LONG"),
+        ("values-have-six-digits", "identity_fp32", "CLS-VALUE-EXACT"),
+        ("fraction-of-a-count-is-cut-off", "identity_fp32", "CLS-COUNT-WRONG"),
+        ("nan-written-as-a-bare-word", "identity_fp32", "OIP-JSON-NAN"),
+        ("fp32-subnormals-read-as-zero", "identity_fp32", "BIN-DATATYPES-I"),
+        ("elements-counted-in-16-bits", "identity_fp32", "BIN-DATATYPES-I"),
+        ("large-numbers-written-with-six-digits", "identity_fp32", "BIN-SAME-AS-JSON-O"),
+        ("size-zero-taken-for-no-size", "identity_fp32", "BIN-DATATYPES-I"),
+        ("empty-outputs-with-their-declared-shape", "identity_fp32", "OIP-SHAPE"),
+        ("raw-body-in-chunks-ends-at-4-kib", "identity_fp32", "HTTP-CHUNKED"),
+        ("content-encoding-of-requests-ignored", "identity_fp32", "HTTP-CODING-I"),
+        ("raw-answers-cached-by-both-ends", "identity_fp32", "OIP-ISOLATION"),
+        ("buffer-of-a-large-answer-used-again", "identity_fp32", "OIP-ISOLATION"),
+        ("body-behind-a-wrong-inference-header-left-unread", "identity_fp32", "HTTP-UNREAD-BODY"),
+        ("json-in-latin-1", "identity_bytes", "OIP-JSON"),
+        ("escaped-letters-in-json-data-kept", "identity_bytes", "OIP-VALUE"),
+        ("decimal-integers-lose-a-digit", "identity_int32", "OIP-VALUE"),
+        ("numbers-among-booleans-are-false", "identity_bool", "OIP-COERCE"),
+        ("integers-in-json-cut-to-their-low-bits", "identity_int32", "OIP-RANGE"),
+        ("wider-integers-taken", "identity_int32", "OIP-SIGNATURE"),
+        ("first-of-an-array-taken", "identity_int32", "OIP-REFUSAL"),
+        ("signs-of-dimensions-dropped", "identity_int32", "OIP-DIMENSION-NEGATIVE"),
     ],
 )
 def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:

@@ -113,9 +113,9 @@ def _wrong_number(value: Any) -> Any:
 
 REFUSALS: tuple[Refusal, ...] = (
     Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _wrong_number(-1), fit=SCORED),
-    Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _wrong_number(2.5)),
+    Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _wrong_number(2.5), fit=SCORED),
     Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _wrong_number("2"), fit=SCORED),
-    Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _wrong_number(True)),
+    Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _wrong_number(True), fit=SCORED),
 )
 
 

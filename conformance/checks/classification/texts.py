@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions
 from conformance.checks.support.class_expectations import (
     expect_bare_without_label,
     expect_labels,
     expect_no_labels,
     expect_one_label_each,
 )
-from conformance.checks.support.classes import CLASS_FORMAT, ClassifiedAnswer, apply_to_items, read_texts
+from conformance.checks.support.classes import (
+    CLASS_FORMAT,
+    ClassifiedAnswer,
+    apply_to_items,
+    describe_classes,
+    rank_classes,
+    read_texts,
+)
+from conformance.checks.support.control_sides import ask_alone
 from conformance.checks.support.ranked_inputs import (
     DESCENDING,
     DOCUMENTED,
@@ -23,11 +32,12 @@ from conformance.checks.support.ranked_inputs import (
     repeat_in_both_forms,
 )
 from conformance.expect import class_texts
-from conformance.expect.unmet import UnmetError
+from conformance.expect.difference import find_difference
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, GRPC
-from conformance.spec.fit import SCORED
+from conformance.spec.fit import SCORED, Fit
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -116,6 +126,7 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
     Row("fp32-nine-digits", ((0.1, 1 + 2**-23, 16777215.0, 2.0**-30),), role="identity_fp32"),
     Row("fp64", ((0.1, 1 / 3, 123456789.125, 2.0**-40),), role="identity_fp64"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
+    Row("own-fractions", (None,), needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
 )
 @check("grpc.class-value-says-all-of-the-score", answers="CLS-VALUE-EXACT/grpc", over=(GRPC,))
 @rows(
@@ -127,7 +138,33 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
 )
 def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
     """The value in a class reads back as the very score: an integer in digits, a float with all that it takes."""
+    if values is None and isinstance(target, Target):
+        _expect_own_values(target, model)
+        return
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
+
+
+def _expect_own_values(target: Target, model: Model) -> None:
+    """Expect the values in classes of a deployed model to be those of the same output as binary data.
+
+    Their last bits are not compared: it may compute them otherwise each time.
+
+    Raises:
+        NotApplicable: the output that is classified has no floats.
+        Blocked: it is wrong as binary data.
+    """
+    tensors = fill_fractions(model.sample())
+    case = ClassifiedAnswer.ask(target, model, tensors=tensors)
+    if case.right.datatype not in WIDE_FLOATS:
+        raise NotApplicableError(f"{case.name} of {model.name} has no floats")
+    reply = ask_alone(target, model, tensors, case.name)
+    output = reply.answer.output(case.name)
+    if output is None or output.array is None or find_difference(case.right, output, reply.body):
+        raise BlockedError(f"{case.name} is wrong as binary data")
+    for listed, scores in case.items(output.array):
+        if not class_texts.has_close_values(listed, scores):
+            right = describe_classes(rank_classes(scores, len(listed)))
+            raise UnmetError(f"{case.name} as classes {right}", describe_classes(listed), case.reply)
 
 
 _INDEXED = (

@@ -7,16 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from conformance.checks.support.binary_sides import Side, expect_return, expect_side, expect_survival, takes_none
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, move_up, round_off
-from conformance.checks.support.control_sides import expect_read, expect_written, make_large_inputs, make_other_inputs
+from conformance.checks.support.changed_tensors import (
+    WIDE_FLOATS,
+    fill_fractions,
+    fill_subnormals,
+    fill_zeros,
+    move_up,
+    round_off,
+)
+from conformance.checks.support.control_sides import (
+    LARGE_COUNT,
+    expect_read,
+    expect_written,
+    is_read_right,
+    make_large_inputs,
+    make_other_inputs,
+    require_answer,
+)
 from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role, make_datatype_rows
+from conformance.checks.support.deployed_models import require_json
+from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, UnmetError
+from conformance.expect.unmet import BlockedError, UnmetError, block_if
 from conformance.roles.corner_values import BINARY_ONLY_CORNERS, FLOAT_CORNERS, INTEGER_CORNERS, make_corner_tensor
 from conformance.roles.model import Model
 from conformance.roles.sample_values import PERIOD
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import ANY, Fit
+from conformance.spec.fit import ANY, JSON, Fit
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
 from conformance.wire.tensor import Tensor
@@ -31,7 +48,12 @@ OWN = (Row("own", ("sample",), fit=ANY),)
 
 
 @check("datatypes.binary-inputs-are-read", answers="BIN-DATATYPES-I")
-@rows(*make_datatype_rows(PLAIN), *OWN, Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS)))
+@rows(
+    *make_datatype_rows(PLAIN),
+    *OWN,
+    Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS)),
+    Row("own-subnormals", ("subnormals",), fit=Fit(some_input=WIDE_FLOATS)),
+)
 def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
     """A binary input holds each element in the native size of its datatype."""
     if not own:
@@ -39,6 +61,10 @@ def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
     elif own == "fractions":
         tensors = fill_fractions(model.sample())
         expect_read(target, model, tensors, misread=round_off(tensors), of=WIDE_FLOATS)
+    elif own == "subnormals":
+        tensors = fill_subnormals(model.sample())
+        require_answer(model, tensors)
+        expect_read(target, model, tensors, misread=fill_zeros(tensors), of=WIDE_FLOATS)
     else:
         expect_read(target, model, model.sample(), misread=make_other_inputs(model))
 
@@ -119,12 +145,19 @@ EMPTY = (
     *EMPTY,
     Row("BOOL", ([0],), role="identity_bool"),
     Row("BYTES", ([0],), role="identity_bytes"),
+    Row("own", (None,), fit=JSON),
 )
-def empty_inputs_are_read(target: Target, model: Model, shape: list[int]) -> str | None:
+def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None) -> str | None:
     """A binary input without elements is zero bytes."""
+    require_json(model)
     plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
     if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
         raise BlockedError("an inference header that equals the length of the body is refused in any request")
+    if shape is None:
+        tensors = make_empty_inputs(target, model)
+        with block_if(lambda: not is_read_right(target, model, model.sample()), "other inputs are wrong, too"):
+            expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(model.find_outputs(tensors))
+        return None
     return _expect_empty(target, model, shape, "read")
 
 
@@ -133,9 +166,13 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int]) -> str
     *EMPTY,
     Row("BOOL", ([0],), role="identity_bool"),
     Row("BYTES", ([0],), role="identity_bytes", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+    Row("own", (None,), fit=JSON),
 )
-def empty_outputs_are_written(target: Target, model: Model, shape: list[int]) -> str | None:
+def empty_outputs_are_written(target: Target, model: Model, shape: list[int] | None) -> str | None:
     """A binary output without elements is zero bytes."""
+    if shape is None:
+        expect_written(target, model, make_empty_inputs(target, model))
+        return None
     return _expect_empty(target, model, shape, "written")
 
 
@@ -165,11 +202,12 @@ LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_var
     Row("64KiB-and-one", (64 * KIB // 4 + 1,), role="weighted_sum"),
     Row("1MiB", (KIB * KIB // 4,), role="weighted_sum", thorough=True),
     LARGE_OWN,
+    Row("own-256KiB-and-one", (None, 64 * KIB + 1), fit=LARGE_OWN.fit),
 )
-def large_inputs_are_read(target: Target, model: Model, count: int | None) -> None:
+def large_inputs_are_read(target: Target, model: Model, count: int | None, own_count: int = LARGE_COUNT) -> None:
     """A large binary input is read whole, each element in its place."""
     if count is None:
-        tensors = make_large_inputs(model)
+        tensors = make_large_inputs(model, own_count)
         expect_read(target, model, tensors, misread=move_up(tensors))
         return
     values = np.arange(count, dtype="<i8") * 7919 % 65_521

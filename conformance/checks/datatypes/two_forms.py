@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.checks.support.binary_sides import Side, expect_survival, make_symmetric_inputs
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions
-from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_large
+from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs, require_answer
 from conformance.checks.support.datatypes import JSON_CAPABLE, get_identity_role, make_datatype_rows
 from conformance.checks.support.exploring import explore
 from conformance.expect import attribution
@@ -39,11 +39,12 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") 
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
-@rows(*EQUAL, OWN)
+@rows(*EQUAL, OWN, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
 def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """An output has the same datatype, shape and values whether it is returned as JSON or as binary data."""
     if own:
-        tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
+        tensors = fill_large(model.sample()) if own == "large" else model.sample()
+        require_answer(model, tensors)
         expect_written(target, model, tensors)
         return
     tensors = make_symmetric_inputs(model)

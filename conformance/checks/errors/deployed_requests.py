@@ -10,8 +10,17 @@ from conformance.checks.support.refusals import Refusal
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.fit import JSON, SCORE_DATATYPES, Fit
-from conformance.wire.request import Message
+from conformance.wire.datatypes import INTEGERS
+from conformance.wire.request import InferRequest, Message
 from conformance.wire.tensor import Tensor
+
+# datatype -> a wider one of the same kind, which can represent all its elements
+WIDER = {
+    "FP16": "FP32",
+    "FP32": "FP64",
+    **{f"{kind}{bits}": f"{kind}{2 * bits}" for kind in ("INT", "UINT") for bits in (8, 16, 32)},
+}
+_NARROW_INTEGERS = frozenset(WIDER) & frozenset(INTEGERS)
 
 
 def sample_inputs(model: Model) -> Sequence[Tensor]:
@@ -19,10 +28,13 @@ def sample_inputs(model: Model) -> Sequence[Tensor]:
     return model.sample()
 
 
-def change_data(change: Callable[[list[Any], int], list[Any]]) -> MessageBuilder:
-    """Return a builder of a JSON request that is good except for the data of its first input; the shape stays.
+def change_data(
+    change: Callable[[list[Any], int], list[Any]], datatypes: frozenset[str] = frozenset()
+) -> MessageBuilder:
+    """Return a builder of a JSON request that is good except for the data of one input; the shape stays.
 
-    `change` receives the elements, and the number of elements in one item along the first dimension.
+    `change` receives the elements, and the number of elements in one item along the first dimension. The input is the
+    first, or the first of the given datatypes.
 
     Raises:
         NotApplicable: there would be no elements left.
@@ -30,11 +42,56 @@ def change_data(change: Callable[[list[Any], int], list[Any]]) -> MessageBuilder
 
     def make(model: Model) -> Message:
         request = model.request(send="json")
-        tensor = request.inputs[0].tensor
+        place = _find_place(request, datatypes)
+        tensor = request.inputs[place].tensor
         data = change(tensor.to_json(), prod(tensor.shape[1:]))
         if not data:
             raise NotApplicableError(f"{tensor.name} has too few elements")
-        return request.edited(lambda document: document["inputs"][0].update(data=data))
+        return request.edited(lambda document: document["inputs"][place].update(data=data))
+
+    return make
+
+
+def _find_place(request: InferRequest, datatypes: frozenset[str]) -> int:
+    """Return the place of the first input of these datatypes; of the first one if there are no datatypes.
+
+    Raises:
+        NotApplicable: no input that is sent has one of them.
+    """
+    for place, item in enumerate(request.inputs):
+        if not datatypes or item.tensor.datatype in datatypes:
+            return place
+    raise NotApplicableError("no input of such a datatype is sent")
+
+
+def exceed_integers(model: Model) -> Message:
+    """Return a JSON request whose first integer is too large for its datatype, and right in its low bits.
+
+    A server that cuts it reads an integer that the model accepts.
+    """
+    request = model.request(send="json")
+    place = _find_place(request, frozenset(INTEGERS))
+    tensor = request.inputs[place].tensor
+    first, *others = tensor.to_json()
+    data = [first + 2 ** (8 * tensor.array.itemsize), *others]
+    return request.edited(lambda document: document["inputs"][place].update(data=data))
+
+
+def widen_datatype(model: Model) -> Message:
+    """Return a JSON request that is good except for the datatype of its first integers, which is a wider one."""
+    request = model.request(send="json")
+    place = _find_place(request, _NARROW_INTEGERS)
+    datatype = WIDER[request.inputs[place].tensor.datatype]
+    return request.edited(lambda document: document["inputs"][place].update(datatype=datatype))
+
+
+def change_first_dimension(change: Callable[[int], int]) -> MessageBuilder:
+    """Return a builder of a JSON request that is good except for the first dimension of its first input."""
+
+    def make(model: Model) -> Message:
+        request = model.request(send="json")
+        first, *others = request.inputs[0].tensor.shape
+        return request.edited(lambda document: document["inputs"][0].update(shape=[change(first), *others]))
 
     return make
 
@@ -53,11 +110,6 @@ def enlarge_fixed_dimension(model: Model) -> Message:
     shape = [size + (place == fixed[-1]) for place, size in enumerate(tensor.shape)]
     data = (tensor.to_json() * 2)[: prod(shape)]
     return request.edited(lambda document: document["inputs"][0].update(shape=shape, data=data))
-
-
-def make_first_dimension_variable(model: Model) -> Message:
-    """Return a JSON request that is good except for -1 as the first dimension of its first input."""
-    return model.request(send="json").edited(lambda document: document["inputs"][0]["shape"].__setitem__(0, -1))
 
 
 def make_ragged(model: Model) -> Message:
@@ -85,6 +137,7 @@ def write_dimensions_as_strings(model: Model) -> Message:
 
 
 ITEMS = Fit(min_rank=2, is_json=True)
+_SOME_INTEGERS = Fit(some_input=frozenset(INTEGERS), is_json=True)
 OWN: tuple[Refusal, ...] = (
     Refusal("last-element-missing", "OIP-REFUSAL", None, change_data(lambda data, _: data[:-1]), fit=JSON),
     Refusal("last-item-missing", "OIP-REFUSAL", None, change_data(lambda data, item: data[:-item]), fit=ITEMS),
@@ -98,6 +151,28 @@ OWN: tuple[Refusal, ...] = (
         fit=Fit(inputs=SCORE_DATATYPES, is_json=True),
     ),
     Refusal(
+        "word-for-the-first-integer",
+        "OIP-RANGE",
+        None,
+        change_data(lambda data, _: ["word", *data[1:]], frozenset(INTEGERS)),
+        fit=_SOME_INTEGERS,
+    ),
+    Refusal("integer-right-in-its-low-bits", "OIP-RANGE", None, exceed_integers, fit=_SOME_INTEGERS),
+    Refusal(
+        "integers-of-a-wider-datatype",
+        "OIP-SIGNATURE",
+        None,
+        widen_datatype,
+        fit=Fit(some_input=_NARROW_INTEGERS, is_json=True),
+    ),
+    Refusal(
+        "first-dimension-right-in-64-bits",
+        "OIP-REFUSAL",
+        None,
+        change_first_dimension(lambda size: size + 2**64),
+        fit=Fit(min_rank=1, is_json=True),
+    ),
+    Refusal(
         "dimensions-in-strings",
         "OIP-MEMBER-MISSING",
         None,
@@ -109,7 +184,15 @@ OWN: tuple[Refusal, ...] = (
         "minus-one-for-the-first-dimension",
         "OIP-DIMENSION-NEGATIVE",
         None,
-        make_first_dimension_variable,
+        change_first_dimension(lambda _: -1),
+        tensors=sample_inputs,
+        fit=Fit(min_rank=1, is_json=True),
+    ),
+    Refusal(
+        "first-dimension-negated",
+        "OIP-DIMENSION-NEGATIVE",
+        None,
+        change_first_dimension(lambda size: -size),
         tensors=sample_inputs,
         fit=Fit(min_rank=1, is_json=True),
     ),

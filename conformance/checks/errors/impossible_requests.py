@@ -101,7 +101,7 @@ FITS: Mapping[str, Fit] = {
             *("comma-behind-the-last-member", "text-behind-the-json", "comment-in-the-json"),
             *("unknown-model", "no-inputs", "inputs-left-out"),
             *("unknown-output", "unknown-output-beside-a-known-one", "json-cut-short"),
-            *("inputs-no-array", "unknown-datatype", "datatype-in-lower-case"),
+            *("array-instead-of-an-object", "inputs-no-array", "unknown-datatype", "datatype-in-lower-case"),
             *("input-that-the-model-does-not-have", "input-without-datatype", "input-without-shape"),
             *("input-without-name", "output-without-name", "output-twice", "input-twice"),
         ),

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from conformance.checks.errors.deployed_requests import WIDER
 from conformance.checks.support.deployed_models import draw_telling
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
@@ -76,14 +77,6 @@ class CountingMismatch:
 
     def _message(self, model: Model, first: Tensor) -> Message:
         return model.request(self._inputs(model, first), send=self.binary).message()
-
-
-# datatype -> a wider one of the same kind, which can represent all its elements
-WIDER = {
-    "FP16": "FP32",
-    "FP32": "FP64",
-    **{f"{kind}{bits}": f"{kind}{2 * bits}" for kind in ("INT", "UINT") for bits in (8, 16, 32)},
-}
 
 
 # floating-point datatype -> the integer datatype of the same width

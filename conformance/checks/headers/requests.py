@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from conformance.checks.headers.wrong_headers import VALUES
+from conformance.checks.support.changed_tensors import fill_lookalike
 from conformance.checks.support.deployed_models import misreads_binary, refuses_binary, require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
@@ -15,7 +16,7 @@ from conformance.expect.unmet import attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, RAW
-from conformance.spec.fit import ANY, Fit
+from conformance.spec.fit import ANY, RAW_FLOATS, Fit
 from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, ClientName
 from conformance.transport.target import Target
@@ -236,7 +237,7 @@ TYPES: Mapping[str, str | None] = {
     "text": "text/plain; charset=utf-8",
     "none": None,
 }
-TYPED_FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "json-as-none")
+TYPED_FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "raw-as-form", "json-as-none")
 TYPED_VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is no UTF-8
 
 
@@ -245,10 +246,20 @@ def _as_json(model: Model) -> Message:
     return model.request(model.fill(TYPED_VALUES), send="json").message()
 
 
+def _as_raw(model: Model) -> Message:
+    return model.raw(bytes(_make_typed_inputs(model, is_raw=True)[0].to_bytes()))
+
+
+def _make_typed_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
+    if is_raw and model.is_own_oracle:
+        return fill_lookalike(model.sample(), "ampersands")
+    return model.fill(TYPED_VALUES)
+
+
 FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
     "json": (_as_json, (), JSON_ALONE),
     "binary": (lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.listed()).message(), BINARY, ANY),
-    "raw": (lambda model: model.raw(bytes(TYPED_VALUES)), RAW, None),
+    "raw": (_as_raw, RAW, RAW_FLOATS),
 }
 
 
@@ -266,7 +277,8 @@ def content_type_of_something_else_alters_nothing(
     target: Target, model: Model, make: MessageBuilder, content_type: str | None
 ) -> str:
     """A request under a content type of something else is refused, or answered as under its own."""
-    message, expected = make(model), model.expected(model.fill(TYPED_VALUES))
+    message = make(model)
+    expected = model.expected(_make_typed_inputs(model, is_raw=message.json_length == 0))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"

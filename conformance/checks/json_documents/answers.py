@@ -13,6 +13,7 @@ from conformance.checks.support.documents import (
     expect_only,
     make_requester,
 )
+from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
@@ -57,10 +58,11 @@ def model_version_is_a_string(target: Target, model: Model, make: MessageBuilder
 
 
 @check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
-@rows(*ANSWERS)
-def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder) -> None:
+@rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
+def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder | None) -> None:
     """The dimensions of an output are non-negative integers whose product is the number of its elements."""
-    reply = target.infer(make(model))
+    made = make(model) if make else model.request(make_empty_inputs(target, model), send="json")
+    reply = target.infer(made)
     expect_fits_schema(reply, "OIP-SHAPE")
     expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
 
@@ -145,6 +147,10 @@ def _last_two_backwards(model: Model) -> Sequence[str]:
     return [spec.name for spec in model.role.outputs[:-3:-1]]
 
 
+def _all_backwards(model: Model) -> Sequence[str]:
+    return [spec.name for spec in model.role.outputs[::-1]]
+
+
 @check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
 @rows(
     *[Row("-".join(o), (_these(o), {}), role="multi") for o in _LISTED],
@@ -153,6 +159,7 @@ def _last_two_backwards(model: Model) -> Sequence[str]:
     Row("last", (_last, {}), fit=JSON),
     Row("last-binary", (_last, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
     Row("last-two-backwards", (_last_two_backwards, {}), fit=Fit(min_outputs=2, is_json=True)),
+    Row("all-backwards", (_all_backwards, {}), fit=Fit(min_outputs=3, is_json=True)),
 )
 def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:
     """An answer has the outputs that the request lists, and no others."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from conformance.checks.support.changed_tensors import fill_texts
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.deployed_models import draw_telling
 from conformance.expect.expectation import expect
@@ -19,6 +20,7 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import SCORE_DATATYPES, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.datatypes import INTEGERS
 from conformance.wire.json_writing import write_escaped
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
@@ -83,6 +85,8 @@ AS_INTEGERS = ElementRewriting(
     frozenset({"FP32", "FP64"}), lambda value: str(int(value)), None, lambda t: replace(t, array=np.round(t.array))
 )
 ESCAPED = ElementRewriting(frozenset({"BYTES"}), write_escaped, lambda text: write_escaped(text)[1:-1])
+ESCAPED_CAPITALS = replace(ESCAPED, adapt=lambda tensor: fill_texts([tensor], [b"INPUT", b"A", b"xLz"])[0])
+WITH_A_POINT = ElementRewriting(frozenset(INTEGERS), lambda value: f"{value}.0", lambda value: value // 10)
 
 
 # --- elements of another type -----------------------------------------------------------------------------------------
@@ -104,24 +108,50 @@ ELEMENTS: tuple[tuple[str, str, Any, Any, tuple[Any, ...]], ...] = (
 
 
 Tensors = Sequence[Tensor]
-# Builds the inputs of a good request, the data to send for the first one, and the inputs that coercion may give.
-Coerce = Callable[[Model], tuple[Tensors, list[Any], list[Tensors]]]
+
+
+class Coercion(NamedTuple):
+    """A request with elements of another type.
+
+    Attributes:
+        tensors: the inputs of the request without them.
+        data: what is sent for one input instead.
+        candidates: the inputs that coercion may give.
+        place: the place of that input.
+    """
+
+    tensors: Tensors
+    data: list[Any]
+    candidates: list[Tensors]
+    place: int = 0
+
+
+Coerce = Callable[[Model], Coercion]
 
 
 def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
     """Return a builder of data with an element of another type between two of the right type."""
 
-    def make(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
+    def make(model: Model) -> Coercion:
         plain, *coerced = ([model.tensor([own, value, own])] for value in (own, *values))
-        return plain, [own, other, own], list(coerced)
+        return Coercion(plain, [own, other, own], list(coerced))
 
     return make
 
 
-def _in_strings(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
+def _in_strings(model: Model) -> Coercion:
     """Write every number as a string; the answer shows whether a server reads them all as one number instead."""
     tensors = draw_telling(model, lambda drawn: [_alike(drawn[0]), *drawn[1:]])
-    return tensors, list(map(str, tensors[0].to_json())), [tensors]
+    return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
+
+
+def _in_numbers(model: Model) -> Coercion:
+    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads them all as false instead."""
+    place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
+    tensors = draw_telling(
+        model, lambda drawn: [_alike(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
+    )
+    return Coercion(tensors, list(map(int, tensors[place].to_json())), [tensors], place)
 
 
 def _alike(tensor: Tensor) -> Tensor:
@@ -135,12 +165,13 @@ def _alike(tensor: Tensor) -> Tensor:
         for kind, datatype, own, other, values in ELEMENTS
     ],
     Row("numbers-in-strings", (_in_strings,), fit=Fit(inputs=SCORE_DATATYPES, is_json=True)),
+    Row("booleans-in-numbers", (_in_numbers,), fit=Fit(some_input=frozenset({"BOOL"}), is_json=True)),
 )
 def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: Coerce) -> str:
     """An element of JSON data of another type than its datatype's is coerced to that, or the request is refused."""
-    tensors, data, candidates = make(model)
+    tensors, data, candidates, place = make(model)
     plain = model.request(tensors, send="json")
-    reply = target.send(plain.edited(lambda document: document["inputs"][0].update(data=data)), fresh=True)
+    reply = target.send(plain.edited(lambda document: document["inputs"][place].update(data=data)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     coerced = [model.expected(candidate) for candidate in candidates]

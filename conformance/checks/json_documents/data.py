@@ -8,7 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from conformance.checks.json_documents.coerced_elements import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
+from conformance.checks.json_documents.coerced_elements import (
+    AS_INTEGERS,
+    ESCAPED,
+    ESCAPED_CAPITALS,
+    WITH_A_POINT,
+    WITH_EXPONENTS,
+    ElementRewriting,
+)
 from conformance.checks.support.binary_sides import carries, make_distinct_tensor
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.deployed_models import draw_telling, expect_or_blame_isolation
@@ -48,10 +55,11 @@ _UNCARRIED = "binary data of these elements are wrong by themselves"
         for form in ("flat", "nested")
     ],
     Row("nested", ("nested", None), fit=Fit(min_rank=2, is_json=True)),
+    Row("nested-9-items", ("nested", None, 9), fit=Fit(min_rank=2, is_variable=True, is_json=True)),
 )
-def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None) -> None:
+def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None, items: int = 0) -> None:
     """JSON data are read in row-major order, whether they are flat or nested."""
-    tensors = _tensors(model)
+    tensors = model.salted(items, model.salt) if items else _tensors(model)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
     def right(found: Reply) -> None:
@@ -219,6 +227,7 @@ VALUES: tuple[Row, ...] = (
     _own("with-exponents", WITH_EXPONENTS),
     _own("whole-numbers", AS_INTEGERS),
     _own("escaped", ESCAPED),
+    _own("escaped-capitals", ESCAPED_CAPITALS),
 )
 
 
@@ -268,15 +277,20 @@ INTEGER_SPELLINGS: Mapping[str, Texts] = {
         Row(f"{datatype}-{name}", (list(group.items()),), role=get_identity_role(datatype))
         for datatype in ("INT32", "INT64")
         for name, group in INTEGER_SPELLINGS.items()
-    ]
+    ],
+    Row("own-with-a-point", (WITH_A_POINT,), fit=Fit(some_input=WITH_A_POINT.datatypes, is_json=True)),
 )
-def integers_written_otherwise(target: Target, model: Model, elements: Sequence[tuple[str, int]]) -> str:
+def integers_written_otherwise(
+    target: Target, model: Model, elements: Sequence[tuple[str, int]] | ElementRewriting
+) -> str:
     """An integer written with a point or an exponent is refused, or taken for its value."""
-    reply = target.send(make_spelled_request(model, [text for text, _ in elements]), fresh=True)
+    spelling = elements if isinstance(elements, ElementRewriting) else SpelledElements(elements)
+    message, tensors = spelling.sent(model)
+    reply = target.send(message, fresh=True)
     if not reply.succeeded:
         expect(reply, "OIP-VALUE").refused()
         return "refused"
-    _expect_values(reply, model, [value for _, value in elements], "OIP-VALUE")
+    expect(reply, "OIP-VALUE").tensors(model.expected(tensors), through_json=True)
     return "taken for their values"
 
 

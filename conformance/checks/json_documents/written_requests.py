@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from conformance.checks.json_documents.answers import expect_json
 from conformance.checks.support.binary_sides import is_right
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_non_finite
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_blame_isolation
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, UnmetError, attribute_to, block_if, is_met
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES
@@ -277,6 +280,7 @@ _TEXTS: dict[str, bytes] = {
     "control-characters": b"\x01\x1b\x1f\x7f",
     "nul": b"a\x00b",
     "beyond-16-bits": "猫😀\u2028".encode(),
+    "accents": "é".encode(),  # which Latin-1 has
 }
 
 
@@ -288,10 +292,16 @@ _NO_TEXTS: dict[str, bytes] = {
 }
 
 
+_FOR_ANY_MODEL = ("control-characters", "accents", "a-byte-that-is-never-utf-8")
+
+
 @check("json.strings-are-escaped", answers="OIP-JSON", role="identity_bytes")
 @rows(
-    *[Row(name, (text, "json"), fit=TEXTS if name == "control-characters" else None) for name, text in _TEXTS.items()],
-    *[Row(name, (text, "binary"), needs=BINARY) for name, text in _NO_TEXTS.items()],
+    *[Row(name, (text, "json"), fit=TEXTS if name in _FOR_ANY_MODEL else None) for name, text in _TEXTS.items()],
+    *[
+        Row(name, (text, "binary"), needs=BINARY, fit=TEXTS if name in _FOR_ANY_MODEL else None)
+        for name, text in _NO_TEXTS.items()
+    ],
 )
 def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
     """An answer with any bytes in a JSON string is valid JSON in UTF-8, or the request is refused."""
@@ -309,9 +319,14 @@ def _filled(tensor: Tensor, text: bytes) -> Tensor:
 
 
 @check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "OIP-JSON", "BIN-SAME-AS-JSON-O"))
-@rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")])
+@rows(
+    *[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")],
+    Row("own", needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
+)
 def nan_and_infinities(target: Target, model: Model) -> str:
     """NaN and infinities in a JSON answer are refused, or written as something that JSON has."""
+    if model.is_own_oracle:
+        return _judge_own_non_finite(target, model)
     reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))
     if not reply.succeeded:
         return f"refused: {escape_text(reply.outcome(), 120)}"
@@ -329,6 +344,44 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     raise UnmetError(
         "NaN, Infinity and -Infinity", f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O"
     )
+
+
+def _judge_own_non_finite(target: Target, model: Model) -> str:
+    """Expect valid JSON for an output that has NaN or an infinity as binary data; return what the server does.
+
+    Raises:
+        NotApplicable: the model gives no such output.
+    """
+    tensors = fill_non_finite(model.sample())
+    as_binary = target.infer(model.request(tensors, want="binary"))
+    names = [
+        output.name
+        for output in as_binary.answer.outputs
+        if as_binary.succeeded and output.datatype in WIDE_FLOATS and _has_none_finite(output.array)
+    ]
+    names = [name for name in names if name not in model.kept_binary]
+    if not names:
+        raise NotApplicableError(f"{model.name} gives no NaN and no infinity alone")
+    reply = target.infer(model.request(tensors, outputs=[names[0]]))
+    if not reply.succeeded:
+        return f"refused: {escape_text(reply.outcome(), 120)}"
+    expect_json(reply)
+    if reply.answer.find_by_kind("json-non-finite"):
+        raise UnmetError("a refusal, or valid JSON, such as null or strings", "bare words: NaN, Infinity", reply)
+    output = expect(reply, "BIN-SAME-AS-JSON-O").output(names[0])
+    data = [] if output.binary else (reply.answer.document or {})["outputs"][output.index].get("data")
+    if isinstance(data, list) and not all(map(_is_no_number, _flatten(data))):
+        expected = "NaN, Infinity and -Infinity, as in the binary data"
+        raise UnmetError(expected, f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O")
+    return "binary data" if output.binary else f"data {format_value(data)}"
+
+
+def _has_none_finite(array: np.ndarray[Any, Any] | None) -> bool:
+    return array is not None and bool(array.size) and not np.isfinite(array).any()
+
+
+def _flatten(data: list[Any]) -> list[Any]:
+    return [one for item in data for one in (_flatten(item) if isinstance(item, list) else [item])]
 
 
 def _is_no_number(value: Any) -> bool:

@@ -21,6 +21,7 @@ from conformance.spec.fit import ANY
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import ABSENT
@@ -68,8 +69,19 @@ def model_metadata_describes_the_model(target: Target, model: Model, own: bool =
     """Model metadata gives a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
-    if not own:  # nothing else is known of a deployed model
+    if own:  # nothing else is known of a deployed model
+        _expect_known_datatypes(reply, document)
+    else:
         _expect_role_described(reply, document, model)
+
+
+def _expect_known_datatypes(reply: Reply, document: Mapping[str, Any]) -> None:
+    """Expect that each tensor in metadata has a datatype of the protocol."""
+    for member in ("inputs", "outputs"):
+        for place, item in enumerate(document[member]):
+            if item["datatype"] not in DATATYPES:
+                expected = f"{member}[{place}] in model metadata with a datatype of the protocol"
+                raise UnmetError(expected, f"datatype {format_value(item['datatype'])}", reply)
 
 
 def _expect_role_described(reply: Reply, document: Mapping[str, Any], model: Model) -> None:

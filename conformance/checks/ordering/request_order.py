@@ -24,12 +24,14 @@ from conformance.checks.ordering.tensors_and_orders import (
 )
 from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
 from conformance.checks.support.deployed_models import (
+    is_read_alone,
     is_right_sorted,
     misreads_binary,
     not_applicable_where,
     read_in_turn,
     require_several,
 )
+from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, block_if, is_met
 from conformance.roles.model import Model
@@ -110,9 +112,21 @@ def _told_by_order(model: Model, order: Order) -> list[Tensor]:
 
 
 def _misreads_any_order(target: Target, model: Model) -> bool:
-    """Say whether a deployed model misreads binary inputs both in the declared order and sorted by name."""
+    """Say whether a deployed model misreads binary inputs both in the declared order and sorted by name.
+
+    It does not if it reads each input right that is the only binary data.
+    """
     declared = model.sample()
-    return misreads_binary(target, model, declared) and not is_right_sorted(target, model, declared)
+    if not misreads_binary(target, model, declared) or is_right_sorted(target, model, declared):
+        return False
+    is_alone = all(is_read_alone(target, model, declared, tensor.name) for tensor in declared)
+    return bool(model.sends) or not is_alone or _is_read_alike(target, model, declared)
+
+
+def _is_read_alike(target: Target, model: Model, declared: Sequence[Tensor]) -> bool:
+    """Say whether two of the inputs are misread together: then their number is the cause, not their order."""
+    request = model.request(declared, send=[tensor.name for tensor in declared[-2:]])
+    return not is_met(lambda: expect(target.infer(request)).tensors(model.expected(declared)))
 
 
 def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
@@ -134,9 +148,15 @@ def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> b
         for order in (INPUTS, INPUTS[::-1], (*INPUTS[2:], *INPUTS[:2]))
         for empty in (*[(name,) for name in order], order[::2], order[1:3])
     ],
+    Row("own-first-one-empty-in-reverse", (None, None), fit=Fit(min_inputs=3, is_json=True)),
 )
-def inputs_without_elements_change_no_order(target: Target, multi: Model, order: Names, empty: Names) -> str | None:
+def inputs_without_elements_change_no_order(
+    target: Target, multi: Model, order: Names | None, empty: Names | None
+) -> str | None:
     """Binary inputs beside others that have no elements are read in the order of the JSON, too."""
+    if order is None or empty is None:
+        _expect_own_apart_beside_empty(target, multi)
+        return None
     tensors = [
         _emptied(tensor) if tensor.name in empty else tensor for tensor in sort_tensors(make_tensors(multi), order)
     ]
@@ -152,6 +172,29 @@ def inputs_without_elements_change_no_order(target: Target, multi: Model, order:
         filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
         expect_together(reply, target, multi, [tensor for tensor in tensors if tensor.elements], filled, "read")
     return None
+
+
+def _expect_own_apart_beside_empty(target: Target, model: Model) -> None:
+    """Expect the inputs of a deployed model to be read in reverse order, the first of which has no elements."""
+    declared = require_several(model)
+    tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
+    full = model.request(declared[::-1], outputs=model.listed())
+    with (
+        not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
+        block_if(
+            lambda: not is_met(lambda: expect(target.infer(full)).tensors(model.expected(declared))),
+            "the inputs are wrong where all have elements, too",
+        ),
+        block_if(
+            lambda: not _is_read_declared(target, model, tensors[::-1]), "in the declared order they are wrong, too"
+        ),
+    ):
+        expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(model.find_outputs(tensors))
+
+
+def _is_read_declared(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    return is_met(lambda: expect(reply).tensors(model.find_outputs(tensors)))
 
 
 def _emptied(tensor: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from conformance.checks.support.binary_sides import expect_together, takes_none
 from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
 from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
 from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
+from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.checks.support.framing import TABLE, UNLISTED
 from conformance.checks.support.ranked_inputs import ITEMS, SCORES
 from conformance.expect.expectation import expect
@@ -17,7 +18,7 @@ from conformance.expect.unmet import NotApplicableError, attribute_to, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import CLASSES
-from conformance.spec.fit import ANY, SEVERAL_OUTPUTS
+from conformance.spec.fit import ANY, JSON, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, RequestedOutput
@@ -173,13 +174,14 @@ def _expect_right(target: Target, model: Model, reply: Reply, name: str) -> None
         )
         for default, listed in ((ABSENT, True), (False, True), (True, UNLISTED), (True, False))
         for role in ("identity_int32", "identity_bytes")
-    ]
+    ],
+    Row("own", (ABSENT, True), fit=JSON, answers=(TABLE[ABSENT, True][1],)),
 )
 def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
     """An output without elements comes in the form that is asked for, as any other."""
     names = [spec.name for spec in model.role.outputs]
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
-    tensors = [model.tensor([], [0])]
+    tensors = make_empty_inputs(target, model) if model.is_own_oracle else [model.tensor([], [0])]
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
     if not takes_none(target, model, tensors, reply):
         expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _asked(default, listed))

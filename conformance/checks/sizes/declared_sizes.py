@@ -14,6 +14,7 @@ from conformance.checks.support.deployed_models import (
     require_json_outputs,
     require_several,
 )
+from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import Expectation, expect
 from conformance.expect.unmet import block_if, is_met
@@ -126,12 +127,15 @@ def binary_output_states_its_size(target: Target, model: Model) -> None:
     Row("beside-another", ([0, 2], ("NUMBERS", "TEXTS")), role="emit"),
     Row("behind-another", ([3, 0], ("NUMBERS", "TEXTS")), role="emit"),
     Row("alone", ([0, 0], ("NUMBERS",)), role="emit"),
+    Row("own", (None, ()), fit=ANY),
 )
 def output_without_elements_states_its_size(
-    target: Target, emit: Model, counts: list[int], names: tuple[str, ...]
+    target: Target, model: Model, counts: list[int] | None, names: tuple[str, ...]
 ) -> None:
     """An output asked for as binary data states the size 0 when it has no elements."""
-    reply = target.infer(emit.request([emit.tensor(counts)], send="json", want="binary", outputs=names))
+    tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
+    names = names or tuple(spec.name for spec in model.role.outputs)
+    reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
     for name in names:
         output = expect(reply).output(name)
         _expect_free(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
@@ -183,10 +187,10 @@ FORMS = (
 
 
 @check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
-@rows(*FORMS, Row("every-other-output", fit=ANY))
-def binary_output_has_no_data(target: Target, model: Model) -> None:
+@rows(*FORMS, Row("every-other-output", fit=ANY), Row("every-output", (True,), fit=ANY))
+def binary_output_has_no_data(target: Target, model: Model, is_every: bool = False) -> None:
     """An output asked for as binary data comes without `data` in the JSON; data that come as well are the same."""
-    listed = list_half_binary(model)
+    listed = [Wanted(spec.name, True) for spec in model.role.outputs] if is_every else list_half_binary(model)
     reply = target.infer(model.request(send=model.sends, outputs=listed))
     outputs = [expect(reply).output(output.name) for output in listed if output.binary_data]
     for output in outputs:
@@ -230,9 +234,11 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
 
 
 @check("sizes.json-output-without-elements-has-data", answers="BIN-DATA-WITHOUT-SIZE", role="emit")
-@rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]))
-def json_output_without_elements_has_data(target: Target, emit: Model, counts: list[int]) -> None:
+@rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]), Row("own", (None,), fit=ANY))
+def json_output_without_elements_has_data(target: Target, model: Model, counts: list[int] | None) -> None:
     """An output asked for as JSON has `data`, an empty array, when it has no elements."""
-    reply = target.infer(emit.request([emit.tensor(counts)], send="json"))
-    for spec in emit.role.outputs:
-        _expect_free(expect(reply), expect(reply).output(spec.name), "data-and-size", "data-missing")
+    names = require_json_outputs(model)
+    tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
+    reply = target.infer(model.request(tensors, send=model.sends, outputs=model.listed()))
+    for name in names:
+        _expect_free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from conformance.checks.sizes.declared_sizes import BOOLEANS
 from conformance.checks.sizes.wrong_size_requests import (
@@ -23,10 +25,10 @@ from conformance.checks.support.deployed_models import require_several, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
-from conformance.expect.unmet import BlockedError, is_met
+from conformance.expect.unmet import BlockedError, NotApplicableError, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import ANY, SEVERAL_INPUTS
+from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.outputs import Output
@@ -67,6 +69,11 @@ def _size(place: int, size: Any) -> Resize:
     return lambda inputs, _: inputs[place].update(parameters={} if size is ABSENT else {"binary_data_size": size})
 
 
+def _exceed(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    """State a size for the last input that is right in 32 bits, so that it goes beyond the body."""
+    inputs[-1]["parameters"]["binary_data_size"] = sent[-1].size + 2**32
+
+
 def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
     inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
 
@@ -74,12 +81,68 @@ def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
 SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
     _among_several("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move, sample_inputs),
     _among_several("second-input-of-minus-one", "BIN-SIZE-FALSE", _size(1, -1), sample_inputs),
+    _among_several("last-input-beyond-the-body", "BIN-SIZE-FALSE", _exceed, sample_inputs),
     _among_several("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_out),
     _among_several("last-input-without-a-size", "BIN-SIZE-MISSING", _size(-1, ABSENT)),
 )
 
 
-_ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS))
+# --- inputs of one byte for each element -------------------------------------------------------------------------------
+
+_OF_ONE_BYTE = frozenset({"BOOL", "INT8", "UINT8"})
+PACKED_COUNT = 9  # elements: more than a byte has bits
+
+
+def _restate(
+    model: Model, datatypes: Collection[str], count: int, restated: Callable[[Tensor], tuple[Any, bytes]]
+) -> Message:
+    """Return a request that is good except for the size and the bytes of its first input of one of the datatypes.
+
+    Raises:
+        NotApplicable: the model is sent no such input, or takes it with another number of elements than `count`.
+    """
+    tensors = list(model.salted(count, model.salt))
+    place = next((k for k, tensor in enumerate(tensors) if tensor.datatype in datatypes), None)
+    if place is None or tensors[place].elements != count:
+        raise NotApplicableError(f"{model.name} is sent no such input of {count} elements")
+    tensor = tensors[place]
+    size, data = restated(tensor)
+    tensors[place] = Tensor.from_values(tensor.name, "UINT8", np.frombuffer(data, "u1"))
+
+    def edit(document: dict[str, Any]) -> None:
+        document["inputs"][place] |= {
+            "datatype": tensor.datatype,
+            "shape": list(tensor.shape),
+            "parameters": {"binary_data_size": size},
+        }
+
+    return model.request(tensors, outputs=model.listed()).edited(edit)
+
+
+def _pack_bits(tensor: Tensor) -> tuple[int, bytes]:
+    data = np.packbits(tensor.array.reshape(-1), bitorder="little").tobytes()
+    return len(data), data
+
+
+ONE_BYTE_REFUSALS: tuple[Refusal, ...] = (
+    Refusal(
+        "booleans-of-any-model-in-bits",
+        "BIN-SIZE-WRONG",
+        "",
+        lambda model: _restate(model, ("BOOL",), PACKED_COUNT, _pack_bits),
+        fit=Fit(some_input=frozenset({"BOOL"})),
+    ),
+    Refusal(
+        "true-for-one-byte-of-any-model",
+        "BIN-SIZE-TYPE",
+        "",
+        lambda model: _restate(model, _OF_ONE_BYTE, 1, lambda tensor: (True, bytes(tensor.to_bytes()))),
+        fit=Fit(some_input=_OF_ONE_BYTE),
+    ),
+)
+
+
+_ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS, *ONE_BYTE_REFUSALS))
 
 
 @check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))

@@ -15,18 +15,24 @@ from conformance.checks.state.request_forms import (
     expect_right,
     make_form_request,
     make_form_row,
+    require_raw,
 )
+from conformance.checks.support.changed_tensors import fill_texts
+from conformance.checks.support.control_sides import make_large_inputs
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
-from conformance.spec.fit import ANY, JSON, Fit
+from conformance.spec.fit import ANY, JSON, RAW_FLOATS, Fit
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
+
+MAX_PIECES = 64  # after each of which there is a pause
+
 
 # --- bodies, and the places at which they are cut ---------------------------------------------------------------------
 
@@ -68,6 +74,11 @@ def _as_json(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedReq
     return request.message(), [item.tensor for item in request.inputs]
 
 
+def _as_accents(model: Model) -> SaltedRequest:
+    """Return a request whose strings have a character of two bytes."""
+    return _as_json(model, fill_texts(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
+
+
 def _as_binary(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
     request = model.request(tensors, want=model.plain_want)
     return request.message(), [item.tensor for item in request.inputs]
@@ -77,9 +88,22 @@ def _as_raw(model: Model) -> SaltedRequest:
     return make_form_request(model, "raw", 24, 1)
 
 
+_TEXTS = Fit(some_input=frozenset({"BYTES"}), is_json=True)
+
+
+def _as_large_raw(model: Model) -> SaltedRequest:
+    tensors = make_large_inputs(model)
+    return model.raw(bytes(tensors[0].to_bytes())), tensors
+
+
 def _first(message: Message) -> int:
     """Return the offset of the first binary tensor."""
     return message.spans[0][2]
+
+
+def _every_16_bytes(message: Message) -> Sequence[int]:
+    """Return offsets of pieces of 16 bytes; of longer pieces if there were more than `MAX_PIECES`."""
+    return range(16, message.json_length, max(16, message.json_length // MAX_PIECES))
 
 
 def _nowhere(message: Message) -> Sequence[int]:  # noqa: ARG001
@@ -94,8 +118,10 @@ WHOLE: tuple[Cut, ...] = (
 CUTS: tuple[Cut, ...] = (
     Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json"),
     Cut("behind-the-first-byte", None, _as_json, lambda m: (1, m.json_length // 2), form="json", fit=JSON),
-    Cut("every-16-bytes-of-json", "multi", _as_json, lambda m: range(16, m.json_length, 16), form="json"),
-    Cut("inside-a-character", "identity_bytes", _as_json, lambda m: (m.body.index(b"\xc3") + 1,), form="json"),
+    Cut("every-16-bytes-of-json", "multi", _as_json, _every_16_bytes, form="json", fit=JSON),
+    Cut(
+        "inside-a-character", "identity_bytes", _as_accents, lambda m: (m.body.index(b"\xc3") + 1,), "json", fit=_TEXTS
+    ),
     Cut("inside-the-json-before-binary-data", "cast_int32_fp32", _as_binary, lambda m: (m.json_length // 2,)),
     Cut("at-the-end-of-the-json", "cast_int32_fp32", _as_binary, lambda m: (m.json_length,), fit=ANY),
     Cut("around-the-end-of-the-json", "string_length", _as_binary, lambda m: (_first(m) - 1, _first(m) + 1)),
@@ -120,6 +146,7 @@ CUTS: tuple[Cut, ...] = (
         form="json",
         slow=True,
     ),
+    Cut("inside-large-raw-floats", None, _as_large_raw, lambda m: (len(m.body) // 2,), form="raw", fit=RAW_FLOATS),
 )
 
 
@@ -131,6 +158,8 @@ CUTS: tuple[Cut, ...] = (
 def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None:
     """A body is read as a whole, wherever TCP cuts it."""
     message, tensors = cut.sent(model)
+    if cut.form == "raw":
+        require_raw(target, model, message)
     reply = target.send_in_pieces(message, cut.places(message))
     expect_right(target, reply, model.expected(tensors), "HTTP-SEGMENTS")
 

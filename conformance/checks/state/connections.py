@@ -15,7 +15,7 @@ from conformance.expect.unmet import BlockedError, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY
-from conformance.spec.fit import ANY
+from conformance.spec.fit import ANY, Fit
 from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import FailureKind, Reply
@@ -202,8 +202,15 @@ LONG_FILLER = b"\r\n" * 200_000
 # Names in `OF_BINARY_DATA` have a header that a server without binary data ignores; `FOR_ANY_MODEL` are the rows that
 # also run on deployed models.
 OF_BINARY_DATA = ("inference-header-negative", "inference-header-no-number", "inference-header-past-the-end")
-FOR_ANY_MODEL = ("unknown-model", "unknown-model-in-chunks", "put", "go-ahead-not-waited-for", "no-json")
+FOR_ANY_MODEL = (
+    *("unknown-model", "unknown-model-in-chunks", "unknown-model-400-KB-before-it"),
+    *("put", "go-ahead-not-waited-for", "no-json", "inference-header-no-number"),
+)
 PADDED_NAMES = ("unknown-model", "unknown-path", "no-json")
+
+
+def _find_fit(identity: str) -> Fit | None:
+    return JSON_ALONE if identity in FOR_ANY_MODEL else None
 
 
 def _rows() -> list[Row]:
@@ -212,14 +219,18 @@ def _rows() -> list[Row]:
         Row(
             *(name + tail, (make, b"", chunked)),
             needs=BINARY if name in OF_BINARY_DATA else (),
-            fit=JSON_ALONE if name + tail in FOR_ANY_MODEL else None,
+            fit=_find_fit(name + tail),
         )
         for name, make in REFUSED_BY_HEAD.items()
         for tail, chunked in framings
     ]
     return [
         *short,
-        *[Row(f"{name}-400-KB-before-it", (REFUSED_BY_HEAD[name], LONG_FILLER, False)) for name in PADDED_NAMES],
+        *[
+            Row(identity, (REFUSED_BY_HEAD[name], LONG_FILLER, False), fit=_find_fit(identity))
+            for name in PADDED_NAMES
+            for identity in (f"{name}-400-KB-before-it",)
+        ],
     ]
 
 

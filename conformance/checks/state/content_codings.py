@@ -71,6 +71,20 @@ def _two_members(body: bytes) -> bytes:
     return compress_gzip(body[:half]) + compress_gzip(body[half:])
 
 
+def _in_whole_words(body: bytes) -> bytes:
+    """Return the body as a gzip file of whole words, by a file name of fitting length (RFC 1952, 2.3).
+
+    A server that does not undo the coding can take it for floats.
+    """
+    coded = compress_gzip(body)
+    name = b"n" * (-(len(coded) + 1) % WORD_BYTES) + b"\0"
+    return coded[:3] + bytes([coded[3] | GZIP_HAS_NAME]) + coded[4:10] + name + coded[10:]
+
+
+GZIP_HAS_NAME = 8  # the flag FNAME
+WORD_BYTES = 8
+
+
 # name of a coding in row ids -> its name in HTTP, and its encoder
 CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": ("gzip", compress_gzip),
@@ -78,6 +92,8 @@ CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "x-gzip": ("x-gzip", compress_gzip),
     "gzip-of-two-members": ("gzip", _two_members),
     "gzip-twice": ("gzip, gzip", lambda body: compress_gzip(compress_gzip(body))),
+    "gzip-in-whole-words": ("gzip", _in_whole_words),
+    "gzip-twice-in-whole-words": ("gzip, gzip", lambda body: compress_gzip(_in_whole_words(body))),
     "deflate": ("deflate", compress_zlib),
 }
 
@@ -88,7 +104,10 @@ def _coded(message: Message, coding: str) -> Message:
 
 
 # Rows that also run on deployed models, for bodies that are not chunked.
-_FOR_ANY_MODEL = (("gzip-of-two-members", "json"), ("gzip-twice", "json"), ("deflate", "json"))
+_FOR_ANY_MODEL = (
+    *(("gzip-of-two-members", "json"), ("gzip-twice", "json"), ("deflate", "json")),
+    *(("gzip-in-whole-words", "raw"), ("gzip-twice-in-whole-words", "raw")),
+)
 
 
 @check("state.coded-request-is-decoded-or-refused", answers="HTTP-CODING-I")

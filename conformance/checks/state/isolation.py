@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from conformance.checks.state.request_forms import expect_own, make_salted_request, make_salted_tensors
+from conformance.checks.state.request_forms import (
+    AnyForm,
+    expect_own,
+    expect_right,
+    make_salted_request,
+    make_salted_tensors,
+    require_raw,
+)
+from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
+from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.deployed_models import require_telling
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.class_texts import find_highest
@@ -17,7 +26,7 @@ from conformance.roles.model import Model
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, RAW
-from conformance.spec.fit import ANY, JSON
+from conformance.spec.fit import ANY, JSON, RAW_FLOATS, VARIABLE_FLOATS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -86,6 +95,36 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
         )
 
 
+@check("state.large-answers-leave-nothing-behind", answers="OIP-ISOLATION")
+@rows(
+    Row("identity_fp32-binary", ("binary",), role="identity_fp32", needs=BINARY),
+    Row("json", ("json",), fit=replace(VARIABLE_FLOATS, is_json=True)),
+    Row("binary", ("binary",), needs=BINARY, fit=VARIABLE_FLOATS),
+    Row("raw", ("raw",), needs=RAW, fit=RAW_FLOATS),
+)
+def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:
+    """The answer to a small request holds nothing of a large one before it."""
+    large, small = make_large_inputs(model, LARGE_COUNT), _make_negative(model.sample())
+    expected = [model.expected(tensors) for tensors in (large, small)]
+    messages = [_make_message(model, tensors, form) for tensors in (large, small)]
+    if form == "raw":
+        require_raw(target, model, messages[1])
+    for message, right in zip(messages, expected, strict=True):
+        expect_right(target, target.send(message), right, "OIP-ISOLATION")
+
+
+def _make_negative(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with negative floats, whose bytes differ from those of positive ones."""
+    return [replace(each, array=-each.array) if each.datatype in WIDE_FLOATS else each for each in tensors]
+
+
+def _make_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
+    if form == "raw":
+        return model.raw(bytes(tensors[0].to_bytes()))
+    want: Form | None = "binary" if form == "binary" else None
+    return model.request(tensors, send=form, want=want).message()
+
+
 @check("state.forms-in-turn-keep-apart", answers="OIP-ISOLATION")
 @rows(
     *[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")],
@@ -131,9 +170,10 @@ def like_requests_have_answers_of_their_own(
         target.message(model.request(tensors, send=form, want=want, request_id="the-same"))
         for tensors in (first, second)
     ]
-    before, reply = (
-        target.send(message.with_body(padding + message.body + padding) if padding else message) for message in messages
-    )
+    if padding:
+        longest = max(len(message.body) for message in messages)
+        messages = [message.with_body(padding + message.body.ljust(longest) + padding) for message in messages]
+    before, reply = (target.send(message) for message in messages)
     try:
         expect(reply).tensors(model.expected(second))
     except UnmetError as unmet:
@@ -268,6 +308,9 @@ FORM_GROUPS = (
 )
 
 
+_FITS_OF_GROUPS: Mapping[Sequence[str], Fit] = {FORMS_WITHOUT_RAW: JSON, ("raw",): RAW_FLOATS}
+
+
 def _needs(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for kind in kinds for name in KINDS[kind].needs))
 
@@ -281,12 +324,7 @@ def _tensors(model: Model, number: int) -> Tensors:
 
 
 @check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
-@rows(
-    *[
-        Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=JSON if kinds == FORMS_WITHOUT_RAW else None)
-        for kinds in FORM_GROUPS
-    ]
-)
+@rows(*[Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS])
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
     """Each of 32 requests of several forms, in flight together to one model, gets the answer to its own tensors."""
     require_telling(model, *(_tensors(model, k) for k in range(IN_FLIGHT)))
@@ -309,6 +347,8 @@ def _expect_alone(target: Target, model: Model, name: str) -> None:
     reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)
     if name == "gzip" and not reply.succeeded:
         raise NotApplicableError("compressed requests are not taken")
+    if name == "raw":
+        require_raw(target, model, reply.exchange.message)
     try:
         kind.expect(reply, model, tensors)
     except UnmetError as unmet:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw
+from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.datatypes import KIB
+from conformance.checks.support.deployed_models import require_telling
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if
 from conformance.roles.model import Model, RequestBuilder
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES, RAW
-from conformance.spec.fit import JSON, Fit
+from conformance.spec.fit import JSON, RAW_FLOATS, VARIABLE_FLOATS, Fit
 from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -37,7 +40,30 @@ def _right(*tensors: Tensor, form: str = "") -> Judge:
 # --- one element ------------------------------------------------------------------------------------------------------
 
 
-def _make_element_pair(model: Model, form: str, count: int, place: int) -> list[JudgedMessage]:
+def _expect_own_apart(target: Target, model: Model, form: AnyForm) -> None:
+    """Expect answers of their own to two large requests that differ in the last element."""
+    tensors = make_large_inputs(model)
+    flat = tensors[0].array.copy()
+    flat[-1] = flat[-1] + 1
+    others = [replace(tensors[0], array=flat), *tensors[1:]]
+    require_telling(model, tensors, others)
+    pair = [_make_tensors_message(model, form, each) for each in (tensors, others)]
+    if form == "raw":
+        require_raw(target, model, pair[0][0])
+    _expect_apart(target, pair)
+
+
+def _make_tensors_message(model: Model, form: AnyForm, tensors: Sequence[Tensor]) -> JudgedMessage:
+    if form == "raw":
+        message = model.raw(bytes(tensors[0].to_bytes()))
+    elif form == "json":
+        message = model.request(tensors, send="json").message()
+    else:
+        message = model.request(tensors, want="binary").message()
+    return message, _right(*model.expected(tensors))
+
+
+def _make_element_pair(model: Model, form: AnyForm, count: int, place: int) -> list[JudgedMessage]:
     """Return two requests of equal length that differ in one element."""
     return [_make_message(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
 
@@ -49,38 +75,38 @@ def _elements(model: Model, count: int, place: int, *, other: bool) -> list[obje
     return elements
 
 
-def _make_message(model: Model, form: str, elements: Sequence[object]) -> JudgedMessage:
-    tensors = [model.tensor(elements)]
-    if form == "raw":
-        message = model.raw(bytes(tensors[0].to_bytes()))
-    elif form == "json":
-        message = model.request(tensors, send="json").message()
-    else:
-        message = model.request(tensors, want="binary").message()
-    return message, _right(*model.expected(tensors))
+def _make_message(model: Model, form: AnyForm, elements: Sequence[object]) -> JudgedMessage:
+    return _make_tensors_message(model, form, [model.tensor(elements)])
 
 
-NEEDS = {"json": (), "binary": BINARY, "raw": RAW}
+# Datatype, form, and numbers of elements.
+_ELEMENT_COUNTS: tuple[tuple[str, AnyForm, tuple[int, ...]], ...] = (
+    ("uint8", "json", (2 * KIB,)),
+    ("uint8", "binary", (5 * KIB, 100 * KIB)),
+    ("uint8", "raw", (5 * KIB, 100 * KIB)),
+    ("int32", "json", (25 * KIB,)),
+    ("bytes", "json", (1000,)),
+    ("bytes", "binary", (1000,)),
+)
 
 
 @check("state.one-other-element-is-seen", answers="OIP-ISOLATION")
 @rows(
     *[
         Row(f"{role}-{form}-{count}-{name}", (form, count, place), role=f"identity_{role}", needs=NEEDS[form])
-        for role, form, counts in (
-            ("uint8", "json", (2 * KIB,)),
-            ("uint8", "binary", (5 * KIB, 100 * KIB)),
-            ("uint8", "raw", (5 * KIB, 100 * KIB)),
-            ("int32", "json", (25 * KIB,)),
-            ("bytes", "json", (1000,)),
-            ("bytes", "binary", (1000,)),
-        )
+        for role, form, counts in _ELEMENT_COUNTS
         for count in counts
         for name, place in (("first", 0), ("middle", count // 2), ("last", -1))
-    ]
+    ],
+    Row("own-json-last", ("json", None, -1), fit=replace(VARIABLE_FLOATS, is_json=True)),
+    Row("own-binary-last", ("binary", None, -1), needs=BINARY, fit=VARIABLE_FLOATS),
+    Row("own-raw-last", ("raw", None, -1), needs=RAW, fit=RAW_FLOATS),
 )
-def one_other_element_is_seen(target: Target, model: Model, form: str, count: int, place: int) -> None:
+def one_other_element_is_seen(target: Target, model: Model, form: AnyForm, count: int | None, place: int) -> None:
     """A request that differs from the one before in a single element, wherever that is, is not answered like it."""
+    if count is None:
+        _expect_own_apart(target, model, form)
+        return
     _expect_apart(target, _make_element_pair(model, form, count, place))
 
 
@@ -172,7 +198,7 @@ def another_wish_for_the_same_tensors_is_seen(
 
 @check("state.same-body-for-another-model-is-seen", answers="OIP-ISOLATION", role="identity_int32")
 @rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY), Row("raw", ("raw",), needs=RAW))
-def same_body_for_another_model_is_seen(target: Target, model: Model, form: str) -> None:
+def same_body_for_another_model_is_seen(target: Target, model: Model, form: AnyForm) -> None:
     """A request that has the body of the one before and goes to another model is answered by that."""
     other = target.model("cast_int32_fp32", model.salt)
     if other is None:

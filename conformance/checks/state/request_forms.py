@@ -12,7 +12,7 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.extensions import BINARY
-from conformance.spec.fit import ANY, JSON, Fit
+from conformance.spec.fit import ANY, JSON, RAW_FLOATS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -71,8 +71,7 @@ LENGTH_REQUIRED = 411
 FORMS: tuple[AnyForm, ...] = ("json", "binary", "raw")
 NEEDS: Mapping[AnyForm, tuple[str, ...]] = {"json": (), "binary": BINARY, "raw": ("raw",)}
 _ROLES: Mapping[AnyForm, str] = {"json": "identity_int32", "binary": "identity_int32", "raw": "identity_uint8"}
-# Deployed models get no raw requests here: not every model accepts one.
-_FITS: Mapping[AnyForm, Fit | None] = {"json": JSON, "binary": ANY, "raw": None}
+_FITS: Mapping[AnyForm, Fit] = {"json": JSON, "binary": ANY, "raw": RAW_FLOATS}
 
 
 def make_form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False, fits: bool = False) -> Row:
@@ -82,7 +81,7 @@ def make_form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False
 
 
 def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:
-    """Return a request with `length` elements that depend on the salt; a raw one needs a model with one UINT8 input."""
+    """Return a request with `length` elements that depend on the salt; a raw one needs a model with one input."""
     tensors = make_salted_tensors(model, length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors
@@ -93,13 +92,26 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
     """Return a request and its right outputs, after expecting the server to answer it when sent in the usual way.
 
     Raises:
+        NotApplicable: a deployed model refuses raw requests.
         Blocked: it is answered wrong.
     """
     message, tensors = make_form_request(model, form, length, 1)
     expected = model.expected(tensors)
+    if form == "raw":
+        require_raw(target, model, message)
     with block_if(lambda: True, "the same request in the usual manner is answered wrongly"):
         expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
     return message, expected
+
+
+def require_raw(target: Target, model: Model, message: Message) -> None:
+    """Require an answer to a raw request to a deployed model.
+
+    Raises:
+        NotApplicable: it is refused; metadata do not tell whether it may be.
+    """
+    if model.is_own_oracle and target.send(message, fresh=True).is_refusal:
+        raise NotApplicableError(f"{model.name} may be refused in a raw request")
 
 
 def expect_new_http(target: Target, reply: Reply) -> None:

@@ -20,6 +20,7 @@ Array = NDArray[Any]
 # Datatypes that JSON carries and whose elements have several bytes.
 WIDE = frozenset({"INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32", "FP64"})
 WIDE_FLOATS = frozenset({"FP32", "FP64"})
+LARGE_NUMBER = 1e16
 MAX_ORDINARY = 1e6  # the greatest magnitude of a float that is sent to an unknown model
 # Numbers that are equal in either byte order and either word order.
 _EITHER_ORDER: Mapping[str, Array] = {
@@ -32,6 +33,7 @@ LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
     "byte-order-mark": {"FP32": b"\xef\xbb\xbf?", "FP64": b"\xef\xbb\xbf{}}\xe7?"},
     "open-brace": {"FP32": b'{"a?', "FP64": b'{"inp"]?'},
     "closing-braces": {"FP32": b"]}]?", "FP64": b"]}]}]}]?"},
+    "ampersands": {"FP32": b"&a=?", "FP64": b"&a=1&b=?"},
     "blanks": {"FP32": b"  \t?", "FP64": b"      ]?"},
 }
 
@@ -120,6 +122,39 @@ def fill_fractions(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def _fractions(flat: Array) -> Array:
     return np.asarray((1 + (np.arange(flat.size) + 1) % 7 / 7.3).astype(flat.dtype))
+
+
+def fill_subnormals(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with FP32 and FP64 inputs filled with different subnormal numbers."""
+    return [
+        _filled(each, _fractions(flat) * np.finfo(flat.dtype).tiny / 4) if each.datatype in WIDE_FLOATS else each
+        for each, flat in _flat(tensors)
+    ]
+
+
+def fill_zeros(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with FP32 and FP64 inputs filled with zeros."""
+    return [
+        _filled(each, np.zeros_like(flat)) if each.datatype in WIDE_FLOATS else each for each, flat in _flat(tensors)
+    ]
+
+
+def fill_large(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with FP32 and FP64 inputs filled with numbers beyond 2^53, which JSON has as well."""
+    return [
+        _filled(each, (_fractions(flat) * LARGE_NUMBER).astype(flat.dtype)) if each.datatype in WIDE_FLOATS else each
+        for each, flat in _flat(tensors)
+    ]
+
+
+def fill_non_finite(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors with FP32 and FP64 inputs filled with NaN and both infinities."""
+    return [
+        _filled(each, np.resize(np.array([np.nan, np.inf, -np.inf], flat.dtype), flat.size))
+        if each.datatype in WIDE_FLOATS
+        else each
+        for each, flat in _flat(tensors)
+    ]
 
 
 def round_off(tensors: Sequence[Tensor]) -> list[Tensor]:

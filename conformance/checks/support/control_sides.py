@@ -68,7 +68,19 @@ def expect_read(
         _expect_right(target, model, tensors, names)
 
 
-def make_large_inputs(model: Model) -> Sequence[Tensor]:
+def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
+    """Require a deployed model that answers unusual inputs so that its answer can be read.
+
+    Raises:
+        NotApplicable: it refuses them, or JSON cannot carry its answer.
+    """
+    try:
+        model.find_outputs(tensors)
+    except BlockedError as error:
+        raise NotApplicableError(f"{model.name} gives no answer to such inputs that can be read: {error}") from None
+
+
+def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor]:
     """Return one-dimensional inputs of a deployed model of more than 64 KiB.
 
     Raises:
@@ -76,7 +88,7 @@ def make_large_inputs(model: Model) -> Sequence[Tensor]:
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
         raise NotApplicableError(f"{model.name} has an input of more than one dimension")
-    return model.salted(LARGE_COUNT, model.salt)
+    return model.salted(count, model.salt)
 
 
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:

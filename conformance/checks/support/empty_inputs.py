@@ -1,0 +1,23 @@
+"""Inputs without elements for deployed models: no document requires a model to accept them."""
+
+from __future__ import annotations
+
+from conformance.expect.unmet import NotApplicableError
+from conformance.roles.model import Model
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+
+def make_empty_inputs(target: Target, model: Model, name: str = "") -> list[Tensor]:
+    """Return inputs of a deployed model without elements: the one of that name, or all with a variable dimension.
+
+    Raises:
+        NotApplicable: the model has inputs of one size alone, or refuses such inputs in a plain request.
+    """
+    pairs = zip(model.sample(), model.salted(0, model.salt), strict=True)
+    tensors = [empty if name in ("", own.name) else own for own, empty in pairs]
+    if all(tensor.elements for tensor in tensors):
+        raise NotApplicableError(f"{model.name} takes inputs of one size alone")
+    if not target.infer(model.request(tensors, send=model.sends, outputs=model.listed())).succeeded:
+        raise NotApplicableError(f"{model.name} takes no inputs without elements")
+    return tensors
