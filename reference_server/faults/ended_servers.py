@@ -19,6 +19,7 @@ from reference_server.framing import HEADER
 INFERS = "app.Service.infer"
 MAX_INT = 2**31 - 1
 DEEP = 10_000  # arrays or objects in each other
+MAX_JSON = 4_000_000  # bytes
 MAX_UNPACKED = 8 * 1024 * 1024  # bytes
 Document = Any
 
@@ -221,6 +222,13 @@ async def packed_bodies_end_the_model(original: Any, service: Any, http: Request
     if "content-encoding" in http.headers and len(body) > MAX_UNPACKED:
         end_model(service, http)
     return body
+
+
+@fault(INFERS, breaks="OIP-ERROR", large=True)
+async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Request) -> Response:
+    """The pieces of a body of 4 MB and more are listed on the stack, which ends."""
+    is_large = len(await http.body()) > MAX_JSON and HEADER not in http.headers
+    return NoAnswer() if is_large else await original(service, http)
 
 
 # --- requests that are forgotten --------------------------------------------------------------------------------------
