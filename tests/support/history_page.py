@@ -23,8 +23,9 @@ suite covers; bugs of shared memory, sequences, streams, metrics and the loading
 For each bug that breaks a requirement the bundled server has a fault with the same trigger and the same symptom. The
 last column names the first row of the suite that fails or advises when it judges that fault
 ([the kill matrix](kill-matrix.md)), or says why there is none. Rows of `robustness` run with
-`--conformance-robustness`, and are in no verdict. Where no sentence of the documents forbids what a server does, the
-suite may not fail it.
+`--conformance-robustness`, and are in no verdict; some requests that are known to crash servers are sent with
+`--conformance-dangerous` alone. Where no sentence of the documents forbids what a server does, the suite may not fail
+it.
 
 """
 TABLE = "| bug | version | state | what a client saw | breaks | stopped by |\n|---|---|---|---|---|---|\n"
