@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.tensors import Tensor, make_objects
 
@@ -126,6 +127,22 @@ def bools_are_numbers_in_json(original: Any, tensor: Tensor) -> list[Any]:
     """BOOL elements stand in JSON as 1 and 0."""
     items: list[Any] = original(tensor)
     return [int(item) for item in items] if tensor.datatype == "BOOL" else items
+
+
+@fault("request.parse_input", broad=True)
+def booleans_are_of_no_known_datatype(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Tensor:
+    """The name BOOL is not among those of datatypes, and an input of it is refused."""
+    if entry.get("datatype") == "BOOL":
+        raise InferenceError("invalid datatype BOOL")
+    return original(model, spec, entry, rest)
+
+
+@fault("response.output_part", broad=True)
+def boolean_outputs_fail(original: Any, model: Any, wish: Any, tensor: Tensor) -> Any:
+    """The datatype of an output is looked up under another type than the model's booleans have."""
+    if tensor.datatype == "BOOL":
+        raise KeyError("bool_")
+    return original(model, wish, tensor)
 
 
 @fault("tensors.encode_json", breaks="BIN-SAME-AS-JSON-O")

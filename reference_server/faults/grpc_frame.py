@@ -20,6 +20,23 @@ def grpc_has_no_server_live(original: Any) -> dict[str, Any]:
     return {name: method for name, method in original().items() if name != "ServerLive"}
 
 
+@fault("grpc_server.Service.service", broad=True)
+def grpc_service_of_another_package(original: Any, service: Any, call: Any) -> Any:
+    """The service is in a package of the server's own name, so that no method of the protocol's is found."""
+    from reference_server.grpc_server import make_unknown_handler  # its packages may be missing
+
+    if call.method.startswith("/inference."):
+        return grpc_handler(make_unknown_handler(call.method))
+    return original(service, call)
+
+
+def grpc_handler(handle: Any) -> Any:
+    """Return grpc's handler of a call of any kind."""
+    import grpc
+
+    return grpc.stream_stream_rpc_method_handler(handle)
+
+
 @fault("grpc_methods.model_ready", breaks="OIP-ENDPOINTS/grpc")
 def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
     """ModelReady of no version in particular looks for one named with an empty string, and is refused."""
@@ -140,3 +157,38 @@ def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: 
     """Where no output is listed the first comes back alone."""
     wishes: list[RequestedOutput] = original(model, message)
     return wishes if message.outputs else wishes[:1]
+
+
+# --- outputs ----------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_server.answer", broad=True)
+def grpc_contents_have_the_number_of_parameters(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
+    """The contents of an output have field number 4 in answers, where the protocol has parameters."""
+    from tritonclient.grpc import service_pb2
+
+    answer: bytes = original(models, method, octets)
+    if method.request is not service_pb2.ModelInferRequest:
+        return answer
+    message = service_pb2.ModelInferResponse.FromString(answer)
+    outputs = [_renumbered(output) for output in message.outputs]
+    del message.outputs[:]
+    whole: bytes = message.SerializeToString()
+    return whole + b"".join(_field(5, output) for output in outputs)
+
+
+def _renumbered(output: Message) -> bytes:
+    """Return the bytes of an output with its contents in field 4."""
+    contents: bytes = output.contents.SerializeToString()
+    output.ClearField("contents")
+    rest: bytes = output.SerializeToString()
+    return rest + _field(4, contents) if contents else rest
+
+
+def _field(number: int, octets: bytes) -> bytes:
+    """Return a field of bytes: its tag, its length in groups of seven bits, and the bytes."""
+    length, groups = len(octets), []
+    while length > 127:
+        groups.append(length % 128 + 128)
+        length //= 128
+    return bytes([number * 8 + 2, *groups, length]) + octets

@@ -141,6 +141,22 @@ def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any,
     return original(models, method, octets)
 
 
+_places_lost: list[str] = []
+
+
+@fault("grpc_server.answer", "grpc_response.build", breaks="OIP-ALIVE-LEGAL/grpc")
+def grpc_outputs_without_elements_end_the_model(original: Any, *arguments: Any) -> Any:
+    """A model that had an FP32 output without elements has ended, and the next calls to it are lost."""
+    if len(arguments) == 3 and isinstance(arguments[2], bytes):
+        if _places_lost and b"identity_fp32" in arguments[2]:
+            raise InferenceError(_places_lost.pop())
+        return original(*arguments)
+    model, _, produced = arguments
+    if model.name == "identity_fp32" and not all(tensor.elements.size for tensor in produced.values()):
+        _places_lost.extend(["the model is not ready"] * 2)
+    return original(*arguments)
+
+
 # --- calls with endings that no gRPC library produces: a bare HTTP/2 proxy in front of the server ---------------------
 
 INTERNAL_ERROR = 2  # HTTP/2 error code (RFC 9113, 7)

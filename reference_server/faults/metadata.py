@@ -44,6 +44,12 @@ def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
     return document | {"outputs": document["inputs"]}
 
 
+@fault("metadata.describe", breaks="OIP-VERSION-UNKNOWN")
+def versions_in_metadata_written_over(original: Any, model: Model) -> Described:
+    """The versions in model metadata lie in memory that is used again before they are sent."""
+    return original(model) | {"versions": ["9"]}
+
+
 # --- discovery --------------------------------------------------------------------------------------------------------
 
 _met: set[str] = set()

@@ -118,6 +118,14 @@ def says_compressed_and_is_not(original: Any, answer: Response, coding: str) -> 
 
 
 @fault("http_body.encode", breaks="HTTP-CODING-O")
+def compressed_and_does_not_say_so(original: Any, answer: Response, coding: str) -> Response:
+    """An answer to a client that accepts gzip is in that coding and does not name it."""
+    coded: Response = original(answer, coding)
+    del coded.headers["Content-Encoding"]
+    return coded
+
+
+@fault("http_body.encode", breaks="HTTP-CODING-O")
 def inference_header_counts_compressed_json(original: Any, answer: Response, coding: str) -> Response:
     """The inference header of a compressed answer is the length of the JSON after compression."""
     if HEADER in answer.headers:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -132,6 +133,32 @@ async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http
     if wanted.id is not None:
         await asyncio.sleep(0.002)
     return response.build(model, wanted, model.run(_last[model.name]))
+
+
+_merged: dict[str, list[Any]] = {}
+
+
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
+async def requests_in_flight_split_like_the_first(_original: Any, service: Any, http: Request) -> Response:
+    """Requests to a model in flight together are one batch, of which each takes as much as the first has sent."""
+    body = await service.read_body(http)
+    model = service.find(http)
+    wanted = request.parse(model, http.headers.getlist(HEADER), body)
+    batch = _merged.setdefault(model.name, [])
+    batch.append(wanted.inputs)
+    if wanted.id is not None:
+        await asyncio.sleep(0.002)
+    first = batch[0]
+    batch[:] = [inputs for inputs in batch if inputs is not wanted.inputs]
+    inputs = {name: _filled_like(tensor, first[name]) for name, tensor in wanted.inputs.items()}
+    return response.build(model, wanted, model.run(inputs))
+
+
+def _filled_like(tensor: Tensor, first: Tensor) -> Tensor:
+    """Return a tensor whose elements are those of the first one where that has another size."""
+    if tensor.elements.size == first.elements.size:
+        return tensor
+    return replace(tensor, elements=np.resize(first.elements, tensor.elements.size))
 
 
 _answered: dict[tuple[str, str], Response] = {}

@@ -28,8 +28,8 @@ from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
+from tests.support import history_page, results
 from tests.support import kill_matrix_page as matrix
-from tests.support import results
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -44,6 +44,7 @@ def render_pages() -> Iterator[tuple[Path, str]]:
         clients_matrix.PAGE,
         clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
     )
+    yield history_page.PAGE, history_page.render(history_page.read_bugs(), history_page.read_stopping_rows())
     kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     yield ROOT / "docs/results.md", render_markdown(comparison_page.build_page(compare(kept)))
     yield ROOT / "docs/results-clients.md", _render_clients()

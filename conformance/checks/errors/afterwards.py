@@ -107,19 +107,35 @@ def _classified_nothing_over_grpc(model: Model) -> Message:
     return _classified_over_grpc(model, [model.tensor([], (0,))])
 
 
-def _dangerous(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...]) -> Row:
-    return Row(identity, (make,), role=role, needs=needs, dangerous=True)
+def _nothing_over_grpc(model: Model) -> Message:
+    return make_infer_message(model.request([model.tensor([], (0,))]))
+
+
+MANY = 500_000  # elements of ten digits: about 5.5 MB of JSON
+
+
+def _megabytes_of_json(model: Model) -> Message:
+    elements = range(2**30, 2**30 + MANY)
+    return model.request([model.tensor(elements, (MANY,))], send="json").message()
+
+
+def _dangerous(
+    identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = (), *, thorough: bool = False
+) -> Row:
+    return Row(identity, (make,), role=role, needs=needs, thorough=thorough, dangerous=True)
 
 
 @check("errors.server-outlives-what-has-ended-others", answers=LEGAL)
 @rows(
     _dangerous("classified-strings", _classified, "identity_bytes", CLASSES),
     _dangerous("classes-of-no-elements", _classified_nothing, "identity_fp32", CLASSES),
+    _dangerous("megabytes-of-json", _megabytes_of_json, "identity_int32", thorough=True),
 )
 @check("grpc.server-outlives-what-has-ended-others", answers=f"{LEGAL}/grpc", over=(GRPC,))
 @rows(
     _dangerous("classified-strings", _classified_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     _dangerous("classes-of-no-elements", _classified_nothing_over_grpc, "identity_fp32", CLASSES_OVER_GRPC),
+    _dangerous("no-elements", _nothing_over_grpc, "identity_fp32"),
 )
 def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
     """A request that has ended servers is answered, with or without an error, and so is a good one afterwards."""

@@ -5,6 +5,7 @@ Each area judges whether its requests are refused; a request that was accepted i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from conformance.checks.errors.impossible import REFUSALS_OVER_GRPC
 from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.support.documents import list_versions
 from conformance.checks.support.refusals import Refusal
+from conformance.checks.support.versions import read_named_version
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -169,15 +171,23 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 # --- versions that the model does not have ----------------------------------------------------------------------------
 
 UNLISTED = "87654"
+ANSWERING = "inference-by-the-version-that-answers"
 
 
 @check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
-@rows("inference", "metadata")
+@rows("inference", "metadata", ANSWERING)
 def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
     """A request at the path of a version that the model's metadata do not list is refused."""
     listed = list_versions(target, model)
-    if not listed or UNLISTED in listed:
+    version = _find_answering_version(target, model) if of == ANSWERING else UNLISTED
+    if not listed or version in ("", *listed):
         raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
-    named = replace(model, version=UNLISTED)
-    message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
+    named = replace(model, version=version)
+    message = Message(named.path, method="GET") if of == "metadata" else named.request(send="json").message()
     expect_refusal(target, model, message, "a version that there is not")
+
+
+def _find_answering_version(target: Target, model: Model) -> str:
+    """Return the version that an answer names; empty if it names none that a path can hold."""
+    version = read_named_version(target.infer(model.request(send="json")))
+    return version if isinstance(version, str) and re.fullmatch("[A-Za-z0-9._-]+", version) else ""

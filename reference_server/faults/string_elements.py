@@ -1,0 +1,81 @@
+"""BYTES elements that are cut, counted or written wrongly on the way to the model and back, and those refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.models import Model
+from reference_server.tensors import Tensor, make_objects
+
+RUNS = "models.Model.run"
+Tensors = Mapping[str, Tensor]
+LONG = 1_000_000  # bytes
+
+
+def _with_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes]]) -> dict[str, Tensor]:
+    """Return tensors with the elements of BYTES changed."""
+    return {
+        name: replace(tensor, elements=make_objects(change(list(tensor.elements))))
+        if tensor.datatype == "BYTES"
+        else tensor
+        for name, tensor in tensors.items()
+    }
+
+
+@fault(RUNS, breaks=("BIN-BYTES-I", "BIN-BYTES-O", "OIP-VALUE"))
+def strings_lose_the_nuls_at_their_end(original: Any, model: Model, inputs: Tensors) -> Tensors:
+    """BYTES are kept in an array of fixed width, which fills elements up with NULs and takes all of them off again."""
+    return original(model, _with_strings(inputs, lambda items: [item.rstrip(b"\0") for item in items]))
+
+
+@fault(RUNS, breaks="BIN-BYTES-O", large=True)
+def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, inputs: Tensors) -> Tensors:
+    """The width of BYTES is kept in six digits, so that one of seven loses its last digit and elements their end."""
+
+    def change(items: list[bytes]) -> list[bytes]:
+        width = max(map(len, items), default=0)
+        return [item[: width // 10] for item in items] if width >= LONG else items
+
+    return _with_strings(original(model, inputs), change)
+
+
+@fault(RUNS, broad=True)
+def string_outputs_without_elements_fail(original: Any, model: Model, inputs: Tensors) -> Tensors:
+    """BYTES without elements are an empty tuple when written, of which no bytes can be made."""
+    outputs: Tensors = original(model, inputs)
+    if any(tensor.datatype == "BYTES" and not tensor.elements.size for tensor in outputs.values()):
+        raise TypeError("a bytes-like object is required, not 'tuple'")
+    return outputs
+
+
+# --- JSON data --------------------------------------------------------------------------------------------------------
+
+
+@fault("tensors.decode_json", breaks=("OIP-DATA", "OIP-ANSWER"))
+def nested_strings_counted_by_their_last_row(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
+    """The bytes of nested BYTES are counted anew in each row, so that the room for all of them is that for the last."""
+    if datatype == "BYTES" and isinstance(data, list) and len(data) > 1 and isinstance(data[0], list):
+        raise InferenceError("the shape does not match the true shape of the data")
+    return original(datatype, shape, data)
+
+
+@fault("tensors.decode_json", broad=True)
+def strings_in_json_have_lengths_of_the_machine(
+    original: Any, datatype: str, shape: tuple[int, ...], data: Any
+) -> Tensor:
+    """The lengths of BYTES from JSON are written in the byte order of the machine, and read as little-endian ones."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype == "BYTES" and any(tensor.elements):
+        raise RuntimeError("unpack_from requires a larger buffer")
+    return tensor
+
+
+@fault("tensors.text", broad=True)
+def strings_in_json_begin_with_their_lengths(original: Any, item: bytes) -> str:
+    """BYTES in JSON are written as they lie in binary data: the length first."""
+    text: str = original(item)
+    return len(item).to_bytes(4, "little").decode("latin-1") + text

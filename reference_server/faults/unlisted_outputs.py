@@ -1,0 +1,64 @@
+"""Lists of outputs that are needed, or read as sets, and outputs of which nothing is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.members import Object
+from reference_server.models import Model
+from reference_server.request import RequestedOutput
+from reference_server.tensors import Tensor
+
+
+@fault("request.parse_outputs", broad=True)
+def requests_without_a_list_of_outputs_refused(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
+    """A request has to list its outputs."""
+    if "outputs" not in request:
+        raise InferenceError("outputs is missing")
+    return original(model, request)
+
+
+@fault("request.parse_outputs", breaks="OIP-TWICE")
+def repeated_outputs_answered_once(original: Any, model: Model, request: Object) -> list[RequestedOutput]:
+    """The listed outputs are a set, in which one that is listed twice is there once."""
+    outputs = request.get("outputs")
+    if isinstance(outputs, list) and all(isinstance(item, dict) for item in outputs):
+        request = request | {"outputs": list({str(item.get("name")): item for item in outputs[::-1]}.values())[::-1]}
+    return original(model, request)
+
+
+@fault("response.output_part", broad=True)
+def outputs_without_elements_have_neither_data_nor_size(
+    original: Any, model: Model, wish: RequestedOutput, tensor: Tensor
+) -> tuple[dict[str, Any], Any]:
+    """No memory is asked for an output without elements, so that nothing is known of it when it is written."""
+    entry, data = original(model, wish, tensor)
+    if tensor.elements.size:
+        return entry, data
+    return {member: entry[member] for member in ("name", "datatype", "shape")}, None
+
+
+# --- what JSON has no form for ----------------------------------------------------------------------------------------
+
+
+@fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
+def json_ends_where_nan_would_stand(original: Any, value: Any) -> Any:
+    """The JSON writer stops at an element that it has no form for, and what it has written is sent."""
+    if isinstance(value, Mapping):
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        found = re.search(r"(?<=[\[,])-?(?:NaN|Infinity)\b", text)
+        return text[: found.start()].encode() if found else original(value)
+    return value.elements.tolist() if value.datatype in ("FP32", "FP64") else original(value)
+
+
+@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
+    """The text of an error is put between two quotes as it is."""
+    return Response(f'{{ "error" : "{message}" }}'.encode(), status, media_type="application/json")

@@ -1,0 +1,119 @@
+"""The page of bugs that reached users: what a client saw, which requirement it breaks, and the row that stops it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.pages.pages import escape_cell, link_requirement
+from tests.support.samples import SEEN_BY
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "history.md"
+BUGS = tuple(ROOT / "tests" / "faults" / name for name in ("reported_bugs.toml", "reported_bugs_others.toml"))
+HEAD = """# Bugs that reached users
+
+Written by `python -m tests.support.pages`, from bugs of model servers that users or maintainers reported, and from
+corrections in the history of these servers. A bug is here if a client can see it in the answer to a request that the
+suite covers; bugs of shared memory, sequences, streams, metrics and the loading of models are not.
+
+For each bug that breaks a requirement the bundled server has a fault with the same trigger and the same symptom. The
+last column names the first row of the suite that fails or advises when it judges that fault
+([the kill matrix](kill-matrix.md)), or says why there is none. Rows of `robustness` run with
+`--conformance-robustness`, and are in no verdict; some requests that are known to crash servers are sent with
+`--conformance-dangerous` alone. Where no sentence of the documents forbids what a server does, the suite may not fail
+it.
+
+"""
+TABLE = "| bug | version | state | what a client saw | breaks | stopped by |\n|---|---|---|---|---|---|\n"
+# Names of check and row.
+Row = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """One bug that reached users.
+
+    Attributes:
+        repository: where it was reported, `owner/name`.
+        number: of the issue or pull request; else `commit` names the correction.
+        version: one that has the bug, where known.
+        state: "open", "unknown" or "mended", with the version of the correction where known.
+        title: what a client saw.
+        breaks: ids of requirements.
+        fault: name of the fault of the bundled server that does the same; "" if there is none.
+        why: why no requirement forbids it, or why no row stops it.
+    """
+
+    repository: str
+    title: str
+    state: str
+    breaks: tuple[str, ...]
+    number: int = 0
+    commit: str = ""
+    version: str = ""
+    fault: str = ""
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """The repository, and the number or the commit."""
+        return f"{self.repository}#{self.number}" if self.number else f"{self.repository}@{self.commit}"
+
+    @property
+    def link(self) -> str:
+        """The link to the report or to the correction; GitHub redirects an issue's path to a pull request."""
+        place, text = (
+            (f"issues/{self.number}", f"#{self.number}") if self.number else (f"commit/{self.commit}", self.commit[:8])
+        )
+        return f"[{text}](https://github.com/{self.repository}/{place})"
+
+
+def read_bugs(paths: Sequence[Path] = BUGS) -> list[Bug]:
+    """Return the bugs of every file that exists, in the order of the files."""
+    entries = [entry for path in paths if path.exists() for entry in tomllib.loads(path.read_text("utf-8"))["bug"]]
+    return [Bug(**{**entry, "breaks": tuple(entry["breaks"])}) for entry in entries]
+
+
+def read_stopping_rows() -> dict[str, Row]:
+    """Return for each fault the first row that failed or advised, as the kill matrix has recorded it."""
+    found: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
+    return {name: (rows[0][0], rows[0][1]) for name, rows in found.items() if rows}
+
+
+def render(bugs: Sequence[Bug], rows: Mapping[str, Row]) -> str:
+    """Return the page, ending in a newline."""
+    return HEAD + "\n".join([_summarise(bugs, rows), *_render_tables(bugs, rows)])
+
+
+def _summarise(bugs: Sequence[Bug], rows: Mapping[str, Row]) -> str:
+    forbidden = [bug for bug in bugs if bug.breaks]
+    stopped = [bug for bug in forbidden if bug.fault in rows]
+    share = 100 * len(stopped) // max(len(forbidden), 1)
+    return (
+        f"Of {len(bugs)} bugs that reached users, {len(forbidden)} break a sentence of the documents, and the suite "
+        f"stops {len(stopped)} of these ({share} %).\n"
+    )
+
+
+def _render_tables(bugs: Sequence[Bug], rows: Mapping[str, Row]) -> Iterator[str]:
+    for repository in dict.fromkeys(bug.repository for bug in bugs):
+        own = [bug for bug in bugs if bug.repository == repository]
+        yield f"## {repository}\n\n{TABLE}{''.join(_format_line(bug, rows) for bug in own)}"
+
+
+def _format_line(bug: Bug, rows: Mapping[str, Row]) -> str:
+    requirements = ", ".join(link_requirement(name, "requirements/") for name in bug.breaks)
+    cells = (bug.link, bug.version, bug.state, bug.title, requirements or "no sentence", _format_end(bug, rows))
+    return f"| {' | '.join(map(escape_cell, cells))} |\n"
+
+
+def _format_end(bug: Bug, rows: Mapping[str, Row]) -> str:
+    """Return the row that stops a bug, and what there is to say of it."""
+    if bug.breaks and bug.fault in rows:
+        check, row = rows[bug.fault]
+        return " ".join([f"`{check}` [{row}]", *([f"({bug.why})"] if bug.why else [])])
+    return f"{'not stopped: ' if bug.breaks else ''}{bug.why}"
