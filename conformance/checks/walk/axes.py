@@ -250,8 +250,8 @@ def _is_without_classes(kind: str, step: Step, _: Role | None) -> bool:
     """Whether a step of kind `classes` requests more classes than there are, or than `_MAX_CLASSES`."""
     return kind == "classes" and (
         _is(step, count=["0"])
-        or _is(step, classes=["2"], count=["1"])
-        or (_count(step) > _MAX_CLASSES and _is(step, classes=["all"]))
+        or _is(step, classes=["2", "all-but-one"], count=["1"])
+        or (_count(step) > _MAX_CLASSES and _is(step, classes=["all", "all-but-one"]))
     )
 
 
