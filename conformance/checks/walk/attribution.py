@@ -170,7 +170,10 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
         reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
     ):
         return True
-    return reply.status in _TOO_MUCH and (_is_large(reply) or "beside" in left)
+    if left.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
+        return True
+    is_busy = "beside" in left or left.get("before") in ABANDONED  # it may still compute what nobody awaits
+    return reply.status in _TOO_MUCH and (_is_large(reply) or is_busy)
 
 
 def _plainest_forms(role: Role) -> frozenset[str]:
