@@ -185,6 +185,22 @@ async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, ht
     return await _shared("chunks", body) if is_chunked(http) and HEADER in http.headers else body
 
 
+_in_flight: list[bytes] = []
+
+
+@fault(READ, breaks=ISOLATION, walks="binary")
+async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, http: Request) -> bytes:
+    """Of eight binary requests in flight the last one is read from the buffer of the first."""
+    body: bytes = await original(service, http)
+    if HEADER not in http.headers:
+        return body
+    _in_flight.append(body)
+    found = _in_flight[0] if len(_in_flight) == 8 else body
+    await asyncio.sleep(0.02)
+    _in_flight.remove(body)
+    return found
+
+
 @fault(ANSWER, breaks=ISOLATION, walks="classes")
 async def classes_in_flight_mixed(original: Any, service: Any, http: Request) -> Response:
     """Requests for classes with an id, in flight together, get the answer of the last of them."""
