@@ -199,9 +199,9 @@ class DeployedModel(Model):
         """Return the shape of an input with its first variable dimension set to `count`."""
         return self._resized(place, self.tensors[place], count).shape
 
-    def count_classes(self, tensors: Sequence[Tensor]) -> int:
-        """Return the number of classes of the first output, for one item if it may be a batch."""
-        shape = self.expected(tensors)[0].shape
+    def count_classes(self, tensors: Sequence[Tensor], place: int = 0) -> int:
+        """Return the number of classes of one output, for one item if it may be a batch."""
+        shape = self.expected(tensors)[place].shape
         return prod(shape[1:] if len(shape) > 1 else shape)
 
     def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:

@@ -197,9 +197,9 @@ class Model:
             filled[variable[count % len(variable)]] = count
         return tuple(filled)
 
-    def count_classes(self, tensors: Sequence[Tensor]) -> int:
-        """Return the number of classes of the first output; of one item for a batching model."""
-        shape = tensors[0].shape
+    def count_classes(self, tensors: Sequence[Tensor], place: int = 0) -> int:
+        """Return the number of classes of one output; of one item for a batching model."""
+        shape = tensors[place].shape
         return prod(shape[1:] if self.role.batching else shape)
 
     def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from reference_server.errors import InferenceError
@@ -132,6 +132,33 @@ def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes)
     return original(model, body[:-1] + before[len(body) - 1 : len(body)] if is_written_over else body)
 
 
+@fault(READ, breaks=ISOLATION, walks="binary")
+async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Request) -> bytes:
+    """After a client that was cut off within its body, the last four bytes of the next binary data are not read."""
+    is_after_one = _left.pop("cut", False)
+    try:
+        body: bytes = await original(service, http)
+    except ClientDisconnect:
+        _left["cut"] = True
+        raise
+    return body[:-4] + bytes(4) if is_after_one and HEADER in http.headers and len(body) > 4 else body
+
+
+@fault(ANSWER, breaks=ISOLATION, walks="raw")
+async def unread_answer_goes_to_the_next(original: Any, service: Any, http: Request) -> Response:
+    """The answer to a raw request whose client went away waits for the next raw request."""
+    unread = _left.pop("unread", None)
+    answer: Response = await original(service, http)
+    if not is_raw(http):
+        return answer
+    if unread is not None:
+        return replace_body(answer, unread)
+    await asyncio.sleep(0.005)
+    if await http.is_disconnected():
+        _left["unread"] = bytes(answer.body)
+    return answer
+
+
 # --- concurrent requests --------------------------------------------------------------------------------------------
 
 _bodies: dict[str, bytes] = {}
@@ -156,6 +183,22 @@ async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, ht
     """Binary requests in chunks, in flight together, are put together in one buffer."""
     body: bytes = await original(service, http)
     return await _shared("chunks", body) if is_chunked(http) and HEADER in http.headers else body
+
+
+_in_flight: list[bytes] = []
+
+
+@fault(READ, breaks=ISOLATION, walks="binary")
+async def eighth_in_flight_reads_the_first_buffer(original: Any, service: Any, http: Request) -> bytes:
+    """Of eight binary requests in flight the last one is read from the buffer of the first."""
+    body: bytes = await original(service, http)
+    if HEADER not in http.headers:
+        return body
+    _in_flight.append(body)
+    found = _in_flight[0] if len(_in_flight) == 8 else body
+    await asyncio.sleep(0.02)
+    _in_flight.remove(body)
+    return found
 
 
 @fault(ANSWER, breaks=ISOLATION, walks="classes")

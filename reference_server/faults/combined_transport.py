@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -104,6 +106,37 @@ async def binary_answers_cut_for_http_1_0(original: Any, service: Any, http: Req
     if http.scope["http_version"] == "1.0" and is_binary(answer):
         return replace_body(answer, bytes(answer.body)[:-16])
     return answer
+
+
+@fault(ANSWER, breaks="OIP-ANSWER", walks="json")
+async def http_1_0_waits_for_ever(original: Any, service: Any, http: Request) -> Response:
+    """A JSON request with an id in HTTP/1.0 is never answered: the server waits for the connection to end."""
+    if http.scope["http_version"] == "1.0" and b'"id"' in await http.body():
+        await asyncio.sleep(3600)
+    return await original(service, http)
+
+
+@fault(READ, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
+async def text_is_latin_1(original: Any, service: Any, http: Request) -> bytes:
+    """A body of the type text/plain is read as Latin-1, whatever charset it names."""
+    body: bytes = await original(service, http)
+    return body.decode("latin-1").encode() if (http.headers.get("content-type") or "").startswith("text/") else body
+
+
+@fault(READ, breaks="RAW-ENCODING", walks="raw")
+async def raw_body_of_type_json_ends_at_1_kib(original: Any, service: Any, http: Request) -> bytes:
+    """Of a raw body of the type application/json the first 1 KiB is read, and the rest is zeros."""
+    body: bytes = await original(service, http)
+    is_json = (http.headers.get("content-type") or "").startswith("application/json")
+    return body[:1024] + bytes(max(0, len(body) - 1024)) if is_raw(http) and is_json else body
+
+
+@fault(READ, breaks="OIP-CONTENT-TYPE-OTHER", walks="json")
+async def capitals_of_a_media_type_begin_the_body_again(original: Any, service: Any, http: Request) -> bytes:
+    """A JSON body of the type Application/JSON, which the table of types does not have, loses its id."""
+    body: bytes = await original(service, http)
+    is_unknown = (http.headers.get("content-type") or "").startswith("Application/")
+    return re.sub(rb'^\{"id":"[^"]*",', b"{", body) if is_unknown else body
 
 
 @fault(ANSWER, breaks="OIP-ANSWER", walks="raw")

@@ -157,6 +157,55 @@ def fourth_item_ranked_like_the_third(original: Any, tensor: Tensor, count: int,
     return replace(found, elements=rows.reshape(-1))
 
 
+@fault("models.Model.run", breaks="OIP-ANSWER", walks="json")
+def eighth_item_of_a_batch_is_empty(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
+    """A batch is computed in a buffer of seven items, so that the eighth is zeros."""
+    outputs: Mapping[str, Tensor] = original(model, inputs)
+    return {name: _without_eighth(tensor) if model.batching else tensor for name, tensor in outputs.items()}
+
+
+def _without_eighth(tensor: Tensor) -> Tensor:
+    if tensor.shape[0] < 8 or tensor.datatype == "BYTES":
+        return tensor
+    rows = tensor.elements.reshape(tensor.shape).copy()
+    rows[7] = 0
+    return replace(tensor, elements=rows.reshape(-1))
+
+
+@fault("classification.classify", breaks="CLS-BATCH", walks="classes")
+def last_of_eight_items_ranked_like_the_first(
+    original: Any, tensor: Tensor, count: int, batching: bool, labels: Any
+) -> Tensor:
+    """In a batch of eight, the classes of the last item are those of the first."""
+    found: Tensor = original(tensor, count, batching, labels)
+    if not batching or found.shape[0] < 8:
+        return found
+    rows = found.elements.reshape(found.shape).copy()
+    rows[7] = rows[0]
+    return replace(found, elements=rows.reshape(-1))
+
+
+@fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
+def all_but_one_class_leaves_the_last_out(original: Any, row: Any, count: int) -> Any:
+    """Of all classes but one, the one that is left out is the last by its index."""
+    return original(row[:-1] if count == row.size - 1 > 1 else row, count)
+
+
+@fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
+def first_classification_counts_alone(original: Any, model: Model, request: Object) -> Any:
+    """Where several outputs ask for classes, the first of them gets them."""
+    wishes = original(model, request)
+    asked = [wish for wish in wishes if wish.classes]
+    return [replace(wish, classes=None) if wish.classes and wish is not asked[0] else wish for wish in wishes]
+
+
+@fault("request.parse_outputs", breaks="CLS-PARAMETER", walks="classes")
+def classification_of_a_second_output_ignored(original: Any, model: Model, request: Object) -> Any:
+    """Where the first of several outputs asks for no classes, none gets them."""
+    wishes = original(model, request)
+    return [replace(wish, classes=None) for wish in wishes] if wishes and not wishes[0].classes else wishes
+
+
 @fault("classification.class_text", breaks="CLS-INDEX", walks="classes")
 def indices_of_classes_in_one_byte(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """Indices of classes are counted in one byte."""

@@ -202,7 +202,7 @@ def string_lengths_written_big_endian(_original: Any, elements: Iterable[bytes])
 # --- differences between JSON and binary data -------------------------------------------------------------------------
 
 
-@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE"))
+@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE", "OIP-NUMBER-EXACT"))
 def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT64 elements of a JSON input lose what a double cannot hold, which binary inputs keep."""
     tensor: Tensor = original(datatype, *rest)

@@ -258,3 +258,45 @@ def undefined_members_of_inputs_refused(original: Any, data: Any) -> Object:
 def undefined_members_of_outputs_refused(original: Any, data: Any) -> Object:
     """A requested output with a member that is not defined is refused."""
     return _refuse_others(original(data), "outputs", ("name", "parameters"))
+
+
+# --- numbers that lose bits -------------------------------------------------------------------------------------------
+
+
+@fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
+def negative_zero_written_without_its_sign(original: Any, tensor: Tensor) -> Any:
+    """A zero in the JSON of an answer has no sign."""
+    return [item + 0.0 if isinstance(item, float) else item for item in original(tensor)]
+
+
+@fault("tensors.decode_json", breaks="OIP-NUMBER-EXACT")
+def negative_zero_read_without_its_sign(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """A zero in the JSON of a request has no sign."""
+    tensor: Tensor = original(datatype, *rest)
+    return replace(tensor, elements=tensor.elements + 0.0) if datatype in ("FP32", "FP64") else tensor
+
+
+@fault("tensors.encode_json", breaks="OIP-NUMBER-EXACT")
+def fp32_written_with_seven_digits(original: Any, tensor: Tensor) -> Any:
+    """FP32 in JSON is written with seven digits, which not every element needs and some exceed."""
+    items = original(tensor)
+    return [float(f"{item:.7g}") for item in items] if tensor.datatype == "FP32" else items
+
+
+@fault("tensors.decode_json", breaks="OIP-NUMBER-EXACT")
+def json_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """Subnormal numbers in the JSON of a request are zero."""
+    tensor: Tensor = original(datatype, *rest)
+    if datatype not in ("FP32", "FP64"):
+        return tensor
+    is_subnormal = np.abs(tensor.elements) < np.finfo(tensor.elements.dtype).tiny
+    return replace(tensor, elements=np.where(is_subnormal, np.copysign(0, tensor.elements), tensor.elements))
+
+
+@fault("tensors.encode_json", breaks=("OIP-NUMBER-EXACT", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
+def largest_unsigned_integers_written_as_doubles(original: Any, tensor: Tensor) -> Any:
+    """UINT64 elements beyond INT64 go through doubles on their way into JSON."""
+    items = original(tensor)
+    if tensor.datatype != "UINT64":
+        return items
+    return [min(int(float(item)), 2**64 - 2048) if item >= 2**63 else item for item in items]

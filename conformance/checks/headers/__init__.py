@@ -1,3 +1,3 @@
 """The inference header, Content-Length and Content-Type, of requests and answers."""
 
-ORDER = ("requests", "answers", "wrong_headers")
+ORDER = ("requests", "usual_headers", "answers", "wrong_headers")

@@ -173,10 +173,10 @@ def _bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
     return [("true", True) if place in places else ("false", False) for place in range(count)]
 
 
-def make_spelled_request(model: Model, elements: Sequence[str]) -> Message:
+def make_spelled_request(model: Model, elements: Sequence[str], want: Form | None = None) -> Message:
     """Return a JSON request whose data consist of these JSON texts."""
     filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
-    request = model.request([model.tensor([filler] * len(elements))], send="json")
+    request = model.request([model.tensor([filler] * len(elements))], send="json", want=want)
     message = request.edited(lambda document: document["inputs"][0].update(data="@"))
     return message.with_json(message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
 

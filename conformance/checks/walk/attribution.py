@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.checks.walk.axes import NEUTRAL
+from conformance.checks.support.usual_headers import USUAL_HEADERS
+from conformance.checks.walk.axes import ABANDONED, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import MinimalFailure
@@ -17,11 +18,13 @@ from conformance.roles.roles import Role
 from conformance.transport.exchange import Reply
 
 ISOLATION = "OIP-ISOLATION"
+_CODING = "HTTP-CODING-O"
 # axis -> requirement; the first of these axes that is left decides.
 _REMOTE: Mapping[str, str] = {
     "beside": ISOLATION,
+    "sender": "OIP-REQUEST-HEADERS",
     "coding": "HTTP-CODING-I",
-    "answer_coding": "HTTP-CODING-O",
+    "answer_coding": _CODING,
     "framing": "HTTP-CHUNKED",
     "http": "OIP-ANSWER",
     "connection": "OIP-ANSWER",
@@ -41,10 +44,15 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
         return ISOLATION
     left = find_remaining_axes(found.step)
     if "before" in left:
-        return "OIP-ALIVE" if left["before"] in REFUSED and not _is_answered(found.unmet) else ISOLATION
+        is_broken_off = left["before"] in (*REFUSED, *ABANDONED) and not _is_answered(found.unmet)
+        return "OIP-ALIVE" if is_broken_off else ISOLATION
+    if "sender" in left and found.unmet.requirement == _CODING:
+        return _CODING
     for axis, named in _REMOTE.items():
         if axis in left:
             return _attribute_framing(left[axis], found.unmet) if axis == "framing" else named
+    if "media" in left and (of_media := _attribute_media(found)):
+        return of_media
     if "unknown" in left and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
     return found.unmet.requirement or _attribute_contents(found, left, role)
@@ -57,6 +65,16 @@ def _attribute_history(step: Step) -> str:
     if len(axes) != 1:
         return ISOLATION
     return _attribute_framing(left["framing"]) if axes == ["framing"] else _REMOTE[axes[0]]
+
+
+def _attribute_media(found: MinimalFailure) -> str | None:
+    """Return the requirement on a media type; None if the answer shows which requirement it breaks."""
+    send, media = found.step["send"], found.step["media"]
+    if media == "text" or send == "json":
+        return "OIP-CONTENT-TYPE-OTHER"
+    if _is_answered(found.unmet):
+        return None
+    return "RAW-CONTENT-TYPE-OTHER" if send == "raw" else "BIN-CONTENT-TYPE-OTHER"
 
 
 def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
@@ -133,7 +151,7 @@ def _encoding(tensors: tuple[object, ...]) -> str:
 # --- refusals that are right ------------------------------------------------------------------------------------------
 
 # If one of these axes is left, a refusal is right: no document requires a server to support them.
-_REFUSABLE = ("coding", "unknown", "http")
+_REFUSABLE = ("coding", "unknown", "http", "media")
 _LENGTH_REQUIRED = 411  # status for chunked JSON; chunked binary data may be refused with any status
 _TOO_MUCH = (413, 429, 503)
 _LARGE = 64 * 1024  # bytes
@@ -146,11 +164,16 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
         return False
     if any(axis in left for axis in _REFUSABLE) or left.keys() - _plainest_forms(role) == {"path"}:
         return True
+    if "sender" in left and USUAL_HEADERS[left["sender"]].justify(reply):
+        return True
     if left.get("framing", "segments") != "segments" and (
         reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
     ):
         return True
-    return reply.status in _TOO_MUCH and (_is_large(reply) or "beside" in left)
+    if left.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
+        return True
+    is_busy = "beside" in left or left.get("before") in ABANDONED  # it may still compute what nobody awaits
+    return reply.status in _TOO_MUCH and (_is_large(reply) or is_busy)
 
 
 def _plainest_forms(role: Role) -> frozenset[str]:

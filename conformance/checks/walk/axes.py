@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from conformance.checks.support.usual_headers import USUAL_HEADERS
 from conformance.checks.walk.covering import Step
 from conformance.roles.roles import BINARY_ONLY, Role, load
 
@@ -71,16 +72,25 @@ ENCODING: Mapping[str, Sequence[str]] = {
     "framing": ("length", "one-chunk", "many-chunks", "upper-hex", "extensions", "trailers", "segments"),
     "http": ("1.1", "1.0"),
     "connection": ("kept", "fresh", "closing"),
+    "sender": ("plain", *USUAL_HEADERS),
+    "media": ("own", "json", "json-charset", "octets", "text", "none"),
 }
+# Earlier requests whose client resets its connection: within the body, or before the answer.
+ABANDONED = ("cut-off", "unread")
 BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "all-binary-asked", "classes-asked", "chunked"),
     *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
+    *ABANDONED,
 )
 _SOMETHING_BEFORE = BEFORE[1:]
+_WITH_CODINGS = tuple(name for name, usual in USUAL_HEADERS.items() if usual.has_codings)
 CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "before": BEFORE,
     "beside": ("nothing", "one", "other-model", "many"),
 }
+
+# Which outputs are classified, of a model that has two.
+CLASSIFIED = ("first", "second", "both")
 
 # Kind of request -> its axes. Each kind has its own covering array, because each depends on another extension.
 KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -95,7 +105,8 @@ KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "classes": {
         "role": _SCORED_ROLES,
-        "classes": ("1", "2", "all"),
+        "classes": ("1", "2", "all-but-one", "all"),
+        "classified": CLASSIFIED,
         "count": ("own", *[count for count in COUNTS if int(count) < HUGE]),
         **{axis: CONTENTS[axis] for axis in ("values", "id")},
         "send": ("json", "binary"),
@@ -106,7 +117,7 @@ KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
 }
 # Further entries of every step: the number of classes (none for other kinds), and which corner value comes first.
-CONSTANT_AXES: Mapping[str, Sequence[str]] = {"classes": ("none",), "corner": ("0",)}
+CONSTANT_AXES: Mapping[str, Sequence[str]] = {"classes": ("none",), "classified": CLASSIFIED, "corner": ("0",)}
 # The neutral value of each axis; a step has it if its kind lacks the axis.
 NEUTRAL: Step = {
     axis: values[0]
@@ -124,7 +135,12 @@ NEUTRAL: Step = {
 ALONE: Step = {"beside": NEUTRAL["beside"]}
 # The order in which the axes of a failing step are set to neutral: those farthest from the tensors first.
 AXES = tuple(
-    dict.fromkeys(("beside", "before", *ENCODING, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send"))
+    dict.fromkeys(
+        (
+            *("beside", "before", "sender", *ENCODING, *WRITING, *NUMBERS),
+            *("id", *CONTENTS, "classified", "classes", "want", "send"),
+        )
+    )
 )
 
 
@@ -181,6 +197,9 @@ def _invalid(step: Step) -> bool:
         _is(step, http=["1.0"], framing=chunked)
         or _is(step, http=["1.0"], before=["chunked"])
         or _is(step, connection=["fresh"], before=_SOMETHING_BEFORE)
+        or _is(step, answer_coding=["gzip"], sender=_WITH_CODINGS)
+        or _is(step, sender=["nginx"], http=["1.1"])
+        or _is(step, sender=["nginx"], connection=["kept", "fresh"])
         or (slow and _is(step, beside=["many"]))
         or (_count(step) >= HUGE and _is(step, beside=["one", "other-model"]))
         or (slow and _is(step, escapes=["every"]))
@@ -205,6 +224,7 @@ def _invalid_by_role(role: Role, step: Step) -> bool:
         or (step.get("place", "every") != "every" and role.name != "multi")
         or (step.get("order", "declared") != "declared" and len(role.inputs) == 1)
         or (_is(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)
+        or (_is(step, classified=["second", "both"]) and len(role.outputs) == 1)
         or (_is(step, send=["mixed"]) and len(role.inputs) == 1)
         or (_is(step, want=["mixed"]) and len(role.outputs) == 1)
         or (_is(step, send=["json"]) and not is_json_capable(role.inputs))
@@ -230,8 +250,8 @@ def _is_without_classes(kind: str, step: Step, _: Role | None) -> bool:
     """Whether a step of kind `classes` requests more classes than there are, or than `_MAX_CLASSES`."""
     return kind == "classes" and (
         _is(step, count=["0"])
-        or _is(step, classes=["2"], count=["1"])
-        or (_count(step) > _MAX_CLASSES and _is(step, classes=["all"]))
+        or _is(step, classes=["2", "all-but-one"], count=["1"])
+        or (_count(step) > _MAX_CLASSES and _is(step, classes=["all", "all-but-one"]))
     )
 
 

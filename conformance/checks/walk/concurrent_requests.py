@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from conformance.checks.walk.axes import ABANDONED
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import EARLIER_IDS
 from conformance.checks.walk.requests import StepRequest, make_request
@@ -36,10 +37,19 @@ def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | N
     return PLAIN, _OTHERS[kind](main)
 
 
+def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
+    """Return the request of a client that does not wait for its answer; None if the step has none before it."""
+    if step["before"] not in ABANDONED:
+        return None
+    if main.is_raw:
+        return main.model.raw(bytes(change_last_element(main.tensors)[0].to_bytes()))
+    return replace(make_good_request(main), id=_EARLIER).message()
+
+
 def make_similar_request(step: Step, main: StepRequest, kind: str, ask: MakeRequest = make_request) -> Message:
-    """Return the request with other tensors: almost equal ones, more elements, or fewer."""
+    """Return the request with other tensors: almost equal ones under the same id, more elements, or fewer."""
     if kind == "near":
-        return ask(step, main.model, 0, change_last_element(main.tensors)).message
+        return ask(step, main.model, main.salt, change_last_element(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
     if main.model.role.batching and count != "own":
         count = {"larger": "4", "smaller": "1"}[kind]

@@ -87,6 +87,7 @@ class DeployedSteps:
             "count": _COUNTS if takes_counts else ("own",),
             "values": _VALUES,
             "place": ("every",),
+            "classified": ("first",),  # the others may have no scores
         }
         if self.kind not in CALLS and self.model.sends:
             own["send"] = ("binary",)

@@ -1,14 +1,16 @@
-"""How the message of a step is sent: its content coding and HTTP framing."""
+"""How the message of a step is sent: its content coding, media type, usual headers and HTTP framing."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
 
+from conformance.checks.support.usual_headers import USUAL_HEADERS
 from conformance.checks.walk.covering import Step
 from conformance.expect.content_coding import compress_gzip
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat, SendOptions
-from conformance.wire.request import Message
+from conformance.transport.settings import Settings
+from conformance.wire.request import JSON, OCTET_STREAM, Message
 
 _SEGMENTS = 2
 # framing -> the number of chunks of a body, and their format
@@ -21,9 +23,23 @@ _CHUNKED: Mapping[str, tuple[int, ChunkFormat]] = {
 }
 
 
-def encode_message(message: Message, step: Step) -> Message:
-    """Return the message with its body in the content coding of the step, and the headers for codings."""
+# media -> the Content-Type of a request; None for no such header
+_MEDIA: Mapping[str, str | None] = {
+    "json": JSON,
+    "json-charset": "Application/JSON; charset=utf-8",
+    "octets": OCTET_STREAM,
+    "text": "text/plain; charset=utf-8",
+    "none": None,
+}
+
+
+def encode_message(message: Message, step: Step, settings: Settings) -> Message:
+    """Return the message with its body in the content coding of the step, and with the headers of the step."""
     coding, body = step["coding"], message.body
+    if step["media"] != "own":
+        message = message.with_header("Content-Type", _MEDIA[step["media"]])
+    if step["sender"] != "plain":
+        message = USUAL_HEADERS[step["sender"]].add_to(message, settings)
     if step["answer_coding"] != "identity":
         message = message.with_header("Accept-Encoding", step["answer_coding"])
     if coding == "none":

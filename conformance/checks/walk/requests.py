@@ -25,6 +25,10 @@ IDS: Mapping[str, str] = {
 }
 
 
+# classified -> the places of the outputs that are classified
+CLASSIFIED_PLACES: Mapping[str, Sequence[int]] = {"first": (0,), "second": (1,), "both": (0, 1)}
+
+
 @dataclass(frozen=True, slots=True)
 class StepRequest:
     """A request and its right answer.
@@ -36,6 +40,7 @@ class StepRequest:
         expected: all outputs of the model for these inputs, in declared order.
         forms: output -> `binary` or `json`, `classes` of either, or empty if any form is right.
         is_raw: whether it is a raw binary request.
+        salt: from which its id derives.
     """
 
     model: Model
@@ -45,6 +50,7 @@ class StepRequest:
     expected: tuple[Tensor, ...]
     forms: Mapping[str, str]
     is_raw: bool = False
+    salt: int = 0
 
 
 def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
@@ -54,8 +60,8 @@ def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] 
     if step["send"] == "raw":
         message = _spelled(model.raw(bytes(given[0].to_bytes())), step)
         forms = {tensor.name: "binary" for tensor in expected}
-        return StepRequest(model, message, request, given, expected, forms, is_raw=True)
-    return StepRequest(model, _message(request, step), request, given, expected, _forms(request, model))
+        return StepRequest(model, message, request, given, expected, forms, is_raw=True, salt=salt)
+    return StepRequest(model, _message(request, step), request, given, expected, _forms(request, model), salt=salt)
 
 
 def make_call(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
@@ -63,7 +69,7 @@ def make_call(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | N
     given = tuple(make_tensors(step, model, salt, over_grpc=True) if tensors is None else tensors)
     request = _request(step, model, given, salt)
     forms = dict.fromkeys(_forms(request, model), "")
-    return StepRequest(model, make_infer_message(request), request, given, _expected(model, given), forms)
+    return StepRequest(model, make_infer_message(request), request, given, _expected(model, given), forms, salt=salt)
 
 
 def _expected(model: Model, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -101,7 +107,7 @@ def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
     chosen = listed.get(step["outputs"], names)
     want = step["want"]
     if step["classes"] != "none":
-        return [_classified(step, model, name, place) for place, name in enumerate(chosen)]
+        return [_classified(step, model, name) for name in chosen]
     if want in ("nothing", "all-binary", "no-binary", "raw"):
         # With `binary_data_output`, an output without `binary_data` is ambiguous: the area `overrides` judges it.
         is_listed = step["outputs"] != "unlisted" and want != "all-binary"
@@ -110,18 +116,20 @@ def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
     return [RequestedOutput(name, flags[place % len(flags)]) for place, name in enumerate(chosen)]
 
 
-def _classified(step: Step, model: Model, name: str, place: int) -> RequestedOutput:
-    """Return a requested output with `classification`; the second of several outputs has none."""
+def _classified(step: Step, model: Model, name: str) -> RequestedOutput:
+    """Return a requested output, with `classification` if the step classifies it."""
     binary = {"json": False, "binary": True}.get(step["want"], ABSENT)
-    if place:
+    outputs = [spec.name for spec in model.role.outputs]
+    if outputs.index(name) not in CLASSIFIED_PLACES[step["classified"]]:
         return RequestedOutput(name, binary)
-    return RequestedOutput(name, binary, count_classes(step, model))
+    return RequestedOutput(name, binary, count_classes(step, model, outputs.index(name)))
 
 
-def count_classes(step: Step, model: Model) -> int:
-    """Return how many classes a step requests."""
-    there = model.count_classes(make_tensors(step, model, 0))
-    return there if step["classes"] == "all" else min(int(step["classes"]), there)
+def count_classes(step: Step, model: Model, place: int) -> int:
+    """Return how many classes a step requests of an output."""
+    there = model.count_classes(make_tensors(step, model, 0), place)
+    wanted = {"all": there, "all-but-one": there - 1}.get(step["classes"])
+    return max(1, min(int(step["classes"]), there) if wanted is None else wanted)
 
 
 def _forms(request: InferRequest, model: Model) -> dict[str, str]:

@@ -13,7 +13,9 @@ from conformance.expect.content_coding import decode_reply
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
+from conformance.transport.hostile_sending import ConnectionEnd, Octets
 from conformance.transport.target import Target
+from conformance.wire.request import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,9 @@ class Sender:
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_request(step, model, salt)
-        if earlier := concurrent_requests.make_preceding_request(step, main):
+        if abandoned := concurrent_requests.make_abandoned_request(step, main):
+            self._abandon(step, abandoned)
+        elif earlier := concurrent_requests.make_preceding_request(step, main):
             reply = self.target.send_with(*earlier, fresh=anew)
             if reply.status is None:
                 raise UnmetError(
@@ -50,17 +54,24 @@ class Sender:
             anew = False
         beside = concurrent_requests.make_concurrent_requests(step, model, self.other, salt)
         if not beside:
-            message = encoding.encode_message(main.message, step)
+            message = encoding.encode_message(main.message, step, self.target.settings)
             fresh = anew or step["connection"] == "fresh"
             self._expect(self.target.send_with(encoding.choose_send_options(message, step), message, fresh=fresh), main)
             return
         everything = [main, *beside]
-        messages = [encoding.encode_message(one.message, step) for one in everything]
+        messages = [encoding.encode_message(one.message, step, self.target.settings) for one in everything]
         replies = self.target.send_together_with(
             [encoding.choose_send_options(message, step) for message in messages], messages
         )
         for reply, one in zip(replies, everything, strict=True):
             self._expect(reply, one)
+
+    def _abandon(self, step: Step, message: Message) -> None:
+        """Send a request on a connection of its own, and reset that within the body or before the answer."""
+        text = self.target.render_octets(message)
+        if step["before"] == "cut-off":
+            text = text[: len(text) - len(message.body) // 2]
+        self.target.send_octets(message, Octets(text, step["before"], end=ConnectionEnd.RESET))
 
     def wash(self) -> int:
         """Send a plain request on a new connection and ignore its answer; return its number in the check."""

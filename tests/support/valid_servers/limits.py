@@ -231,6 +231,14 @@ async def headers_over_1_kib_are_refused(original: Any, service: app.Service, ht
 
 
 @variation("app.Service.infer")
+async def headers_over_4_kib_are_refused(original: Any, service: app.Service, http: Any) -> Response:
+    """Headers of more than 4096 bytes are refused with 431."""
+    _refuse(sum(len(name) + len(value) for name, value in http.headers.raw) > 4096, "the headers are", 431)
+    found: Response = await original(service, http)
+    return found
+
+
+@variation("app.Service.infer")
 async def more_than_16_headers_are_refused(original: Any, service: app.Service, http: Any) -> Response:
     """More than sixteen headers are refused with 431."""
     _refuse(len(http.headers.raw) > 16, "the headers are", 431)

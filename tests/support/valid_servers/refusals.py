@@ -158,6 +158,25 @@ def versions_in_paths_are_refused(original: Any, service: app.Service, http: Any
     return original(service, http)
 
 
+@variation("app.Service.infer")
+async def unknown_credentials_are_refused(original: Any, service: app.Service, http: Any) -> Response:
+    """Requests with credentials, of whom the server knows none, are refused with status 401."""
+    if "authorization" in http.headers:
+        raise InferenceError("nobody has these credentials", status=401)
+    found: Response = await original(service, http)
+    return found
+
+
+@variation("app.Service.infer")
+async def other_accepted_types_are_refused(original: Any, service: app.Service, http: Any) -> Response:
+    """Requests that name other types than JSON and octets as the accepted ones are refused with status 406."""
+    accepted = http.headers.get("accept", "")
+    if "text/" in accepted or ";q=" in accepted:
+        raise InferenceError("no such type is written", status=406)
+    found: Response = await original(service, http)
+    return found
+
+
 OWN_TYPES = ("application/json", "application/octet-stream")
 
 

@@ -1,0 +1,163 @@
+"""Faults with the headers that usual clients and proxies add to a request."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.faults.request_bodies import replace_body
+from reference_server.framing import HEADER
+
+ANSWER, CODED, BREAKS = "app.Service.infer", "app.Service.infer_coded", "OIP-REQUEST-HEADERS"
+PAGE = 4096
+
+
+@fault(CODED, breaks=BREAKS)
+async def weights_of_identity_are_no_numbers(original: Any, service: Any, http: Request) -> Response:
+    """A weight of the coding identity is read as an integer, and the request fails."""
+    _, weighted, weight = http.headers.get("accept-encoding", "").partition("identity;q=")
+    if weighted:
+        int(weight.partition(",")[0])
+    return await original(service, http)
+
+
+@fault(CODED, breaks=BREAKS)
+async def list_of_codings_comes_back(original: Any, service: Any, http: Request) -> Response:
+    """A coded answer to a client that accepts more than two codings names all of them."""
+    answer: Response = await original(service, http)
+    accepted = http.headers.get("accept-encoding", "")
+    if "content-encoding" in answer.headers and accepted.count(",") > 1 and "q=" not in accepted:
+        answer.headers["content-encoding"] = "gzip, deflate"
+    return answer
+
+
+@fault(CODED, breaks=BREAKS)
+async def any_coding_is_not_named(original: Any, service: Any, http: Request) -> Response:
+    """An answer to a client that accepts any coding is compressed and does not say so."""
+    answer: Response = await original(service, http)
+    if http.headers.get("accept-encoding") == "*" and "content-encoding" not in answer.headers:
+        return replace_body(answer, zlib.compress(bytes(answer.body), wbits=31))
+    return answer
+
+
+@fault("request.parse", ANSWER, breaks=BREAKS)
+def form_of_outputs_follows_accept(original: Any, *arguments: Any) -> Any:
+    """A client that accepts JSON first gets all outputs as JSON."""
+    if len(arguments) == 2:
+        _accepted[:] = [arguments[1].headers.get("accept", "")]
+        return original(*arguments)
+    model, values, body = arguments
+    if _accepted[0].startswith("application/json"):
+        body, values = _without_binary_outputs(body, values)
+    return original(model, values, body)
+
+
+_accepted = [""]
+
+
+def _without_binary_outputs(body: bytes, values: Any) -> tuple[bytes, Any]:
+    """Return the request with `binary_data` of each output set to false."""
+    length = int(values[0]) if values else len(body)
+    if not length:
+        return body, values
+    document = json.loads(body[:length])
+    for output in document.get("outputs", ()):
+        if output.get("parameters", {}).get("binary_data"):
+            output["parameters"]["binary_data"] = False
+    head = json.dumps(document).encode()
+    return head + body[length:], [str(len(head))] if values else values
+
+
+def _fail_with(status: int, text: str) -> InferenceError:
+    return InferenceError(text, status=status)
+
+
+@fault(ANSWER, breaks=BREAKS)
+async def second_line_of_accept_fails(original: Any, service: Any, http: Request) -> Response:
+    """A header in two lines is no text, and the request fails."""
+    if len(http.headers.getlist("accept")) > 1:
+        raise _fail_with(500, "a list is no text")
+    return await original(service, http)
+
+
+@fault(ANSWER, breaks=BREAKS)
+async def quoted_cookies_fail(original: Any, service: Any, http: Request) -> Response:
+    """A quoted value in a cookie fails the request."""
+    if '="' in http.headers.get("cookie", ""):
+        raise _fail_with(500, "no such cookie")
+    return await original(service, http)
+
+
+@fault(ANSWER, breaks=BREAKS)
+async def credentials_fail_without_users(original: Any, service: Any, http: Request) -> Response:
+    """Credentials are looked up in a table of users that is not there."""
+    if http.headers.get("authorization", "").startswith("Basic "):
+        raise _fail_with(500, "there is no table of users")
+    return await original(service, http)
+
+
+@fault(ANSWER, breaks=BREAKS)
+async def trace_of_another_vendor_refused(original: Any, service: Any, http: Request) -> Response:
+    """A trace state of more than one vendor is refused."""
+    if "," in http.headers.get("tracestate", ""):
+        raise _fail_with(400, "the trace has two owners")
+    return await original(service, http)
+
+
+@fault(ANSWER, breaks=BREAKS)
+async def proxied_requests_redirected(original: Any, service: Any, http: Request) -> Response:
+    """A request that a proxy forwards is sent back to the host that the client named to it."""
+    if host := http.headers.get("x-forwarded-host"):
+        await http.body()
+        return Response(status_code=308, headers={"Location": f"https://{host}{http.url.path}"})
+    return await original(service, http)
+
+
+@fault(ANSWER, breaks=BREAKS)
+async def time_that_a_mesh_allows_is_over(original: Any, service: Any, http: Request) -> Response:
+    """The milliseconds that a mesh allows for an answer are taken for the time at which it is due."""
+    if "x-envoy-expected-rq-timeout-ms" in http.headers:
+        raise _fail_with(504, "the time is over")
+    return await original(service, http)
+
+
+@fault(ANSWER, breaks=BREAKS)
+async def headers_over_a_page_fail(original: Any, service: Any, http: Request) -> Response:
+    """A header of more than 4 KiB does not fit its buffer, and the request fails."""
+    if any(len(value) > PAGE for value in http.headers.values()):
+        raise _fail_with(500, "the buffer is full")
+    return await original(service, http)
+
+
+# --- with a certain framing or form ---------------------------------------------------------------------------------
+
+
+@fault(ANSWER, breaks=BREAKS, walks="raw")
+async def answers_to_a_proxy_of_http_1_0_are_cut(original: Any, service: Any, http: Request) -> Response:
+    """An answer to a proxy that forwards in HTTP/1.0 ends with its buffer of 4 KiB."""
+    answer: Response = await original(service, http)
+    is_buffered = "x-real-ip" in http.headers and http.scope["http_version"] == "1.0"
+    return replace_body(answer, bytes(answer.body)[:PAGE]) if is_buffered else answer
+
+
+@fault("app.Service.read_body", breaks=BREAKS, walks="json")
+async def traced_chunks_lost(original: Any, service: Any, http: Request) -> bytes:
+    """Of a traced body in chunks the trace keeps what it has shown of it: 64 bytes."""
+    body: bytes = await original(service, http)
+    is_traced = "traceparent" in http.headers and "transfer-encoding" in http.headers
+    return body[:64] if is_traced else body
+
+
+@fault(ANSWER, breaks=BREAKS, walks="binary")
+async def binary_answers_behind_proxies_lose_their_header(original: Any, service: Any, http: Request) -> Response:
+    """An answer with binary data to a client behind two proxies loses its inference header."""
+    answer: Response = await original(service, http)
+    if "," in http.headers.get("via", "") and HEADER in answer.headers:
+        del answer.headers[HEADER]
+    return answer
