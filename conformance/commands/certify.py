@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from importlib.util import find_spec
@@ -289,19 +289,19 @@ def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     seed = f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"
     arguments = [*isolated, *workers, "--conformance-profile=certify", seed, *list_arguments(options), *left, *secrets]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(USER_VARIABLE_PREFIXES)}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *arguments],
-        env={**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_pytest(["-q", *arguments], {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     try:
         return read(empty / REPORT)
     except ReportError:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()
         errors = [line.removeprefix("ERROR: ") for line in said if "error" in line.lower()] or said
         raise CertificationError(f"the run left no report: {errors[-1]}") from None
+
+
+def run_pytest(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a process of its own, with this environment alone; return its output and exit status."""
+    command = [sys.executable, "-m", "pytest", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def list_arguments(options: argparse.Namespace) -> list[str]:

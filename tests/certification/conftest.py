@@ -12,7 +12,14 @@ from conformance.certification import profiles, rejudge
 from conformance.commands import certify
 from conformance.commands.main import main
 from conformance.spec.coverage import FULL_COVERAGE
-from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, run_certify
+from tests.support.certify_runs import (
+    MISSES_A_REFUSAL,
+    PRODUCT,
+    SCORES_MODEL,
+    certify_few_rows,
+    run_certify,
+    run_pytest_warm,
+)
 from tests.support.few_rows import FEW_ROWS, with_few_rows
 from tests.support.forging import FolderContents, load
 from tests.support.servers import run_bundled
@@ -25,6 +32,7 @@ def few_models() -> Iterator[None]:
     plugins = ["-p", "tests.support.few_models", *FEW_ROWS]
     with pytest.MonkeyPatch.context() as patch, with_few_rows():
         patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugins])
+        patch.setattr(certify, "run_pytest", run_pytest_warm)
         patch.setattr(rejudge, "find_coverage", lambda *_, **__: FULL_COVERAGE)
         patch.setattr(profiles, "_need_more", lambda _rows, _demanded: True)
         yield
@@ -40,9 +48,7 @@ def few_models_are_enough() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def few_rows_are_enough() -> Iterator[None]:
     """A run of few rows, its models and its coverage being judged as they are."""
-    own = certify.list_arguments
-    with pytest.MonkeyPatch.context() as patch, with_few_rows():
-        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *FEW_ROWS])
+    with certify_few_rows():
         yield
 
 

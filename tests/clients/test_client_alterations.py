@@ -80,8 +80,11 @@ CLIENT = Path(__file__).parent / "honest"
 
 @pytest.mark.parametrize("variation", VARIATIONS.values(), ids=lambda variation: variation.name)
 def test_a_variation_is_accused_of_nothing(variation: Alteration, stage: SharedPeer) -> None:
-    rows = select_apt(variation, collect_rows(variation.transports))
-    assert find_false_alarms(stage.see(variation, rows), variation) == []
+    rows = collect_rows(variation.transports)
+    sighting = stage.see(variation, select_apt(variation, rows))
+    if not sighting.touched:  # what is altered is in few requests
+        sighting = stage.see(variation, rows)
+    assert find_false_alarms(sighting, variation) == []
 
 
 def test_the_honest_client_meets_every_row(stage: SharedPeer) -> None:

@@ -20,7 +20,7 @@ from conformance.fleet.fleet_file import load
 from conformance.fleet.units import RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
 from tests.support.servers import run_bundled
-from tests.support.small_fleets import BRIEF, SMALL, is_there, write_fleet
+from tests.support.small_fleets import BRIEF, PLAIN, SMALL, is_there, write_fleet
 from tests.support.valid_reports import read_valid_report
 
 pytestmark = pytest.mark.usefixtures("few_rows")
@@ -50,7 +50,7 @@ def test_a_run_leaves_what_a_run_leaves_and_no_secret(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     monkeypatch.setenv("TOKEN", HIDDEN)
     headers = f'headers = {{ X-Plain = "{HIDDEN}", Authorization = "Bearer ${{TOKEN}}" }}'
-    asked = unit(tmp_path, url, headers, SMALL)
+    asked = unit(tmp_path, url, headers, PLAIN)
     outcome = unit_runner.judge_unit(asked)
     assert (outcome.status, outcome.verdict, outcome.trouble, outcome.is_reached) == (0, "partial", None, True), log(
         tmp_path
@@ -163,5 +163,5 @@ def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None
 
 @pytest.mark.parametrize(("gate", "status"), [("", 0), ('gate = "conformant"\n', 6), ('gate = "interoperable"\n', 6)])
 def test_the_gate_decides_the_status_and_not_the_verdict(tmp_path: Path, url: str, gate: str, status: int) -> None:
-    outcome = unit_runner.judge_unit(unit(tmp_path, url, head=f"{gate}{SMALL}"))
+    outcome = unit_runner.judge_unit(unit(tmp_path, url, head=f"{gate}{PLAIN}"))
     assert (outcome.status, outcome.verdict) == (status, "partial"), log(tmp_path)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
 
+import pytest
+
+from conformance.commands import certify
 from conformance.commands.main import main
+from tests.support import warm
+from tests.support.few_rows import FEW_ROWS, with_few_rows
 
 LABEL_OPTIONS = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c", "--profile=classification")
 
@@ -16,3 +24,18 @@ PRODUCT = (str(Path(__file__).with_name("product_server.py")),)  # one that call
 
 def run_certify(folder: Path, *arguments: str) -> int:
     return main(["certify", *arguments, *LABEL_OPTIONS, "-o", str(folder)])
+
+
+def run_pytest_warm(arguments: Sequence[str], environment: Mapping[str, str]) -> CompletedProcess[str]:
+    """Run pytest as `certify` does, in a process that has imported the suite already."""
+    return warm.run(warm.pytest_main, Path.cwd(), arguments, environment)
+
+
+@contextmanager
+def certify_few_rows() -> Iterator[None]:
+    """Let `certify` and `verify` judge few rows; models and coverage are judged as they are."""
+    own = certify.list_arguments
+    with pytest.MonkeyPatch.context() as patch, with_few_rows():
+        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *FEW_ROWS])
+        patch.setattr(certify, "run_pytest", run_pytest_warm)
+        yield

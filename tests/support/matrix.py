@@ -95,8 +95,8 @@ def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
     rows = collect_rows("certify" if fault.large else "quick", over_grpc=fault.over_grpc)
     found = select_relevant(fault, rows, read_steps(steps)[fault.over_grpc])
     more = collect_walk_samples() if is_honest and not fault.over_grpc else []
-    if not whole:
-        sighting = _see_sampled(fault, found, shuffle_rows(fault, more)[:1])
+    for is_doubted in () if whole else (False, True):
+        sighting = _see_sampled(fault, found, shuffle_rows(fault, more)[:1], is_doubted=is_doubted)
         if not (find_false_alarms if is_honest else find_complaints)(sighting, fault):
             return sighting
     sighting = see(get_server(), fault, [*found, *more])
@@ -106,11 +106,11 @@ def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
     return sighting.and_then(see(get_impatient_server(), fault, over))
 
 
-def _see_sampled(fault: Fault, found: Rows, more: Rows) -> Sighting:
+def _see_sampled(fault: Fault, found: Rows, more: Rows, *, is_doubted: bool) -> Sighting:
     """Run a sample of rows; where it misses less than it should, those that answer for the rest, until they do."""
     if fault.broad:
         return see(get_server(), fault, shuffle_rows(fault, found), until=())
-    sighting = see(get_server(), fault, [*sample_rows(fault, found), *more])
+    sighting = see(get_server(), fault, [*sample_rows(fault, found, is_doubted=is_doubted), *more])
     unseen = set(fault.breaks) - {miss.requirement for miss in sighting.misses}
     if not unseen:
         return sighting

@@ -18,8 +18,10 @@ from reference_server.faults import Fault
 from tests.support.step_tracing import Rows
 
 # For every 32nd fault the tests run so many rows of each check that should see it, and this part of all others;
-# for the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
-MANY, FEW = (60, 40), (3, 400)
+# for the rest few of them, other ones for each fault; many where that raises a doubt, and all where that raises one.
+# `tox -e matrix` runs them all.
+MANY, FEW = (30, 80), (3, 400)
+MIN_ROWS = 3  # of a fault; a server that meets no row is in doubt, which is dear
 # Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
 SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 # Role and part of those rows of the walk that every honest server has to pass.
@@ -80,10 +82,10 @@ def collect_walk_samples() -> Rows:
 
 
 @cache
-def _rows_that_saw() -> dict[str, list[list[str]]]:
+def _rows_that_saw() -> dict[str, frozenset[tuple[str, str]]]:
     """Return for each fault the rows that first saw what it breaks, by the names of check and row."""
     found: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8")) if SEEN_BY.exists() else {}
-    return found
+    return {name: frozenset((check, row) for check, row in rows) for name, rows in found.items()}
 
 
 def sort_known_first(fault: Fault, rows: Rows) -> Rows:
@@ -93,19 +95,19 @@ def sort_known_first(fault: Fault, rows: Rows) -> Rows:
 
 def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
     """Whether a row is one of those that saw a fault before; where none is any more, tests take longer, no more."""
-    return [case[0].id, case[1].id] in _rows_that_saw().get(fault.name, [])
+    return (case[0].id, case[1].id) in _rows_that_saw().get(fault.name, ())
 
 
-def sample_rows(fault: Fault, rows: Rows) -> Rows:
+def sample_rows(fault: Fault, rows: Rows, *, is_doubted: bool = False) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
-    of_each, one_in = MANY if crc32(fault.name.encode()) % 32 == 0 else FEW
+    of_each, one_in = MANY if is_doubted or crc32(fault.name.encode()) % 32 == 0 else FEW
     chances = [_chance(fault, case) for case in rows]
-    chosen = set()
+    chosen: set[int] = set()
     taken: Counter[str] = Counter()
     for chance, place in sorted(zip(chances, range(len(rows)), strict=True)):
         check, row = rows[place]
         is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
-        if is_meant or chance % one_in == 0 or is_known(fault, (check, row)):
+        if is_meant or chance % one_in == 0 or len(chosen) < MIN_ROWS or is_known(fault, (check, row)):
             taken[check.id] += 1
             chosen.add(place)
     return [rows[place] for place in sorted(chosen)]
