@@ -9,6 +9,7 @@ from itertools import permutations
 from conformance.checks.support.client_rows import (
     CALLS,
     FORMS,
+    block_if_unread,
     expect_like_plain,
     get_unread_requirement,
     is_json,
@@ -172,7 +173,8 @@ def make_order_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
     """Outputs are read in the order of the answer, whatever was asked for first."""
-    expect_outputs(client.infer(inference, script))
+    with block_if_unread(client, inference, script.outputs(inference)):
+        expect_outputs(client.infer(inference, script))
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------
@@ -288,4 +290,6 @@ def make_reading_rows() -> Iterator[Row]:
 @rows(*map(to_raw_grpc_row, make_reading_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The caller is given value, index and the whole label of each class."""
-    expect_classes(client.infer(inference, script), texts, unread=get_unread_requirement(client, inference))
+    unread = get_unread_requirement(client, inference)
+    with block_if_unread(client, inference, script.outputs(inference), unread):
+        expect_classes(client.infer(inference, script), texts, unread=unread)

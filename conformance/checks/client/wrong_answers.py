@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from conformance.checks.support.client_rows import (
+    block_if_unread,
     choose_plain_form,
     make_script,
     make_small_inference,
@@ -26,14 +27,8 @@ from conformance.clients.answers.script import CallScript, Delivery, Ending, Htt
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client
-from conformance.clients.expectations import (
-    attribute_values_to,
-    expect_absent,
-    expect_error,
-    expect_in_time,
-    expect_outputs,
-    expect_text,
-)
+from conformance.clients.error_expectations import expect_absent, expect_error, expect_in_time, expect_text
+from conformance.clients.expectations import attribute_values_to, expect_outputs, expect_request
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import attribute_to
 from conformance.spec.check import Row, check, rows
@@ -73,7 +68,9 @@ def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """An answer with success is none that failed, also where an output is called like an error and looks like one."""
     output = Tensor.from_values(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
     made = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
-    expect_outputs(client.infer(made, make_script((output,))))
+    plain = replace(made, outputs=(RequestedOutput("OUT0", "json"),))
+    with block_if_unread(client, plain, (Tensor.from_values("OUT0", "BYTES", ["one", "two"]),)):
+        expect_outputs(client.infer(made, make_script((output,))))
 
 
 # --- wrong answers ----------------------------------------------------------------------------------------------------
@@ -246,4 +243,5 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
         if client.is_over_grpc and not seen.heard and any(not one.answer.is_kept for one in failed.heard):
             # grpc-core ends the call before its channel learns of the close: the next may meet the old connection.
             seen = client.infer(following, make_small_script(following), timeout=timeout)
+        expect_request(seen, GOES_ON)
         expect_outputs(seen)

@@ -75,7 +75,7 @@ class Style:
         """Return the answer; makes a style an `HttpScript`."""
         parts = self.parts(received, inference, tensors)
         headers = make_framing_headers(parts, self.header)
-        return self.delivery.answer(200, headers, parts.json + parts.binary, version=received.version)
+        return self.delivery.answer(200, headers, parts.json + parts.binary, received)
 
     def parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
         """Return the JSON and the binary data of the answer."""

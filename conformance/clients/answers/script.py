@@ -139,14 +139,19 @@ class Delivery:
     more: Headers = ()
     ending: Ending = Ending.KEEP
 
-    def answer(self, status: int, headers: Headers, body: bytes, *, version: str = "HTTP/1.1") -> HttpAnswer:
-        """Return the encoded answer; for HTTP/1.0, which has no chunks, with Content-Length."""
+    def answer(self, status: int, headers: Headers, body: bytes, received: ClientRequest) -> HttpAnswer:
+        """Return the encoded answer; for HTTP/1.0, which has no chunks, with Content-Length.
+
+        It announces the end of a connection that the request does not keep.
+        """
         coded = CODINGS[self.coding](body) if self.coding else body
         named = self.coding or self.announces
         codings = (("Content-Encoding", named),) if named else ()
-        chunk = 0 if version == "HTTP/1.0" else self.chunk
+        chunk = 0 if received.version == "HTTP/1.0" else self.chunk
         framing = ("Transfer-Encoding", "chunked") if chunk else ("Content-Length", str(len(coded)))
-        all_headers = (*headers, *codings, framing, *self.more)
+        closing = () if received.keeps_connection else (("Connection", "close"),)
+        more = (*self.more, *(field for field in closing if field not in self.more))
+        all_headers = (*headers, *codings, framing, *more)
         framed = encode_chunks(coded, chunk, self.extension, self.trailers) if chunk else coded
         octets = self.head(status, all_headers) + framed
         whole = HttpAnswer((octets,), status, all_headers, coded, self.ending)

@@ -208,7 +208,7 @@ def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = Style(form="binary").parts(received, inference, tensors)
         headers = (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, value(parts)))
-        return PLAIN.answer(200, headers, parts.json + parts.binary)
+        return PLAIN.answer(200, headers, parts.json + parts.binary, received)
 
     return answer
 
@@ -216,14 +216,14 @@ def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
 def make_body_script(body: bytes) -> HttpScript:
     """Return a script of answers with status 200 and this body."""
 
-    def answer(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
-        return PLAIN.answer(200, (("Content-Type", "application/json"),), body)
+    def answer(received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+        return PLAIN.answer(200, (("Content-Type", "application/json"),), body, received)
 
     return answer
 
 
 def _framed(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
-    return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, version=received.version)
+    return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
 
 WRONG_BINARY: Final[Mapping[str, HttpScript]] = {
@@ -259,7 +259,7 @@ def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = spoil(Style(form="binary").parts(received, inference, tensors))
-        return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, version=received.version)
+        return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
     return answer
 
@@ -268,7 +268,7 @@ def header_past_the_json(received: ClientRequest, inference: Inference, tensors:
     """The inference header of a JSON-only answer points past its end."""
     parts = Style(form="json").parts(received, inference, tensors)
     headers = (("Content-Type", JSON), (INFERENCE_HEADER, str(len(parts.json) + 4)))
-    return PLAIN.answer(200, headers, parts.json, version=received.version)
+    return PLAIN.answer(200, headers, parts.json, received)
 
 
 def entry_too_many(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
