@@ -173,7 +173,7 @@ def make_order_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
     """Outputs are read in the order of the answer, whatever was asked for first."""
-    with block_if_unread(client, inference, script.outputs(inference)):
+    with block_if_unread(client, inference, script.outputs(inference), apart=True):
         expect_outputs(client.infer(inference, script))
 
 

@@ -108,12 +108,12 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
 
 @contextmanager
 def block_if_unread(
-    client: Client, inference: Inference, outputs: Tensors, unread: str | None = None
+    client: Client, inference: Inference, outputs: Tensors, unread: str | None = None, *, apart: bool = False
 ) -> Iterator[None]:
     """Block the row if an expectation of it fails and the client does not read these outputs in a plain answer either.
 
     Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
-    is no matter of reading the outputs.
+    is no matter of reading the outputs. With `apart`, each output has a plain answer of its own.
 
     Raises:
         Blocked: the client does not read the plain answer.
@@ -122,13 +122,17 @@ def block_if_unread(
     try:
         yield
     except UnmetError as unmet:
-        if unmet.requirement in (None, unread) and outputs and not _reads_plain(client, inference, outputs):
+        groups = [(one,) for one in outputs] if apart else [outputs] if outputs else []
+        if unmet.requirement in (None, unread) and not all(_reads_plain(client, inference, own) for own in groups):
             raise BlockedError("the client does not read these outputs in a plain answer either", unmet) from None
         raise
 
 
 def _reads_plain(client: Client, inference: Inference, outputs: Tensors) -> bool:
     plain = make_control_inference(inference)
+    if plain.outputs:
+        named = {one.name for one in outputs}
+        plain = replace(plain, outputs=tuple(one for one in plain.outputs if one.name in named))
     script = make_script(outputs)
     return is_met(lambda: expect_outputs(client.anew().infer(plain, script), through_json=True))
 

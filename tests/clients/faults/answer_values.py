@@ -214,3 +214,9 @@ def only_parameter_read(original: Original, entry: dict[str, Any]) -> int | None
     """The size of an output is read only where its parameters hold nothing else."""
     size: int | None = original(entry)
     return size if len(entry.get("parameters") or ()) < 2 else None
+
+
+@fault("answer.from_binary", misses="CLIENT-READS-VALUES", datatypes="BYTES")
+def bytes_unread(_original: Original, _datatype: str, *_piece: object) -> bytes:
+    """An answer with a BYTES output as binary data is an error to the caller, for want of an accessor."""
+    raise MalformedError("no accessor for BYTES")
