@@ -9,6 +9,7 @@ import numpy as np
 
 from conformance.checks.support.client_rows import (
     FORMS,
+    list_owed_requirements,
     list_strings,
     make_inference,
     make_sending_row,
@@ -222,6 +223,29 @@ def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) 
 def sends_empty_inputs_among_others(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """An input without elements is sent beside others, and over gRPC has an entry as they do."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
+
+
+COUNTS = (0, 1, 2)
+
+
+def make_count_rows() -> Iterator[Row]:
+    """Yield a row for each datatype in each form, with tensors of few elements."""
+    for datatype in OIP_DATATYPES:
+        for form in list_forms(datatype):
+            name = f"few-{datatype}-{form}"
+            made = [make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in COUNTS]
+            requirements = list_owed_requirements(made[-1])
+            yield Row(f"{datatype}-{form}", (made, requirements), answers=requirements)
+
+
+@check("client.sends-few-elements", answers="CLIENT-SENDS-VALUES")
+@rows(*make_count_rows())
+@check("client-grpc.sends-few-elements", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@rows(*map(to_grpc_row, make_count_rows()))
+def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Sequence[str]) -> None:
+    """A tensor of none, one or two elements is sent as one of many is."""
+    for inference in inferences:
+        expect_tensor_sent(client, inference, own)
 
 
 # --- values that a form cannot carry ----------------------------------------------------------------------------------

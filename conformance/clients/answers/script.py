@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
+from threading import Event
 from typing import Final
 
 from conformance.clients.inference import Inference
@@ -23,6 +24,7 @@ class Ending(StrEnum):
 
     KEEP = "keep"  # stays open if the request allows it
     CLOSE = "close"
+    CLOSE_LATER = "close later"  # closes after a moment, in which the connection is idle
     RESET = "reset"
     SILENT = "silent"  # stays open, but nothing more is sent
 
@@ -36,6 +38,7 @@ class HttpAnswer:
         status: None if the head is incomplete; `headers` and `body` decode the pieces, for reports.
         body: the sent part of the body, without HTTP framing.
         pause: seconds between two pieces.
+        closed: set once the connection is closed behind the answer.
     """
 
     pieces: tuple[bytes, ...]
@@ -44,6 +47,7 @@ class HttpAnswer:
     body: bytes = b""
     ending: Ending = Ending.KEEP
     pause: float = 0.0
+    closed: Event = field(default_factory=Event, compare=False, repr=False)
 
     @property
     def is_kept(self) -> bool:

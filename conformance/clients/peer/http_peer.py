@@ -96,6 +96,7 @@ def _text(octets: bytes) -> str:
 
 MAX_IDLE_S: Final = 30.0  # seconds that a connection waits for a request
 MAX_SILENCE_S: Final = 5.0  # seconds of silence before the peer closes: longer than any caller waits
+_CLOSING_DELAY_S: Final = 0.1  # seconds that a connection is idle before the peer closes it unannounced
 _MODEL: Final = re.compile(r"/?v2/models/([^/]+)(?:/versions/[^/]+)?(?:/([a-z]+))?/?$")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connection
 
@@ -141,7 +142,7 @@ class HttpPeer:
                     thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
-        reader = RequestReader(connection)
+        reader, answer = RequestReader(connection), None
         try:
             with suppress(OSError, ScriptFault):
                 while not self._is_closing and (received := reader.read()) is not None:
@@ -153,6 +154,8 @@ class HttpPeer:
             with self._lock:
                 self._connections.discard(connection)
             connection.close()
+            if answer is not None:
+                answer.closed.set()
 
     # --- answers ---
 
@@ -227,6 +230,9 @@ def _goes_on(connection: socket.socket, received: ClientRequest, answer: HttpAns
     if answer.ending is Ending.SILENT:
         connection.settimeout(MAX_SILENCE_S)
         connection.recv(1)  # until the client closes, or the timeout is over
+        return False
+    if answer.ending is Ending.CLOSE_LATER:
+        time.sleep(_CLOSING_DELAY_S)
         return False
     if answer.ending is Ending.RESET:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
