@@ -113,7 +113,8 @@ def block_if_unread(
     """Block the row if an expectation of it fails and the client does not read these outputs in a plain answer either.
 
     Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
-    is no matter of reading the outputs. With `apart`, each output has a plain answer of its own.
+    is no matter of reading the outputs. With `apart`, or if the forms of outputs differ, each output has a plain answer
+    of its own.
 
     Raises:
         Blocked: the client does not read the plain answer.
@@ -122,17 +123,17 @@ def block_if_unread(
     try:
         yield
     except UnmetError as unmet:
-        groups = [(one,) for one in outputs] if apart else [outputs] if outputs else []
+        is_mixed = len({one.form for one in inference.outputs or ()}) > 1
+        groups = [(one,) for one in outputs] if apart or is_mixed else [outputs] if outputs else []
         if unmet.requirement in (None, unread) and not all(_reads_plain(client, inference, own) for own in groups):
             raise BlockedError("the client does not read these outputs in a plain answer either", unmet) from None
         raise
 
 
 def _reads_plain(client: Client, inference: Inference, outputs: Tensors) -> bool:
-    plain = make_control_inference(inference)
-    if plain.outputs:
-        named = {one.name for one in outputs}
-        plain = replace(plain, outputs=tuple(one for one in plain.outputs if one.name in named))
+    named = {one.name for one in outputs}
+    own = inference.outputs and tuple(one for one in inference.outputs if one.name in named)
+    plain = make_control_inference(replace(inference, outputs=own))
     script = make_script(outputs)
     return is_met(lambda: expect_outputs(client.anew().infer(plain, script), through_json=True))
 
