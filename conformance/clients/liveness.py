@@ -35,11 +35,11 @@ class Liveness:
         """Count inferences that the client made together.
 
         Args:
-            results: empty if the adapter hung.
+            results: empty if the adapter hung; what the client cannot do says nothing of its waits.
             heard: their requests; those that a script leaves without an answer are no waits of the client.
             allowed: seconds that the caller gave them together.
         """
-        if any(not one.answer.is_kept for one in heard):
+        if any(not one.answer.is_kept for one in heard) or any(result.cannot for result in results):
             return
         if all(result.error is not None and result.elapsed >= _EARLY * allowed for result in results):
             self._budget.count_wait(self._budget.timeout, is_silent=not heard)

@@ -251,6 +251,20 @@ def test_a_client_that_makes_some_inferences_in_time_is_judged_on(
     assert adapter.count >= 12
 
 
+def test_what_a_client_cannot_do_does_not_make_up_for_its_waits() -> None:
+    liveness = Liveness(TIMEOUT)
+    for _ in range(3):
+        liveness.count([WAITED], [], TIMEOUT)
+        liveness.count([Result(cannot="no JSON")], [], TIMEOUT)
+
+    def wait_again(_: Inference) -> bool:
+        liveness.count([WAITED], [], TIMEOUT)
+        return True
+
+    with pytest.raises(AdapterLostError, match="3 inferences took their whole time"):
+        liveness.expect_life(wait_again)
+
+
 def test_silence_of_the_peer_is_no_wait_of_the_client() -> None:
     answer = HttpAnswer((), ending=Ending.SILENT)
     heard = ReceivedRequest(ClientRequest("POST", "/v2/models/m/infer"), answer, "http://x")
