@@ -59,7 +59,7 @@ class Liveness:
             waits = self._budget.waits
             any(infer_plainly(make_plain_inference(form)) for form in PLAIN_FORMS)
             if self._budget.waits > waits:
-                what = "hangs or sends nothing" if self._budget.is_silent else "never gets an answer"
+                what = "hangs or sends no whole request" if self._budget.is_silent else "ends no inference"
                 self._lost = (
                     f"the client {what}: {waits} inferences took their whole time of {self._budget.timeout:g} s, "
                     "and so did a plain one"

@@ -238,7 +238,9 @@ def test_a_client_that_always_waits_is_lost_after_three_inferences_and_a_plain_o
     peer: Peer, result: Result | None
 ) -> None:
     adapter = WaitingAdapter(result, result)
-    assert ask_until_lost(peer, adapter).startswith("the client hangs or sends nothing: 3 inferences took their whole")
+    assert ask_until_lost(peer, adapter).startswith(
+        "the client hangs or sends no whole request: 3 inferences took their whole"
+    )
     assert adapter.count <= 5  # the plain one in either form
 
 
