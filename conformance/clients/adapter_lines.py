@@ -96,6 +96,8 @@ def _output(output: ClientOutput) -> dict[str, Any]:
         return tensor_to_dict(output.tensor)
     if output.classes is not None:
         return {"name": output.name, "classes": [asdict(one) for one in output.classes]}
+    if output.cannot:
+        return {"name": output.name, "cannot": output.cannot}
     return {"name": output.name, "trouble": output.trouble}
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from conformance.clients.adapter import Adapter, AdapterError, AdapterHangsError
+from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference, Result
+from conformance.clients.liveness import Liveness
 from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import ReceivedRequest, Scenario
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -49,9 +51,10 @@ class Client:
         heard: every inference request received through this object, numbered in order.
     """
 
-    def __init__(self, adapter: Adapter, peer: Peer, transport: str) -> None:
+    def __init__(self, adapter: Adapter, peer: Peer, transport: str, liveness: Liveness | None = None) -> None:
         self._adapter = adapter
         self._peer = peer
+        self._liveness = liveness or Liveness(TIMEOUT)
         self.transport = transport
         self.heard: list[ReceivedRequest] = []
         peer.refresh(transport)
@@ -63,7 +66,7 @@ class Client:
 
     def anew(self) -> Client:
         """Return the same client for the same row, at a new peer address if something failed."""
-        fresh = Client(self._adapter, self._peer, self.transport)
+        fresh = Client(self._adapter, self._peer, self.transport, self._liveness)
         fresh.heard = self.heard
         return fresh
 
@@ -84,11 +87,13 @@ class Client:
         Raises:
             NotApplicable: the client reports that it cannot make one of them.
             Unmet: it sends a request, and returns neither outputs nor an error.
+            AdapterLostError: earlier inferences took their whole time, and so did a plain one.
             AdapterError: the adapter broke in another way, or reports "cannot" after its client sent the request.
             ValueError: two inferences use the same model.
         """
         if len({one.model for one in inferences}) < len(inferences):
             raise ValueError("inferences that are made together are of different models")
+        self._liveness.expect_life(self._infer_plainly)
         earlier = self._peer.outputs()
         scene = self._peer.play(inferences, script)
         results = self._asked(scene, at_once=at_once, timeout=timeout)
@@ -107,11 +112,32 @@ class Client:
             seen.append(Observation(inference, result, own, script.asked_outputs(inference), timeout, others))
         return seen
 
+    def _infer_plainly(self, inference: Inference) -> bool:
+        """Have the client make an inference at a new peer address, and count it; return whether it can make it."""
+        self._peer.disturb(self.transport)
+        self._peer.refresh(self.transport)
+        scene = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
+        try:
+            return not any(result.cannot for result in self._timed(scene, at_once=False, timeout=TIMEOUT))
+        except AdapterHangsError:
+            return True
+
+    def _timed(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
+        """Have the client make the inferences of a scenario, and count them if they took their whole time."""
+        address = self._peer.address(self.transport)
+        allowed = timeout * (1 if at_once else len(scene.inferences))
+        try:
+            results = self._adapter.infer(self.transport, address, scene.inferences, at_once=at_once, timeout=timeout)
+        except AdapterHangsError:
+            self._liveness.count([], [one for _, one in scene.heard()], allowed)
+            raise
+        self._liveness.count(results, [one for _, one in scene.heard()], allowed)
+        return results
+
     def _asked(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Have the client make the inferences of a scenario; return a result for each."""
-        address = self._peer.address(self.transport)
         try:
-            return self._adapter.infer(self.transport, address, scene.inferences, at_once=at_once, timeout=timeout)
+            return self._timed(scene, at_once=at_once, timeout=timeout)
         except AdapterError as error:
             self._keep(scene)
             self._peer.disturb(self.transport)

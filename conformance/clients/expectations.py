@@ -1,4 +1,4 @@
-"""Expectations of a client: its requests, the results that it returns to its caller, and its errors."""
+"""Expectations of a client: its requests, and the outputs that it returns to its caller."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from typing import Final
 
 from conformance.clients.client import Observation
-from conformance.clients.inference import Class, ClientOutput, Result
+from conformance.clients.inference import Class, ClientOutput
 from conformance.clients.intent import find_differences
 from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.clients.rules.judging import judge_request
 from conformance.clients.rules.rule import Violation
 from conformance.expect.class_texts import ClassText, is_same_value, parse
 from conformance.expect.difference import find_difference
-from conformance.expect.unmet import UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec import ledger
 from conformance.spec.ledger import Level
-from conformance.spec.text import escape_text, format_elements
+from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor, find_first_difference
@@ -38,14 +38,33 @@ def expect_request(seen: Observation, unheard: str = VALUES) -> None:
             request is incomplete, so that it got no scripted answer.
     """
     if not seen.heard:
-        said = (
-            f"an error: {escape_text(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
-        )
-        raise UnmetError("an inference request", f"none came; the client gives its caller {said}", requirement=unheard)
+        raise UnmetError("an inference request", _describe_absence(seen), requirement=unheard)
     broken = next((one for one in seen.heard if one.received.trouble), None)
     if broken is not None:
         trouble = escape_text(broken.received.trouble)
         raise UnmetError("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
+
+
+def expect_answered(seen: Observation) -> None:
+    """Expect that the client sent a request that could be answered; rows about requests judge why it did not.
+
+    Raises:
+        Blocked: no whole request was received, and the caller got an error.
+        Unmet: the caller got outputs without any request.
+    """
+    try:
+        expect_request(seen)
+    except UnmetError as unmet:
+        if seen.result.error is None:
+            unmet.requirement = None
+            raise
+        raise BlockedError(f"no answer could be given: expected {unmet.expected}, {unmet.actual}", unmet) from None
+
+
+def _describe_absence(seen: Observation) -> str:
+    error = seen.result.error
+    said = "outputs nevertheless" if error is None else f"an error: {escape_text(error)}"
+    return f"none came; the client gives its caller {said}"
 
 
 def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VALUES) -> None:
@@ -98,21 +117,46 @@ def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str
         through_json: floats travelled as JSON and are compared within tolerance.
         unread: the requirement that fails if the client returns an error; None: the requirement of the row.
 
+    An output that the client's library cannot read is not compared.
+
     Raises:
-        Unmet: no request was sent; the client returned an error; an output is missing or differs.
+        Blocked: no request was sent.
+        NotApplicable: the client's library can read none of the outputs.
+        Unmet: the client returned an error; an output is missing or differs.
     """
     expect_success(seen, unread)
-    for expected in seen.outputs:
+    readable = [expected for expected in seen.outputs if not _find_unreadable(seen, expected.name)]
+    for expected in readable:
         _expect_tensor(seen, expected, through_json=through_json)
+    if seen.outputs and not readable:
+        expect_readable(seen, seen.outputs[0].name)
+
+
+def _find_unreadable(seen: Observation, name: str) -> str:
+    """Return why the client's library cannot read an output; empty if it can."""
+    given = seen.result.output(name)
+    return given.cannot if given is not None else ""
+
+
+def expect_readable(seen: Observation, *names: str) -> None:
+    """Expect that the client's library can read these outputs.
+
+    Raises:
+        NotApplicable: it cannot read one of them.
+    """
+    for name in names:
+        if reason := _find_unreadable(seen, name):
+            raise NotApplicableError(f"the client cannot read {escape_text(name, 40)}: {escape_text(reason)}")
 
 
 def expect_success(seen: Observation, requirement: str | None = None) -> None:
     """Expect that the client returns no error, since the answer is correct; else the requirement fails.
 
     Raises:
-        Unmet: no request was sent, or the client returned an error.
+        Blocked: no request was sent.
+        Unmet: the client returned an error.
     """
-    expect_request(seen)
+    expect_answered(seen)
     if seen.result.error is not None:
         said = f"an error: {escape_text(seen.result.error)}"
         raise UnmetError("the outputs of the answer", said, find_last_reply(seen), requirement=requirement)
@@ -127,10 +171,13 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
         unread: see `expect_outputs`.
 
     Raises:
-        Unmet: no request was sent; the client returned an error; the classes differ.
+        Blocked: no request was sent.
+        NotApplicable: the client's library cannot read the output.
+        Unmet: the client returned an error; the classes differ.
     """
     expect_success(seen, unread)
     expected = seen.outputs[0]
+    expect_readable(seen, expected.name)
     given = seen.result.output(expected.name)
     if given is None or given.classes is None:
         _expect_tensor(seen, expected, through_json=False)
@@ -216,72 +263,3 @@ def _output(given: ClientOutput) -> Output:
     if one is None:
         return Output(0, given.name, "BYTES", None, False, None, None, None, ())
     return Output(0, given.name, one.datatype, one.shape, True, None, None, one.array, ())
-
-
-# Seconds beyond the caller's timeout before a client counts as late: a machine may be busy.
-GRACE: Final = 2.0
-
-
-def expect_error(seen: Observation, why: str) -> None:
-    """Expect that the client returns an error and no tensors.
-
-    Args:
-        seen: the observation of one inference.
-        why: the fault of the answer, as the end of a sentence.
-
-    Raises:
-        Unmet: no request was sent, or the client returned outputs.
-    """
-    expect_request(seen)
-    if seen.result.error is None:
-        raise UnmetError(f"an error, since {why}", f"outputs: {describe_outputs(seen.result)}", find_last_reply(seen))
-
-
-def expect_absent(seen: Observation, name: str) -> None:
-    """Expect that the client returns an error, or no output of this name, which the answer lacks.
-
-    Raises:
-        Unmet: no request was sent, or the client returned an output of this name.
-    """
-    expect_request(seen)
-    given = seen.result.output(name)
-    if given is not None:
-        raise UnmetError(f"no output {name}, since the answer has none", _shown_output(given), find_last_reply(seen))
-
-
-def expect_in_time(seen: Observation) -> None:
-    """Expect that the client returns within the timeout of the caller.
-
-    Raises:
-        Unmet: it returned later.
-    """
-    if seen.result.elapsed > seen.timeout + GRACE:
-        raise UnmetError(
-            f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", find_last_reply(seen)
-        )
-
-
-def expect_text(seen: Observation, *texts: str) -> None:
-    """Expect that the error message or the status contains one of these texts of the server.
-
-    Raises:
-        Unmet: neither does.
-    """
-    said = f"{seen.result.error or ''} {seen.result.status}"
-    if not any(text in said for text in texts):
-        wanted = " or ".join(f"{escape_text(text)!r}" for text in texts)
-        raise UnmetError(f"an error that holds {wanted}", escape_text(said.strip()) or "none", find_last_reply(seen))
-
-
-def describe_outputs(result: Result) -> str:
-    """Describe the outputs of a result in a few words."""
-    return "; ".join(map(_shown_output, result.outputs or ())) or "none at all"
-
-
-def _shown_output(given: ClientOutput) -> str:
-    if given.classes is not None:
-        return f"{escape_text(given.name, 40)} in {len(given.classes)} classes"
-    if given.tensor is None:
-        return f"{escape_text(given.name, 40)} with bytes that do not fit"
-    one = given.tensor
-    return f"{escape_text(given.name, 40)} {one.datatype} {list(one.shape)} = {format_elements(one.array)}"

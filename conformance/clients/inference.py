@@ -101,12 +101,14 @@ class ClientOutput:
     Attributes:
         tensor: None if its bytes do not fit datatype and shape; `trouble` is the reason.
         classes: set if the client parses classes itself; otherwise they are a tensor of BYTES.
+        cannot: why the client's library cannot read this output; empty if it can.
     """
 
     name: str
     tensor: Tensor | None = None
     classes: tuple[Class, ...] | None = None
     trouble: str = ""
+    cannot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,8 @@ class Result:
 
     Attributes:
         outputs: None after an error.
-        error: the error message, or None; `status` is the HTTP status or the name of the gRPC code, if the library
-            exposes it.
+        error: the error message, or None; `status` is the HTTP status or the gRPC code, by name or number, if the
+            library exposes it.
         cannot: why the client's library cannot make this inference; empty if it can.
         id: the id of the answer, if the library exposes it.
         elapsed: seconds, measured by the suite.
@@ -171,6 +173,8 @@ def _given_output(said: Mapping[str, Any]) -> ClientOutput:
     if "classes" in said:
         classes = [Class(one["value"], one["index"], one.get("label")) for one in said["classes"]]
         return ClientOutput(name, classes=tuple(classes))
+    if "cannot" in said:
+        return ClientOutput(name, cannot=said["cannot"])
     try:
         array = tensors.decode(
             said["datatype"], tuple(said["shape"]), memoryview(b64decode(said["data"], validate=True))

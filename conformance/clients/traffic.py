@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from conformance.clients.answer_reactions import AnswerReactions
 from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.rules.judging import judge_request
 from conformance.clients.rules.rule import RuleResults, Violation
@@ -25,7 +26,8 @@ _CHECK: Final = "client.watched-"
 _GRPC_SUFFIX: Final = "-over-grpc"
 CLAIM: Final = "Every request of this client that has to do with it meets it."
 
-# Omits requirements that need the intent of the caller or the result that the client returns.
+# Omits requirements that need the intent of the caller or the result that the client returns. Of the last two something
+# is observed, and nothing is judged.
 CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "CLIENT-SENDS-POST": "request-is-a-post-to-its-model",
@@ -54,6 +56,8 @@ CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
         "CLIENT-SENDS-DATA-OR-SIZE": "an-input-has-data-or-a-size",
         "CLIENT-SENDS-RAW": "raw-request-is-one-tensor",
         "CLIENT-SENDS-ONE-FORM": "contents-have-one-form",
+        "CLIENT-REPEATS": "requests-come-again-after-an-error",
+        "CLIENT-LEAVES": "answers-are-left-with-a-reset",
     }
 )
 
@@ -108,12 +112,14 @@ class Sender:
         requests: number of inference requests, by transport.
         by_head: number of those too long to be judged completely.
         tallies: the counts, by requirement.
+        reactions: what the client makes of answers.
     """
 
     name: str
     requests: dict[str, int] = field(default_factory=dict)
     by_head: int = 0
     tallies: dict[str, Tally] = field(default_factory=dict)
+    reactions: AnswerReactions = field(default_factory=AnswerReactions)
 
     @property
     def count(self) -> int:
@@ -154,6 +160,7 @@ class Traffic:
         self._header = header or "user-agent"
         self._strict = strict
         self._open: dict[int, list[FirstViolation]] = {}  # by the number of the request
+        self._senders: dict[int, Sender] = {}  # likewise, until the answer has come
 
     def name_of(self, recorded: RecordedExchange) -> str:
         """Return the name of the client that sent a request."""
@@ -176,6 +183,8 @@ class Traffic:
         transport = GRPC if received.is_over_grpc else HTTP
         sender.requests[transport] = sender.requests.get(transport, 0) + 1
         sender.by_head += not recorded.is_whole
+        sender.reactions.note_request(recorded)
+        self._senders[recorded.number] = sender
         first = [
             FirstViolation(sender.name, recorded, miss, self.outcome_of(get_requirement(miss.requirement)))
             for miss in _counted(sender, recorded)
@@ -187,11 +196,18 @@ class Traffic:
     def answered(self, recorded: RecordedExchange) -> list[FirstViolation]:
         """Describe the first violations of a request, now that it is answered; return them with their failures."""
         described = []
+        if sender := self._senders.pop(recorded.number, None):
+            sender.reactions.note_answer(recorded)
         for first in self._open.pop(recorded.number, ()):
             failure = self._describe(recorded, first.miss)
             self.clients[first.client].tallies[first.miss.requirement].failure = failure
             described.append(replace(first, failure=failure))
         return described
+
+    def left(self, recorded: RecordedExchange, client: str | None = None) -> None:
+        """Note that a client reset the connection after the answer to this request."""
+        if recorded.received.is_inference:
+            self._sender(client or self.name_of(recorded)).reactions.note_reset(recorded)
 
     def outcome_of(self, entry: Requirement) -> Outcome:
         """Return the outcome of a request that violates a requirement."""
@@ -232,6 +248,8 @@ class Traffic:
             [entry.id],
             exchanges=0,
         )
+        if observation := sender.reactions.describe(entry.id):
+            return replace(found, outcome=Outcome.OBSERVED, observation=observation)
         if not tally.judged:
             reason = Reason(ReasonKind.NOT_FOR_THIS_TARGET)
             message = "no request of this client says anything about it"

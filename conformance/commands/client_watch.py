@@ -242,6 +242,10 @@ class WatchListener:
                 check = get_check_id(first.miss.requirement)
                 client_evidence.write_request(self._evidence, check, first.client, recorded, first.failure)
 
+    def left(self, recorded: RecordedExchange) -> None:
+        """Count a connection that the client reset after an answer."""
+        self.traffic.left(recorded)
+
     def unread(self, why: str) -> None:
         """Count a reason why something was not read; show it the first time."""
         line = escape_text(why)

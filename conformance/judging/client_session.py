@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.clients.adapter import Adapter, AdapterError, AdapterLostError, LoggingAdapter
-from conformance.clients.client import Client
+from conformance.clients.client import TIMEOUT, Client
 from conformance.clients.inference import Introduction
+from conformance.clients.liveness import Liveness
 from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.expect.unmet import UnmetError
@@ -25,7 +27,7 @@ from conformance.judging.row_judge import (
     no_verdict,
 )
 from conformance.spec.check import Check, Row, format_key
-from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
@@ -69,10 +71,16 @@ class ClientJudge(RowJudge):
         self._strict = strict
         self._evidence = evidence
         self._journal = journal
+        self._liveness = {transport: Liveness(TIMEOUT) for transport in TRANSPORTS}
+
+    def __call__(self, check: Check, row: Row) -> CheckResult:
+        """Return the result of a check on one row; one that fails ends there, and covers only what it fails."""
+        found = super().__call__(check, row)
+        return replace(found, requirements=[found.failure.requirement]) if found.failure else found
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
         adapter, transport = LoggingAdapter(self._adapter), check.over[0]
-        client = Client(adapter, self._peer, transport)
+        client = Client(adapter, self._peer, transport, self._liveness[transport])
         found = self._find_absence(transport) or self._run(check, row, client, adapter)
         self._write_down(check, row, client.heard)
         return found, len(client.heard)

@@ -97,7 +97,7 @@ def make_exact(config: pytest.Config, party: Party) -> None:
         return
     areas = [area for area in checks.PACKAGES if (area in checks.CLIENT_AREAS) == (party is Party.CLIENT)]
     ids = (check.id for area in areas for check in checks.list_area_checks(area))
-    names = {name.lower() for name in (*checks.PACKAGES, *ids)}
+    names = {name.lower() for name in (*areas, *ids)}
 
     def replaced(word: re.Match[str]) -> str:
         return _exactly(word[0].lower()) if word[0].lower() in names else word[0]

@@ -45,15 +45,23 @@ class WaitBudget:
     def count(self, exchanges: Sequence[Exchange]) -> None:
         """Count the exchanges of one call."""
         if exchanges and all(map(is_wait, exchanges)):
-            self.in_a_row, self.waits = self.in_a_row + 1, self.waits + 1
-            self.seconds += max(map(self._spent, exchanges))
-            self.is_silent = all(map(_is_silence, exchanges))
+            self.count_wait(max(map(self._spent, exchanges)), is_silent=all(map(_is_silence, exchanges)))
             return
         self.in_a_row = 0
         for exchange in exchanges:
             if exchange.message.path.lower().endswith(_INFERENCE) and not is_wait(exchange):
-                self.waits, self.seconds = 0, 0.0
+                self.count_inference()
                 self.answered = exchange.message if Reply(exchange).succeeded else self.answered
+
+    def count_wait(self, seconds: float, *, is_silent: bool) -> None:
+        """Count one wait."""
+        self.in_a_row, self.waits = self.in_a_row + 1, self.waits + 1
+        self.seconds += seconds
+        self.is_silent = is_silent
+
+    def count_inference(self) -> None:
+        """Count an answered inference, which resets the waits."""
+        self.in_a_row, self.waits, self.seconds = 0, 0, 0.0
 
     def _spent(self, exchange: Exchange) -> float:
         """Return the seconds of a wait; silence counts as the timeout, however late this machine noticed it."""

@@ -46,6 +46,14 @@ class ClientRequest:
             return self.path.endswith(("/ModelInfer", "/ModelStreamInfer"))
         return self.path.partition("?")[0].rstrip("/").endswith(INFER)
 
+    @property
+    def keeps_connection(self) -> bool:
+        """Whether the client keeps the connection open after an answer (RFC 9112 9.3)."""
+        options = [option.strip().lower() for option in (self.header("Connection") or "").split(",")]
+        if self.trouble or "close" in options:
+            return False
+        return self.version != "HTTP/1.0" or "keep-alive" in options
+
     def header(self, name: str) -> str | None:
         """Return a header, case-insensitively; several values are joined by commas (RFC 9110 5.3); None if absent."""
         values = self.values(name)

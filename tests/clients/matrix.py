@@ -16,14 +16,17 @@ PROCESSES = 2
 
 
 def find_complaints(sighting: Sighting, fault: Alteration) -> list[str]:
-    """Return what is wrong with a fault or with the suite, one line each; empty where it is seen and named."""
+    """Return what is wrong with a fault or with the suite, one line each; empty where it is seen and named.
+
+    A row may be blocked by a fault that other rows name.
+    """
     named = sighting.named
     wrong = [] if sighting.touched else ["void: no altered step was ever taken"]
     wrong += [f"{identity}: missed, and no row says so" for identity in fault.misses[:1] if identity not in named]
     for identity in () if fault.broad else sorted(named - set(fault.misses)):
         first = next(miss for miss in sighting.select("fail", "advisory") if miss.requirement == identity)
         wrong.append(f"{identity}: not missed, but {first.check} [{first.row}] says: {first.message}")
-    return wrong if fault.broad else wrong + _stopped(sighting)
+    return wrong if fault.broad else wrong + _stopped(sighting, "error")
 
 
 def find_false_alarms(sighting: Sighting, variation: Alteration) -> list[str]:
@@ -32,11 +35,11 @@ def find_false_alarms(sighting: Sighting, variation: Alteration) -> list[str]:
     found = [miss for miss in sighting.select("fail", "advisory") if miss.requirement not in variation.misses]
     wrong += [f"{miss.outcome}: {miss.requirement}, {miss.check} [{miss.row}]: {miss.message}" for miss in found]
     wrong += [f"{identity}: seen by watching" for identity in sighting.watched if identity not in variation.misses]
-    return wrong + _stopped(sighting)
+    return wrong + _stopped(sighting, "error", "blocked")
 
 
-def _stopped(sighting: Sighting) -> list[str]:
-    stopped = sighting.select("error", "blocked")
+def _stopped(sighting: Sighting, *outcomes: str) -> list[str]:
+    stopped = sighting.select(*outcomes)
     return [f"{miss.outcome}: {miss.check} [{miss.row}]: {miss.message}" for miss in stopped]
 
 

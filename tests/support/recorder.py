@@ -22,6 +22,7 @@ class ListenerLog:
         self.asked_for: list[RecordedExchange] = []
         self.answers: list[RecordedExchange] = []
         self.reasons: list[str] = []
+        self.resets: list[RecordedExchange] = []
 
     def asked(self, recorded: RecordedExchange) -> None:
         self.asked_for.append(recorded)
@@ -29,14 +30,25 @@ class ListenerLog:
     def answered(self, recorded: RecordedExchange) -> None:
         self.answers.append(recorded)
 
+    def left(self, recorded: RecordedExchange) -> None:
+        self.resets.append(recorded)
+
     def unread(self, why: str) -> None:
         self.reasons.append(why)
 
     def wait_for_answers(self, count: int) -> None:
         """Wait until so many answers are recorded, which may be after the caller has them; for 10 s at most."""
-        until = time.monotonic() + 10
-        while len(self.answers) < count and time.monotonic() < until:
-            time.sleep(0.01)
+        _wait_for(self.answers, count)
+
+    def wait_for_resets(self, count: int) -> None:
+        """Wait until so many resets are recorded; for 10 s at most."""
+        _wait_for(self.resets, count)
+
+
+def _wait_for(records: list[RecordedExchange], count: int) -> None:
+    until = time.monotonic() + 10
+    while len(records) < count and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 @contextmanager

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 from conformance.checks.support.client_rows import (
     CALLS,
     FORMS,
+    block_if_unread,
     expect_like_plain,
     get_unread_requirement,
     is_json,
@@ -20,7 +21,7 @@ from conformance.checks.support.client_rows import (
     to_grpc_row,
     to_raw_grpc_row,
 )
-from conformance.clients.answers.honest import HeaderUse, Style
+from conformance.clients.answers.honest import Document, HeaderUse, Style
 from conformance.clients.answers.honest_calls import UNKNOWN, CallStyle, encode_unpacked
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.client import Client
@@ -32,7 +33,7 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.spec.text import escape_text
 from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
-from conformance.wire.request import Form
+from conformance.wire.request import JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
 SHAPES = ((), (2, 3), (2, 1, 3), (2, 3, 1, 2), (0,), (2, 0, 3))
@@ -172,7 +173,8 @@ def make_order_rows() -> Iterator[Row]:
 @rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
     """Outputs are read in the order of the answer, whatever was asked for first."""
-    expect_outputs(client.infer(inference, script))
+    with block_if_unread(client, inference, script.outputs(inference), apart=True):
+        expect_outputs(client.infer(inference, script))
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------
@@ -198,6 +200,17 @@ def make_no_outputs_row() -> Row:
 
 ALWAYS: HeaderUse = "always"
 UNASKED_FORM = "CLIENT-READS-FORM-UNASKED"
+CONTENT_TYPE = "CLIENT-READS-CONTENT-TYPE"
+# Content types that do not fit the form of the outputs.
+CROSSED_TYPES: Sequence[tuple[Form, str]] = (("binary", JSON), ("json", OCTET_STREAM), ("binary", "text/plain"))
+
+
+def make_type_row(form: Form, content_type: str) -> Row:
+    """Return a row with an answer of another content type."""
+    name = f"{form}-as-{content_type.rpartition('/')[2]}"
+    return make_form_row(name, (form, form), Style(content_type=content_type), unread=CONTENT_TYPE)
+
+
 FORM_ROWS = (
     make_form_row("json-beside-binary", ("binary", "json", "binary"), Style()),
     make_form_row("json-before-binary", ("json", "binary", "binary"), Style()),
@@ -211,6 +224,13 @@ FORM_ROWS = (
     make_form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,), "CLIENT-READS-EMPTY"),
     make_form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
     make_no_outputs_row(),
+    *[make_type_row(form, kind) for form, kind in CROSSED_TYPES],
+    make_form_row(
+        "json-with-header-as-octet-stream",
+        ("json", "json"),
+        Style(header=ALWAYS, content_type=OCTET_STREAM),
+        unread=CONTENT_TYPE,
+    ),
 )
 CALL_STYLES = {
     "raw": CallStyle(),
@@ -238,6 +258,43 @@ def make_call_row(name: str, style: CallStyle) -> Row:
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
     """Outputs are read in the form in which they come, with the inference header and without it."""
     expect_like_plain(client, inference, script, unread)
+
+
+# --- optional members -------------------------------------------------------------------------------------------------
+
+
+def leave_out_version(document: Document) -> Document:
+    """Return the document without the version of the model, as of a server that has none."""
+    return {name: value for name, value in document.items() if name != "model_version"}
+
+
+def add_empty_parameters(document: Document) -> Document:
+    """Return the document with parameters that hold nothing, in the answer and in each output that has none."""
+    return {**document, "parameters": {}, "outputs": [{"parameters": {}, **entry} for entry in document["outputs"]]}
+
+
+OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
+    "no-version": leave_out_version,
+    "empty-parameters": add_empty_parameters,
+    "no-version-and-empty-parameters": lambda document: add_empty_parameters(leave_out_version(document)),
+}
+
+
+def make_member_rows() -> Iterator[Row]:
+    """Yield a row for each choice of optional members in each form, with an id and without."""
+    for (name, edit), form, identity in product(OPTIONAL_MEMBERS.items(), FORMS, (None, "id-1")):
+        row = f"{name}-{'with-id-' if identity else ''}{form}"
+        outputs = (make_tensor(row, "OUT0", "INT32", (3,)), make_tensor(row, "OUT1", "FP64", (2,)))
+        asked = tuple(RequestedOutput(one.name, form) for one in outputs)
+        made = make_small_inference(f"members-{row}", form, outputs=asked, id=identity)
+        yield Row(row, (made, make_script(outputs, Style(edit=edit))))
+
+
+@check("client.needs-no-optional-member", answers="CLIENT-READS-VALUES")
+@rows(*make_member_rows())
+def needs_no_optional_member(client: Client, inference: Inference, script: Script) -> None:
+    """An answer is read without the members that are optional, and with ones that hold nothing."""
+    expect_read(client, inference, script)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------
@@ -288,4 +345,6 @@ def make_reading_rows() -> Iterator[Row]:
 @rows(*map(to_raw_grpc_row, make_reading_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The caller is given value, index and the whole label of each class."""
-    expect_classes(client.infer(inference, script), texts, unread=get_unread_requirement(client, inference))
+    unread = get_unread_requirement(client, inference)
+    with block_if_unread(client, inference, script.outputs(inference), unread):
+        expect_classes(client.infer(inference, script), texts, unread=unread)

@@ -242,6 +242,46 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
         expect_sent(seen)
 
 
+def make_concurrent_rows() -> Iterator[Row]:
+    """Yield rows with many inferences at once, on new connections and on those that served others before."""
+    for count, form, is_raw in (
+        (32, "binary", False),
+        (64, "binary", False),
+        (64, "json", False),
+        (32, "binary", True),
+    ):
+        for connections, bursts in (("new", 1), ("kept", 2)):
+            name = f"{count}-{'raw-requests' if is_raw else form}-on-{connections}-connections"
+            yield Row(name, (name, count, form, is_raw, bursts), thorough=count == 64 and bursts == 1)
+
+
+def make_burst(row: str, count: int, form: Form, *, is_raw: bool) -> list[Inference]:
+    """Return inferences of two sizes, each with its own model, values and, unless it is raw, id."""
+    names = [f"{row}-{k}" for k in range(count)]
+    tensors = [make_sample_tensor("IN0", "FP32", (300 + 7 * (k % 2),), k) for k in range(count)]
+    return [
+        Inference(derive_model_name(name), (one,), (form,), id=None if is_raw else f"id-{name}", is_raw=is_raw)
+        for name, one in zip(names, tensors, strict=True)
+    ]
+
+
+@check("client.sends-each-of-many-at-once", answers=("CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS"))
+@rows(*make_concurrent_rows())
+@check(
+    "client-grpc.sends-each-of-many-at-once",
+    answers=("CLIENT-SENDS-VALUES/grpc", "CLIENT-SENDS-OUTPUTS/grpc"),
+    over=(GRPC,),
+)
+@rows(*[to_grpc_row(row) for row in make_concurrent_rows() if not row.values[3]])
+def sends_each_of_many_at_once(client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int) -> None:
+    """Each of many requests that are made at once has the tensors, the id and the frame of its own inference."""
+    for burst in range(bursts):
+        inferences = make_burst(f"{name}-{burst}", count, form, is_raw=is_raw)
+        script = make_small_script(inferences[0])
+        for seen in client.infer_all(inferences, script, at_once=True):
+            expect_sent(seen, ("CLIENT-SENDS-OUTPUTS",))
+
+
 def make_shared_name_row(form: Form) -> Row:
     """Return a row with input names that share a prefix, that are long, or that have characters which JSON escapes."""
     row = f"odd-names-{form}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from conformance.checks.support.client_rows import (
     CALLS,
     FORMS,
+    block_if_unread,
     derive_model_name,
     get_unread_requirement,
     is_json,
@@ -22,10 +23,11 @@ from conformance.clients.answers.honest import Style
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import HttpScript, Script, Tensors
 from conformance.clients.answers.wrong import WRONG_LENGTHS, entry_too_many, header_past_the_json
-from conformance.clients.client import Client
-from conformance.clients.expectations import expect_error, expect_outputs
+from conformance.clients.client import Client, Observation
+from conformance.clients.error_expectations import expect_error
+from conformance.clients.expectations import expect_outputs, expect_request
 from conformance.clients.inference import Inference, RequestedOutput
-from conformance.expect.unmet import NotApplicableError, attribute_to
+from conformance.expect.unmet import NotApplicableError
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
@@ -120,8 +122,21 @@ def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> Non
         make_small_inference(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)
     ]
     script = Script(lambda one: (make_tensor(one.model, "OUT0", "INT32", (3,)),), honest.USUAL, honest_calls.USUAL)
-    for seen in client.infer_all(made, script):
-        with attribute_to(OWN):
+    expect_own_outputs(client, client.infer_all(made, script))
+
+
+def expect_own_outputs(client: Client, all_seen: Sequence[Observation]) -> None:
+    """Expect that each inference gives its caller its own outputs.
+
+    Raises:
+        Blocked: no inference was sent, or the client does not read such outputs in a plain answer either.
+        Unmet: an inference gives its caller other outputs or an error, or only some were sent.
+    """
+    is_any_sent = any(seen.heard for seen in all_seen)
+    for seen in all_seen:
+        if is_any_sent:
+            expect_request(seen, OWN)
+        with block_if_unread(client, seen.inference, seen.outputs):
             expect_outputs(seen)
 
 
@@ -180,9 +195,7 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
     """Of many inferences at once, whose answers come in another order, each caller is given its own answer."""
     gathering = AnswerBarrier(count)
     script = Script(make_outputs, gathering.http, gathering.grpc)
-    for seen in client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True):
-        with attribute_to(OWN):
-            expect_outputs(seen)
+    expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
     if not gathering.is_met:
         raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")
 
@@ -194,6 +207,4 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
 def keeps_answers_apart_on_one_connection(client: Client, count: int, form: Form) -> None:
     """Of many inferences one after the other, each gives its caller the outputs of its own answer."""
     script = Script(make_outputs, honest.USUAL, honest_calls.USUAL)
-    for seen in client.infer_all(make_inferences(f"in-a-row-{form}", count, form), script):
-        with attribute_to(OWN):
-            expect_outputs(seen)
+    expect_own_outputs(client, client.infer_all(make_inferences(f"in-a-row-{form}", count, form), script))

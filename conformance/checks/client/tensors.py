@@ -9,6 +9,7 @@ import numpy as np
 
 from conformance.checks.support.client_rows import (
     FORMS,
+    list_owed_requirements,
     list_strings,
     make_inference,
     make_sending_row,
@@ -17,13 +18,16 @@ from conformance.checks.support.client_rows import (
     make_tensor,
     to_grpc_row,
 )
-from conformance.clients.client import Client
+from conformance.clients.client import Client, Observation
 from conformance.clients.expectations import expect_sent
 from conformance.clients.inference import Inference
+from conformance.expect.unmet import NotApplicableError
 from conformance.roles.corner_values import INTEGER_CORNERS, get_all_corners, make_corner_tensor
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
-from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
+from conformance.spec.text import escape_text
+from conformance.wire import parsed_call, parsed_request
+from conformance.wire.datatypes import FLOATS, OIP_DATATYPES, lookup
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -95,13 +99,56 @@ def make_large_rows() -> Iterator[Row]:
     yield make_tensor_row("BYTES-1-MiB", Tensor.from_values("IN0", "BYTES", long), "binary", thorough=True)
 
 
+def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str]) -> None:
+    """Expect that the tensor is sent.
+
+    Raises:
+        NotApplicable: the client sends nothing, because it has no form that can carry the tensor.
+        Unmet: the request does not follow the rules, or none was received.
+    """
+    seen = client.infer(inference, make_small_script(inference))
+    if not seen.heard and seen.result.error is not None and not can_be_json(client, inference.inputs[0]):
+        plain = make_small_inference(f"{inference.model}-plain", "binary")
+        if sends_json_alone(client.anew().infer(plain, make_small_script(plain))):
+            raise NotApplicableError(f"the client sends no binary data: {escape_text(seen.result.error)}")
+    expect_sent(seen, own)
+
+
+def can_be_json(client: Client, one: Tensor) -> bool:
+    """Say whether JSON, or typed contents over gRPC, can carry a tensor."""
+    known = lookup(one.datatype)
+    if client.is_over_grpc:
+        return bool(known.contents)
+    if one.datatype == "BYTES":
+        return all(map(is_utf8, one.array.flat))
+    return known.has_json_form and (one.datatype not in FLOATS or bool(np.isfinite(one.array).all()))
+
+
+def is_utf8(element: bytes) -> bool:
+    """Say whether an element is UTF-8."""
+    try:
+        element.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def sends_json_alone(seen: Observation) -> bool:
+    """Say whether a request sends JSON, or typed contents over gRPC, for inputs that the caller has as binary data."""
+    if not seen.heard:
+        return False
+    received = seen.heard[-1].received
+    parsed = parsed_call.parse(received) if received.is_over_grpc else parsed_request.parse(received)
+    return parsed is not None and bool(parsed.inputs) and not any(one.binary for one in parsed.inputs)
+
+
 @check("client.sends-every-datatype", answers="CLIENT-SENDS-VALUES")
 @rows(*make_datatype_rows())
 @check("client-grpc.sends-every-datatype", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_datatype_rows()))
 def sends_every_datatype(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """A tensor of any datatype is sent as the caller gave it, in the form that the caller asks for."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_tensor_sent(client, inference, own)
 
 
 @check("client.sends-every-shape", answers="CLIENT-SENDS-VALUES")
@@ -110,7 +157,7 @@ def sends_every_datatype(client: Client, inference: Inference, own: Sequence[str
 @rows(*map(to_grpc_row, make_shape_rows()))
 def sends_every_shape(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """A tensor of any rank, with or without elements, is sent with the shape that the caller gave it."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_tensor_sent(client, inference, own)
 
 
 @check("client.sends-corner-values", answers="CLIENT-SENDS-VALUES")
@@ -119,7 +166,7 @@ def sends_every_shape(client: Client, inference: Inference, own: Sequence[str]) 
 @rows(*map(to_grpc_row, make_corner_rows()))
 def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """Limits, integers that a double cannot hold, subnormals, signed zeros and NaN are sent as they are."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_tensor_sent(client, inference, own)
 
 
 @check("client.sends-any-bytes", answers="CLIENT-SENDS-VALUES")
@@ -128,7 +175,7 @@ def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]
 @rows(*map(to_grpc_row, make_string_rows()))
 def sends_any_bytes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """BYTES elements are sent as they are: empty ones, NUL, what is not UTF-8, and long ones."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_tensor_sent(client, inference, own)
 
 
 @check("client.sends-large-tensors", answers="CLIENT-SENDS-VALUES")
@@ -137,7 +184,7 @@ def sends_any_bytes(client: Client, inference: Inference, own: Sequence[str]) ->
 @rows(*map(to_grpc_row, make_large_rows()))
 def sends_large_tensors(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """A tensor of 1 MiB is sent whole."""
-    expect_sent(client.infer(inference, make_small_script(inference)), own)
+    expect_tensor_sent(client, inference, own)
 
 
 # --- less common tensors ----------------------------------------------------------------------------------------------
@@ -176,6 +223,29 @@ def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) 
 def sends_empty_inputs_among_others(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """An input without elements is sent beside others, and over gRPC has an entry as they do."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
+
+
+COUNTS = (0, 1, 2)
+
+
+def make_count_rows() -> Iterator[Row]:
+    """Yield a row for each datatype in each form, with tensors of few elements."""
+    for datatype in OIP_DATATYPES:
+        for form in list_forms(datatype):
+            name = f"few-{datatype}-{form}"
+            made = [make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in COUNTS]
+            requirements = list_owed_requirements(made[-1])
+            yield Row(f"{datatype}-{form}", (made, requirements), answers=requirements)
+
+
+@check("client.sends-few-elements", answers="CLIENT-SENDS-VALUES")
+@rows(*make_count_rows())
+@check("client-grpc.sends-few-elements", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@rows(*map(to_grpc_row, make_count_rows()))
+def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Sequence[str]) -> None:
+    """A tensor of none, one or two elements is sent as one of many is."""
+    for inference in inferences:
+        expect_tensor_sent(client, inference, own)
 
 
 # --- values that a form cannot carry ----------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from conformance.checks.support.client_rows import (
+    FORMS,
+    block_if_unread,
     choose_plain_form,
     make_script,
     make_small_inference,
@@ -22,18 +24,22 @@ from conformance.clients.answers.errors import (
     make_broken_off_script,
 )
 from conformance.clients.answers.honest import Style
-from conformance.clients.answers.script import CallScript, Delivery, Ending, HttpScript, Script, Tensors
-from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
-from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
-from conformance.clients.client import TIMEOUT, Client
-from conformance.clients.expectations import (
-    attribute_values_to,
-    expect_absent,
-    expect_error,
-    expect_in_time,
-    expect_outputs,
-    expect_text,
+from conformance.clients.answers.script import CallScript, Delivery, Ending, HttpAnswer, HttpScript, Script, Tensors
+from conformance.clients.answers.wrong import (
+    FALSE_CODING,
+    WRONG_BINARY,
+    WRONG_ELEMENTS,
+    WRONG_JSON,
+    WRONG_PLACES,
+    id_of_another,
+    make_bool_script,
+    make_element_edit,
+    make_json_script,
 )
+from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
+from conformance.clients.client import TIMEOUT, Client, Observation
+from conformance.clients.error_expectations import expect_absent, expect_error, expect_in_time, expect_text
+from conformance.clients.expectations import attribute_values_to, expect_outputs, expect_request
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import attribute_to
 from conformance.spec.check import Row, check, rows
@@ -73,7 +79,9 @@ def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """An answer with success is none that failed, also where an output is called like an error and looks like one."""
     output = Tensor.from_values(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
     made = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
-    expect_outputs(client.infer(made, make_script((output,))))
+    plain = replace(made, outputs=(RequestedOutput("OUT0", "json"),))
+    with block_if_unread(client, plain, (Tensor.from_values("OUT0", "BYTES", ["one", "two"]),)):
+        expect_outputs(client.infer(made, make_script((output,))))
 
 
 # --- wrong answers ----------------------------------------------------------------------------------------------------
@@ -121,6 +129,44 @@ def refuses_wrong_answers(client: Client, inference: Inference, script: Script) 
     expect_error(seen, "the answer contradicts itself")
     with attribute_to(ENDS):
         expect_in_time(seen)
+
+
+def make_element_rows() -> Iterator[Row]:
+    """Yield rows with an element that is none of its datatype, at either end of either of two outputs."""
+    for place, (output, element) in WRONG_PLACES.items():
+        for datatype, what, value in WRONG_ELEMENTS:
+            name = f"{datatype}-{what}-{place}"
+            script = make_json_script(make_element_edit(output, element, value), "json")
+            is_similar = place not in ("last-of-the-first", "first-of-the-second")
+            yield make_element_row(name, datatype, "json", script, thorough=is_similar)
+        yield make_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
+
+
+def make_element_row(name: str, datatype: str, form: Form, script: HttpScript, *, thorough: bool = False) -> Row:
+    """Return a row with a wrong element in one of two outputs of a datatype."""
+    outputs = tuple(make_tensor(name, f"OUT{k}", datatype, (3,)) for k in range(2))
+    values = (make_two_output_inference(f"element-{name}", form), make_script(outputs, script), outputs)
+    return Row(name, values, thorough=thorough)
+
+
+@check("client.refuses-elements-of-no-datatype", answers=REFUSES)
+@rows(*make_element_rows())
+def refuses_elements_of_no_datatype(client: Client, inference: Inference, script: Script, outputs: Tensors) -> None:
+    """An element that is none of its datatype reaches the caller as an error, wherever it stands."""
+    with block_if_unread(client, inference, outputs):
+        expect_error(client.infer(inference, script), "an element is none of its datatype")
+
+
+ID_ROWS = tuple(
+    make_wrong_row(f"another-id-{form}", form, make_json_script(id_of_another, form), id="own-id") for form in FORMS
+)
+
+
+@check("client.refuses-answers-to-another-id", answers=REFUSES)
+@rows(*ID_ROWS)
+def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
+    """An answer that has another id than was sent reaches the caller as an error."""
+    expect_error(client.infer(inference, script), "the answer has another id")
 
 
 @check("client.makes-up-no-output", answers=REFUSES)
@@ -205,9 +251,13 @@ AFTER_JSON: Mapping[str, HttpScript] = {
     **{name: WRONG_JSON[name] for name in ("error-with-200", "empty-with-200", "json-broken-off")},
     **{f"status-{name}": error.http for name, error in ERRORS.items()},
     "closed-behind-an-answer": Style(delivery=Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE)),
+    "closed-unannounced": Style(delivery=Delivery(ending=Ending.CLOSE)),
+    "closed-while-idle": Style(delivery=Delivery(ending=Ending.CLOSE_LATER)),
+    "closed-in-the-head": make_broken_off_script(PLACES["in-the-head"], Ending.CLOSE),
     "closed-before-anything": make_broken_off_script(PLACES["before-anything"], Ending.CLOSE),
     "reset-in-the-head": make_broken_off_script(PLACES["in-the-head"], Ending.RESET),
 }
+MAX_CLOSING_S = 2.0
 SILENT_SCRIPT = make_broken_off_script(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},
@@ -222,6 +272,13 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row
         "after-silence", http, grpc, form="json" if ends == ENDS else "binary", timeout=SHORT_TIMEOUT_S
     )
     return replace(row, answers=(ends.replace(ENDS, GOES_ON), ends))
+
+
+def wait_until_closed(seen: Observation) -> None:
+    """Wait until the peer has closed the connections that it closes by a script: no client can use one meanwhile."""
+    for one in seen.heard:
+        if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
+            one.answer.closed.wait(MAX_CLOSING_S)
 
 
 @check("client.goes-on-after-errors", answers=GOES_ON)
@@ -239,6 +296,7 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     """After an answer that is an error, wrong or cut off, the next inference gives its caller the right outputs."""
     with attribute_to(ENDS):  # a client that never returns cannot go on
         failed = client.infer(inference, script, timeout=timeout)
+    wait_until_closed(failed)
     form = inference.form_of(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
     with attribute_values_to(GOES_ON):
@@ -246,4 +304,5 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
         if client.is_over_grpc and not seen.heard and any(not one.answer.is_kept for one in failed.heard):
             # grpc-core ends the call before its channel learns of the close: the next may meet the old connection.
             seen = client.infer(following, make_small_script(following), timeout=timeout)
+        expect_request(seen, GOES_ON)
         expect_outputs(seen)

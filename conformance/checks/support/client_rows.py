@@ -6,6 +6,7 @@ Each row derives its values and the name of its model from its id, so that a sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -15,8 +16,8 @@ from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.expectations import expect_outputs
-from conformance.clients.inference import Inference
-from conformance.expect.unmet import UnmetError, attribute_to
+from conformance.clients.inference import Inference, RequestedOutput
+from conformance.expect.unmet import BlockedError, UnmetError, is_met
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec import ledger
@@ -89,7 +90,7 @@ def get_unread_requirement(client: Client, inference: Inference) -> str | None:
 
 
 def expect_like_plain(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """Expect that the client reads the outputs; if it also misreads a plain answer, report CLIENT-READS-VALUES.
+    """Expect that the client reads the outputs; block the row if it does not read them in a plain answer either.
 
     Args:
         client: the client under test.
@@ -98,22 +99,51 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
         unread: the requirement to report if the client raises an error; None for the requirement of the row.
 
     Raises:
-        Unmet: the client does not read the outputs of the answer or of the plain one.
+        Blocked: the client does not read the outputs of a plain answer.
+        Unmet: it reads those, and not the outputs of the scripted answer.
+    """
+    with block_if_unread(client, inference, script.outputs(inference), unread):
+        expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
+
+
+@contextmanager
+def block_if_unread(
+    client: Client, inference: Inference, outputs: Tensors, unread: str | None = None, *, apart: bool = False
+) -> Iterator[None]:
+    """Block the row if an expectation of it fails and the client does not read these outputs in a plain answer either.
+
+    Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
+    is no matter of reading the outputs. With `apart`, or if the forms of outputs differ, each output has a plain answer
+    of its own.
+
+    Raises:
+        Blocked: the client does not read the plain answer.
+        Unmet: an expectation within the block is unmet, and the client reads the plain answer.
     """
     try:
-        expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
+        yield
     except UnmetError as unmet:
-        if unmet.requirement in (None, unread) and script.outputs(inference):
-            plain = make_control_inference(inference)
-            with attribute_to("CLIENT-READS-VALUES"):
-                expect_outputs(client.anew().infer(plain, make_script(script.outputs(inference))), through_json=True)
+        is_mixed = len({one.form for one in inference.outputs or ()}) > 1
+        groups = [(one,) for one in outputs] if apart or is_mixed else [outputs] if outputs else []
+        if unmet.requirement in (None, unread) and not all(_reads_plain(client, inference, own) for own in groups):
+            raise BlockedError("the client does not read these outputs in a plain answer either", unmet) from None
         raise
 
 
+def _reads_plain(client: Client, inference: Inference, outputs: Tensors) -> bool:
+    named = {one.name for one in outputs}
+    own = inference.outputs and tuple(one for one in inference.outputs if one.name in named)
+    plain = make_control_inference(replace(inference, outputs=own))
+    script = make_script(outputs)
+    return is_met(lambda: expect_outputs(client.anew().infer(plain, script), through_json=True))
+
+
 def make_control_inference(inference: Inference) -> Inference:
-    """Return the inference with all outputs in the form of the first, and without content codings."""
-    outputs = inference.outputs and tuple(replace(one, form=inference.outputs[0].form) for one in inference.outputs)
-    return replace(inference, model=f"{inference.model}_plain", outputs=outputs, accepts=None)
+    """Return the inference with all outputs in the form of the first, without classes, content codings and id."""
+    outputs = inference.outputs and tuple(
+        RequestedOutput(one.name, inference.outputs[0].form) for one in inference.outputs
+    )
+    return replace(inference, model=f"{inference.model}_plain", outputs=outputs, accepts=None, id=None)
 
 
 def choose_plain_form(client: Client) -> Form:

@@ -45,7 +45,7 @@ class ErrorAnswer:
     def http(self, received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
         """Return the answer over HTTP."""
         headers = (("Content-Type", self.content_type),) if self.body else ()
-        return PLAIN.answer(self.status, headers, self.body, version=received.version)
+        return PLAIN.answer(self.status, headers, self.body, received)
 
     def grpc(self, _received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
         """Return the answer over gRPC."""

@@ -59,6 +59,7 @@ class Style:
         order: puts the outputs and their binary data into another order.
         edit: changes the JSON without changing its meaning.
         nested: whether `data` is nested like the shape.
+        content_type: the Content-Type of every answer; None: by whether it has binary data.
         header: when to send the inference header: `usual`, only with binary data; `always`, also with JSON alone;
             `never`, valid if all binary data are empty.
     """
@@ -70,12 +71,13 @@ class Style:
     delivery: Delivery = PLAIN
     nested: bool = False
     header: HeaderUse = "usual"
+    content_type: str | None = None
 
     def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Return the answer; makes a style an `HttpScript`."""
         parts = self.parts(received, inference, tensors)
-        headers = make_framing_headers(parts, self.header)
-        return self.delivery.answer(200, headers, parts.json + parts.binary, version=received.version)
+        headers = make_framing_headers(parts, self.header, self.content_type)
+        return self.delivery.answer(200, headers, parts.json + parts.binary, received)
 
     def parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
         """Return the JSON and the binary data of the answer."""
@@ -115,9 +117,11 @@ def make_document(inference: Inference, outputs: list[Document]) -> Document:
     return {**named, **({} if inference.id is None else {"id": inference.id}), "outputs": outputs}
 
 
-def make_framing_headers(parts: AnswerParts, use: HeaderUse = "usual") -> tuple[tuple[str, str], ...]:
-    """Return the Content-Type and, depending on `use`, the inference header."""
-    kind = ("Content-Type", OCTET_STREAM if parts.blobs else JSON)
+def make_framing_headers(
+    parts: AnswerParts, use: HeaderUse = "usual", content_type: str | None = None
+) -> tuple[tuple[str, str], ...]:
+    """Return the Content-Type, by default that of the form, and, depending on `use`, the inference header."""
+    kind = ("Content-Type", content_type or (OCTET_STREAM if parts.blobs else JSON))
     has_header = use == "always" or (use == "usual" and bool(parts.blobs))
     return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if has_header else (kind,)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
+from threading import Event
 from typing import Final
 
 from conformance.clients.inference import Inference
@@ -23,6 +24,7 @@ class Ending(StrEnum):
 
     KEEP = "keep"  # stays open if the request allows it
     CLOSE = "close"
+    CLOSE_LATER = "close later"  # closes after a moment, in which the connection is idle
     RESET = "reset"
     SILENT = "silent"  # stays open, but nothing more is sent
 
@@ -36,6 +38,7 @@ class HttpAnswer:
         status: None if the head is incomplete; `headers` and `body` decode the pieces, for reports.
         body: the sent part of the body, without HTTP framing.
         pause: seconds between two pieces.
+        closed: set once the connection is closed behind the answer.
     """
 
     pieces: tuple[bytes, ...]
@@ -44,6 +47,7 @@ class HttpAnswer:
     body: bytes = b""
     ending: Ending = Ending.KEEP
     pause: float = 0.0
+    closed: Event = field(default_factory=Event, compare=False, repr=False)
 
     @property
     def is_kept(self) -> bool:
@@ -139,14 +143,19 @@ class Delivery:
     more: Headers = ()
     ending: Ending = Ending.KEEP
 
-    def answer(self, status: int, headers: Headers, body: bytes, *, version: str = "HTTP/1.1") -> HttpAnswer:
-        """Return the encoded answer; for HTTP/1.0, which has no chunks, with Content-Length."""
+    def answer(self, status: int, headers: Headers, body: bytes, received: ClientRequest) -> HttpAnswer:
+        """Return the encoded answer; for HTTP/1.0, which has no chunks, with Content-Length.
+
+        It announces the end of a connection that the request does not keep.
+        """
         coded = CODINGS[self.coding](body) if self.coding else body
         named = self.coding or self.announces
         codings = (("Content-Encoding", named),) if named else ()
-        chunk = 0 if version == "HTTP/1.0" else self.chunk
+        chunk = 0 if received.version == "HTTP/1.0" else self.chunk
         framing = ("Transfer-Encoding", "chunked") if chunk else ("Content-Length", str(len(coded)))
-        all_headers = (*headers, *codings, framing, *self.more)
+        closing = () if received.keeps_connection else (("Connection", "close"),)
+        more = (*self.more, *(field for field in closing if field not in self.more))
+        all_headers = (*headers, *codings, framing, *more)
         framed = encode_chunks(coded, chunk, self.extension, self.trailers) if chunk else coded
         octets = self.head(status, all_headers) + framed
         whole = HttpAnswer((octets,), status, all_headers, coded, self.ending)

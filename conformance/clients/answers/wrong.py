@@ -101,6 +101,21 @@ def data_missing(document: Document) -> None:
     del document["outputs"][0]["data"]
 
 
+def size_wrapped(document: Document) -> None:
+    """A size is too large by 2**32, which a reader of 32 bits does not see."""
+    document["outputs"][0]["parameters"][SIZE] += 2**32
+
+
+def last_size_wrapped(document: Document) -> None:
+    """The size of the last output is too large by 2**32."""
+    document["outputs"][-1]["parameters"][SIZE] += 2**32
+
+
+def id_of_another(document: Document) -> None:
+    """The answer has the id of another request."""
+    document["id"] = "another-id"
+
+
 JSON_OF_BINARY: Final[Mapping[str, Callable[[Document], None]]] = {
     "size-too-large": size_too_large,
     "size-too-small": size_too_small,
@@ -112,6 +127,8 @@ JSON_OF_BINARY: Final[Mapping[str, Callable[[Document], None]]] = {
     "shape-huge": shape_huge,
     "datatype-wider": datatype_wider,
     "datatype-unknown": datatype_unknown,
+    "size-wrapped": size_wrapped,
+    "last-size-wrapped": last_size_wrapped,
 }
 JSON_OF_DATA: Final[Mapping[str, Callable[[Document], None]]] = {
     "json-element-missing": element_missing,
@@ -208,7 +225,7 @@ def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = Style(form="binary").parts(received, inference, tensors)
         headers = (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, value(parts)))
-        return PLAIN.answer(200, headers, parts.json + parts.binary)
+        return PLAIN.answer(200, headers, parts.json + parts.binary, received)
 
     return answer
 
@@ -216,14 +233,56 @@ def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
 def make_body_script(body: bytes) -> HttpScript:
     """Return a script of answers with status 200 and this body."""
 
-    def answer(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
-        return PLAIN.answer(200, (("Content-Type", "application/json"),), body)
+    def answer(received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+        return PLAIN.answer(200, (("Content-Type", "application/json"),), body, received)
 
     return answer
 
 
 def _framed(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
-    return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, version=received.version)
+    return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
+
+
+def make_element_edit(output: int, element: int, value: Any) -> Callable[[Document], None]:
+    """Return an edit that replaces an element of JSON data."""
+
+    def edit(document: Document) -> None:
+        document["outputs"][output]["data"][element] = value
+
+    return edit
+
+
+# Elements that are none of their datatype, in JSON data: the datatype, the name of the value, and the value.
+WRONG_ELEMENTS: Final[tuple[tuple[str, str, Any], ...]] = (
+    ("INT32", "fraction", 7.5),
+    ("INT64", "fraction", -0.25),
+    ("UINT8", "fraction", 7.5),
+    ("UINT8", "256", 256),
+    ("INT8", "minus-129", -129),
+    ("UINT16", "negative", -1),
+    ("INT32", "null", None),
+    ("FP32", "text", "1.5"),
+    ("BOOL", "text", "true"),
+    ("BYTES", "number", 7),
+)
+WRONG_PLACES: Final[Mapping[str, tuple[int, int]]] = {
+    "first-of-the-first": (0, 0),
+    "last-of-the-first": (0, -1),
+    "first-of-the-second": (1, 0),
+    "last-of-the-second": (1, -1),
+}
+
+
+def make_bool_script(output: int, element: int) -> HttpScript:
+    """Return a script of answers in which a byte of a BOOL output is 2."""
+
+    def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
+        parts = Style(form="binary").parts(received, inference, tensors)
+        blobs = [bytearray(blob) for blob in parts.blobs]
+        blobs[output][element] = 2
+        return _framed(replace(parts, blobs=tuple(map(bytes, blobs))), received)
+
+    return answer
 
 
 WRONG_BINARY: Final[Mapping[str, HttpScript]] = {
@@ -259,7 +318,7 @@ def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         parts = spoil(Style(form="binary").parts(received, inference, tensors))
-        return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, version=received.version)
+        return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
     return answer
 
@@ -268,7 +327,7 @@ def header_past_the_json(received: ClientRequest, inference: Inference, tensors:
     """The inference header of a JSON-only answer points past its end."""
     parts = Style(form="json").parts(received, inference, tensors)
     headers = (("Content-Type", JSON), (INFERENCE_HEADER, str(len(parts.json) + 4)))
-    return PLAIN.answer(200, headers, parts.json, version=received.version)
+    return PLAIN.answer(200, headers, parts.json, received)
 
 
 def entry_too_many(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:

@@ -102,7 +102,7 @@ def _pass_on(source: socket.socket, sink: socket.socket) -> None:
             connection.shutdown(socket.SHUT_RDWR)
 
 
-THREADS: Final = 48  # more than there are concurrent calls
+THREADS: Final = 72  # more than there are concurrent calls
 INFER: Final = f"/{SERVICE}/ModelInfer"
 _OPTIONS: Final = [
     ("grpc.max_receive_message_length", -1),

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import h11
 
-from conformance.clients.answers.script import Ending, HttpAnswer
+from conformance.clients.answers.script import PLAIN, Ending, HttpAnswer
 from conformance.clients.peer.scenario import (
     SERVER,
     PeerScript,
@@ -90,20 +90,13 @@ def make_received(head: h11.Request | None, body: bytes, trouble: str) -> Client
     return ClientRequest(_text(head.method), _text(head.target), headers, body, version, chunked, trouble)
 
 
-def is_kept_alive(received: ClientRequest) -> bool:
-    """Whether the client keeps the connection open after an answer (RFC 9112 9.3)."""
-    options = [option.strip().lower() for option in (received.header("Connection") or "").split(",")]
-    if received.trouble or "close" in options:
-        return False
-    return received.version != "HTTP/1.0" or "keep-alive" in options
-
-
 def _text(octets: bytes) -> str:
     return bytes(octets).decode("latin-1")
 
 
 MAX_IDLE_S: Final = 30.0  # seconds that a connection waits for a request
 MAX_SILENCE_S: Final = 5.0  # seconds of silence before the peer closes: longer than any caller waits
+_CLOSING_DELAY_S: Final = 0.1  # seconds that a connection is idle before the peer closes it unannounced
 _MODEL: Final = re.compile(r"/?v2/models/([^/]+)(?:/versions/[^/]+)?(?:/([a-z]+))?/?$")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connection
 
@@ -149,7 +142,7 @@ class HttpPeer:
                     thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
-        reader = RequestReader(connection)
+        reader, answer = RequestReader(connection), None
         try:
             with suppress(OSError, ScriptFault):
                 while not self._is_closing and (received := reader.read()) is not None:
@@ -161,6 +154,8 @@ class HttpPeer:
             with self._lock:
                 self._connections.discard(connection)
             connection.close()
+            if answer is not None:
+                answer.closed.set()
 
     # --- answers ---
 
@@ -171,18 +166,20 @@ class HttpPeer:
             return self._inferred(received, model)
         document = self._document(received.path, model, (found and found[2]) or "")
         return (
-            make_json_answer(404, {"error": "there is no such thing here"})
+            make_json_answer(404, {"error": "there is no such thing here"}, received)
             if document is None
-            else make_json_answer(200, document)
+            else make_json_answer(200, document, received)
         )
 
     def _inferred(self, received: ClientRequest, model: str | None) -> HttpAnswer:
         scene = self._stage.scene_of(model)
         if scene is None:
-            return make_json_answer(404, {"error": "nothing is asked of this peer"})
+            return make_json_answer(404, {"error": "nothing is asked of this peer"}, received)
         place = scene.place_of(model)
         answer = (
-            make_json_answer(400, {"error": received.trouble}) if received.trouble else scene.answer(received, place)
+            make_json_answer(400, {"error": received.trouble}, received)
+            if received.trouble
+            else scene.answer(received, place)
         )
         if not isinstance(answer, HttpAnswer):
             raise TypeError("an answer over gRPC to a request over HTTP")
@@ -216,12 +213,9 @@ _OF_SERVER: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
-def make_json_answer(status: int, document: dict[str, Any]) -> HttpAnswer:
-    """Return a plain JSON answer."""
-    body = json.dumps(document).encode()
-    headers = (("Content-Type", "application/json"), ("Content-Length", str(len(body))))
-    head = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    return HttpAnswer((f"HTTP/1.1 {status} -\r\n{head}\r\n".encode() + body,), status, headers, body)
+def make_json_answer(status: int, document: dict[str, Any], received: ClientRequest) -> HttpAnswer:
+    """Return a plain JSON answer to a request."""
+    return PLAIN.answer(status, (("Content-Type", "application/json"),), json.dumps(document).encode(), received)
 
 
 def _write(connection: socket.socket, answer: HttpAnswer) -> None:
@@ -237,7 +231,10 @@ def _goes_on(connection: socket.socket, received: ClientRequest, answer: HttpAns
         connection.settimeout(MAX_SILENCE_S)
         connection.recv(1)  # until the client closes, or the timeout is over
         return False
+    if answer.ending is Ending.CLOSE_LATER:
+        time.sleep(_CLOSING_DELAY_S)
+        return False
     if answer.ending is Ending.RESET:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         return False
-    return answer.ending is Ending.KEEP and is_kept_alive(received)
+    return answer.ending is Ending.KEEP and received.keeps_connection

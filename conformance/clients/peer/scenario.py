@@ -19,6 +19,7 @@ from conformance.wire.tensor import Tensor
 
 _FAILURES: Final = {
     Ending.CLOSE: TransportFailure(FailureKind.BROKEN, "the peer closed the connection, as scripted"),
+    Ending.CLOSE_LATER: TransportFailure(FailureKind.BROKEN, "the peer closed the idle connection, as scripted"),
     Ending.RESET: TransportFailure(FailureKind.BROKEN, "the peer reset the connection, as scripted"),
     Ending.SILENT: TransportFailure(FailureKind.TIMEOUT, "the peer fell silent, as scripted"),
 }

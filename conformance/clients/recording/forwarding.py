@@ -75,6 +75,9 @@ class Tap(Protocol):
     def came(self, data: bytes) -> None:
         """Process bytes from the server."""
 
+    def left(self) -> None:
+        """Handle a reset of the connection by the client; `ended` follows."""
+
     def ended(self) -> None:
         """Handle the end of the connection in both directions."""
 
@@ -127,12 +130,19 @@ class Connection:
             await _closed(forth)
 
     async def _forth(self, reader: StreamReader, forth: StreamWriter) -> None:
-        while piece := await reader.read(_PIECE):
+        while piece := await self._read_from_client(reader):
             self._read_along(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
             forth.write(piece)
             await forth.drain()
             await self._heard()
         _pass_end_on(forth)
+
+    async def _read_from_client(self, reader: StreamReader) -> bytes:
+        try:
+            return await reader.read(_PIECE)
+        except ConnectionResetError:
+            self._read_along(lambda tap: tap.left())
+            raise
 
     async def _back(self, back: StreamReader, writer: StreamWriter) -> None:
         while piece := await back.read(_PIECE):

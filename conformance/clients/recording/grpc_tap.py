@@ -66,6 +66,9 @@ class GrpcTap:
         """Process bytes from the server."""
         self._read(self._came, data, is_of_client=False)
 
+    def left(self) -> None:
+        """Do nothing: calls have their own resets."""
+
     def ended(self) -> None:
         """End the calls that are open."""
         for call in self._calls.values():

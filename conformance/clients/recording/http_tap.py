@@ -28,6 +28,7 @@ class HttpTap:
         self._waiting: deque[PendingRequest] = deque()
         self._early: deque[RecordedAnswer] = deque()  # answers to requests that are still incomplete
         self._last: ClientRequest | None = None
+        self._answered: PendingRequest | None = None
 
     def sent(self, data: bytes) -> None:
         """Process bytes from the client."""
@@ -41,6 +42,11 @@ class HttpTap:
         if self._answers.is_stuck and not self._requests.is_stuck:
             self._requests.is_stuck = True
             self._recorder.unread("a connection went on with what is not HTTP/1")
+
+    def left(self) -> None:
+        """Handle a reset by the client: after an answer, unless a further request waits or has begun."""
+        if self._answered is not None and not self._waiting and self._requests.current is None:
+            self._recorder.left(self._answered)
 
     def ended(self) -> None:
         """Handle the open messages: an answer that ends with the connection, and an incomplete request."""
@@ -103,7 +109,8 @@ class HttpTap:
 
     def _take_answer(self, answer: RecordedAnswer) -> None:
         if self._waiting:
-            self._recorder.answered(self._waiting.popleft(), answer)
+            self._answered = self._waiting.popleft()
+            self._recorder.answered(self._answered, answer)
         elif self._requests.current is not None:
             self._early.append(answer)
 

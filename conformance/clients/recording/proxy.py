@@ -152,6 +152,10 @@ class _ListenerQueue:
         """Queue its answer."""
         self._pending.append(self._judge.submit(self._listener.answered, recorded))
 
+    def left(self, recorded: RecordedExchange) -> None:
+        """Queue a reset by the client."""
+        self._pending.append(self._judge.submit(self._listener.left, recorded))
+
     def unread(self, why: str) -> None:
         """Queue a report that something cannot be read."""
         self._pending.append(self._judge.submit(self._listener.unread, why))

@@ -99,6 +99,10 @@ class Recorder:
         asked.recorded.elapsed = time.monotonic() - asked.at
         self._listener.answered(asked.recorded)
 
+    def left(self, asked: PendingRequest) -> None:
+        """Report to the listener that the client reset the connection after the answer to this request."""
+        self._listener.left(asked.recorded)
+
     def unread(self, why: str) -> None:
         """Report to the listener that something was forwarded without being read."""
         self._listener.unread(why)

@@ -59,6 +59,9 @@ class Listener(Protocol):
     def answered(self, recorded: RecordedExchange) -> None:
         """Handle the same exchange again once its answer has ended."""
 
+    def left(self, recorded: RecordedExchange) -> None:
+        """Handle that the client reset the connection after the answer to this request, the last on it."""
+
     def unread(self, why: str) -> None:
         """Handle bytes of a connection that were forwarded without being read; `why` is the reason."""
 

@@ -37,11 +37,13 @@ def judge_method(request: ParsedRequest) -> Iterator[Fault]:
 
 
 def judge_length(request: ParsedRequest) -> Iterator[Fault]:
-    """Content-Length counts the whole body."""
+    """Content-Length counts the whole body, and does not stand beside chunks."""
     received = request.received
     if received.trouble:
         yield Fault("a whole request of HTTP", format_value(received.trouble))
         return
+    if received.is_chunked and received.values("Content-Length"):
+        yield Fault("chunks without Content-Length", "both (RFC 9112, 6.2)")
     wanted = str(len(received.body))
     # A list of equal values counts as one value (RFC 9110, 8.6).
     stated = {part.strip() for value in received.values("Content-Length") for part in value.split(",")}

@@ -89,8 +89,9 @@ for line in sys.stdin:
     if command["command"] == "hello":
         if TROUBLE == "silent":
             time.sleep(600)
+        transports = ["http", "grpc"] if TROUBLE == "both" else ["http"]
         said: dict[str, Any] = {
-            "client": {"name": "small", "version": "1.2", "language": "Python", "transports": ["http"]}
+            "client": {"name": "small", "version": "1.2", "language": "Python", "transports": transports}
         }
     else:
         made = [infer(command["address"], command["timeout_s"], one) for one in command["inferences"]]

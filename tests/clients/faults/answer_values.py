@@ -214,3 +214,28 @@ def only_parameter_read(original: Original, entry: dict[str, Any]) -> int | None
     """The size of an output is read only where its parameters hold nothing else."""
     size: int | None = original(entry)
     return size if len(entry.get("parameters") or ()) < 2 else None
+
+
+@fault("answer.from_binary", misses="CLIENT-READS-VALUES", datatypes="BYTES")
+def bytes_unread(_original: Original, _datatype: str, *_piece: object) -> bytes:
+    """An answer with a BYTES output as binary data is an error to the caller, for want of an accessor."""
+    raise MalformedError("no accessor for BYTES")
+
+
+@fault("answer.given", misses="CLIENT-READS-VALUES")
+def version_needed(original: Original, asked: CallerRequest, found: Answer) -> CallerResult:
+    """An answer without `model_version` is an error to the caller."""
+    if found.status == 200 and b'"model_name"' in found.body and b'"model_version"' not in found.body:
+        raise MalformedError("no model_version")
+    given: CallerResult = original(asked, found)
+    return given
+
+
+@fault("answer.json_length", misses="CLIENT-READS-CONTENT-TYPE CLIENT-READS-EMPTY CLIENT-REFUSES-WRONG")
+def binary_data_found_by_content_type(original: Original, found: Answer) -> int | None:
+    """Binary data are looked for in an answer of application/octet-stream, and in no other."""
+    length: int | None = original(found)
+    is_binary = found.header("content-type") == "application/octet-stream"
+    if is_binary and length is None:
+        raise MalformedError("no inference header")
+    return length if is_binary else None

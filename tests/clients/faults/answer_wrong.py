@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from tests.clients.alterations import Original, fault
@@ -132,3 +134,34 @@ def stays_broken_after_an_error(
 ) -> CallerResult:
     """After its first error every inference of a client is an error."""
     return infer_until_error(original, client, asked, timeout, "client")
+
+
+@fault("answer.announced_size", misses="CLIENT-REFUSES-WRONG")
+def size_of_32_bits(original: Original, entry: dict[str, Any]) -> int | None:
+    """A size is read as a number of 32 bits, and wraps."""
+    size: int | None = original(entry)
+    return None if size is None else size % 2**32
+
+
+@fault("answer.from_binary", misses="CLIENT-REFUSES-WRONG", datatypes="BOOL")
+def any_byte_is_true(original: Original, datatype: str, shape: Sequence[int], piece: bytes) -> bytes:
+    """A byte of BOOL that is neither 0 nor 1 is true."""
+    return bytes(original(datatype, shape, bytes(min(byte, 1) for byte in piece)))
+
+
+@fault("tensors._as_integer", misses="CLIENT-REFUSES-WRONG")
+def fractions_cut(original: Original, value: Any) -> int:
+    """A fraction in the JSON of an output of integers is cut."""
+    return int(value) if isinstance(value, Decimal) else int(original(value))
+
+
+@fault("answer.expect_own", misses="CLIENT-REFUSES-WRONG")
+def id_not_compared(original: Original, asked: CallerRequest, said: dict[str, Any], outputs: Any) -> None:
+    """The id of an answer is not compared with that of the request."""
+    original(replace(asked, id=None), said, outputs)
+
+
+@fault("connection.Connection.is_usable", misses="CLIENT-GOES-ON")
+def dead_connection_used(_original: Original, _connection: Connection) -> bool:
+    """A kept connection that the server has ended is used for the next inference, which fails."""
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from tests.clients.alterations import Original, fault
@@ -194,3 +195,22 @@ def one_class_more_in_calls(original: Original, output: RequestedOutput) -> byte
     """A call asks for one class more than the caller wants."""
     classes = None if output.classes is None else output.classes + 1
     return bytes(original(RequestedOutput(output.name, output.form, classes)))
+
+
+@fault("grpc_request.entry", misses="CLIENT-SENDS-BYTES/grpc", datatypes="BYTES")
+def lone_element_without_length_in_calls(_original: Original, tensor: Tensor) -> bytes:
+    """The only element of a BYTES tensor is in raw contents without its length."""
+    return tensor.data[4:] if tensors.count(tensor.shape) == 1 else tensor.data
+
+
+@fault("grpc_request.entries", misses="CLIENT-SENDS-VALUES/grpc")
+def one_buffer_for_calls_at_once(original: Original, inputs: Sequence[Tensor]) -> list[bytes]:
+    """Calls that are made at once share a buffer for raw contents of one size: each is sent with those of the last."""
+    made: list[bytes] = original(inputs)
+    sizes = tuple(map(len, made))
+    shared_contents[sizes] = made
+    time.sleep(0.01)
+    return shared_contents[sizes]
+
+
+shared_contents: dict[tuple[int, ...], list[bytes]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import time
 from urllib.parse import quote
 
 from tests.clients.alterations import Original, fault
@@ -194,3 +195,26 @@ def announces_gzip_always(original: Original, asked: CallerRequest) -> Headers:
     """Content-Encoding says what the client accepts of the answer."""
     made = original(asked)
     return [*made, ("Content-Encoding", asked.accepts)] if asked.accepts and not asked.coding else made
+
+
+@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
+def content_length_beside_chunks(_original: Original, connection: Connection, request: Request) -> None:
+    """A body that comes in chunks has a Content-Length as well."""
+    made = head(connection, request).replace(
+        b"\r\nContent-Length:", b"\r\nTransfer-Encoding: chunked\r\nContent-Length:"
+    )
+    chunk = b"%x\r\n%s\r\n" % (len(request.body), request.body) if request.body else b""
+    connection.send(made + chunk + b"0\r\n\r\n")
+
+
+@fault("request.request", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-OUTPUTS", broad=True)
+def one_buffer_for_requests_at_once(original: Original, asked: CallerRequest) -> Request:
+    """Requests that are made at once share a buffer: each is sent with the headers and the body of the last one."""
+    made: Request = original(asked)
+    shared_buffer["last"] = made
+    time.sleep(0.01)
+    last = shared_buffer["last"]
+    return Request(made.method, made.target, last.headers, last.body)
+
+
+shared_buffer: dict[str, Request] = {}

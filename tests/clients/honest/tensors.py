@@ -50,6 +50,8 @@ def expect_fit(datatype: str, shape: Sequence[int], data: bytes) -> None:
             raise MalformedError(f"{found} elements for shape {list(shape)}")
     elif len(data) != count(shape) * element_size(datatype):
         raise MalformedError(f"{len(data)} bytes for {datatype} {list(shape)}")
+    elif datatype == "BOOL" and not set(data) <= {0, 1}:
+        raise MalformedError("a byte of BOOL that is neither 0 nor 1")
 
 
 def strings(data: bytes) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import select
 import socket
 import time
 import zlib
@@ -74,7 +75,10 @@ class PlainClient:
         connection = self._kept.setdefault(address, _connection(address, timeout))
         connection.timeout = timeout
         if isinstance(connection.sock, socket.socket):
-            connection.sock.settimeout(timeout)
+            if select.select([connection.sock], [], [], 0)[0]:  # the server has ended it
+                connection.close()
+            else:
+                connection.sock.settimeout(timeout)
         return _made(connection, inference)
 
     def _alone(self, address: str, inference: Inference, timeout: float) -> Result:
@@ -180,6 +184,8 @@ def read_answer(content: bytes, header: str | None, inference: Inference) -> Res
     answer = json.loads(content[:length])
     if not isinstance(answer.get("outputs"), list):
         raise ValueError(f"no outputs: {answer}")
+    if inference.id is not None and answer.get("id", inference.id) != inference.id:
+        raise ValueError("the answer has another id")
     at, outputs = length, []
     for entry in answer["outputs"]:
         size = (entry.get("parameters") or {}).get("binary_data_size")
@@ -217,6 +223,8 @@ def _of_data(entry: dict[str, Any]) -> Any:
 
 def _of_octets(entry: dict[str, Any], octets: bytes) -> Any:
     if entry["datatype"] != "BYTES":
+        if entry["datatype"] == "BOOL" and max(octets, default=0) > 1:
+            raise ValueError("a byte of BOOL is neither 0 nor 1")
         return np.frombuffer(octets, DTYPES[entry["datatype"]]).reshape(entry["shape"])
     elements, at = [], 0
     while at < len(octets):

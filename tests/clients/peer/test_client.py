@@ -19,14 +19,16 @@ from conformance.checks.support.client_rows import (
     make_small_script,
     make_tensor,
 )
-from conformance.clients.adapter import AdapterHangsError
+from conformance.clients.adapter import AdapterHangsError, AdapterLostError
 from conformance.clients.answers.errors import PLACES, make_broken_off_script
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import Delivery, Ending, HttpAnswer, Script, Tensors
-from conformance.clients.client import Client
+from conformance.clients.client import TIMEOUT, Client
 from conformance.clients.inference import ClientOutput, Inference, Introduction, Result
+from conformance.clients.liveness import Liveness
 from conformance.clients.peer.peer import Peer
-from conformance.expect.unmet import NotApplicableError, UnmetError
+from conformance.clients.peer.scenario import ReceivedRequest
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire.client_request import ClientRequest
@@ -171,9 +173,9 @@ def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
 OTHER = Tensor.from_values("OUT0", "INT32", [-5, 6])
 
 
-@pytest.mark.parametrize(("given", "requirement"), [(OTHER, "CLIENT-READS-VALUES"), (None, None)])
+@pytest.mark.parametrize(("given", "ends"), [(OTHER, BlockedError), (None, UnmetError)])
 def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
-    peer: Peer, given: Tensor | None, requirement: str | None
+    peer: Peer, given: Tensor | None, ends: type[Exception]
 ) -> None:
     made = (make_tensor("plain", "OUT0", "INT32", (2,)),)
     script = make_script(made, Style(delivery=Delivery(chunk=3)))
@@ -187,6 +189,88 @@ def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
             one = made[0] if is_plain and given is None else OTHER
             return [Result((ClientOutput("OUT0", one),))]
 
-    with pytest.raises(UnmetError) as raised:
+    with pytest.raises(ends):
         expect_like_plain(Client(Chunkless(Result(())), peer, HTTP), INFERENCE, script)
-    assert raised.value.requirement == requirement
+
+
+# --- clients that wait ------------------------------------------------------------------------------------------------
+
+WAITED = Result(error="no answer in time", elapsed=TIMEOUT)
+AT_ONCE = Result(error="refused", elapsed=0.1)
+
+
+class WaitingAdapter:
+    """An adapter without a client, that gives this result, or hangs, and counts how often it was asked."""
+
+    introduction = Introduction("waiting")
+
+    def __init__(self, plain: Result | None, others: Result | None) -> None:
+        self.plain, self.others = plain, others
+        self.count = 0
+
+    def infer(self, *asked: Any, **_: Any) -> list[Result]:
+        self.count += 1
+        inferences: Sequence[Inference] = asked[2]
+        given = self.plain if inferences[0].model.startswith("plain_") else self.others
+        if given is None:
+            raise AdapterHangsError("no answer")
+        return [given] * len(inferences)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def ask_until_lost(peer: Peer, adapter: WaitingAdapter, count: int = 12) -> str:
+    """Have a client make inferences; return why it is lost, or nothing."""
+    liveness = Liveness(TIMEOUT)
+    for place in range(count):
+        client = Client(adapter, peer, HTTP, liveness)
+        try:
+            with suppress(AdapterHangsError):
+                client.infer(replace(INFERENCE, model=f"waiting-{place}"), make_small_script(INFERENCE))
+        except AdapterLostError as lost:
+            return str(lost)
+    return ""
+
+
+@pytest.mark.parametrize("result", [WAITED, None])
+def test_a_client_that_always_waits_is_lost_after_three_inferences_and_a_plain_one(
+    peer: Peer, result: Result | None
+) -> None:
+    adapter = WaitingAdapter(result, result)
+    assert ask_until_lost(peer, adapter).startswith(
+        "the client hangs or sends no whole request: 3 inferences took their whole"
+    )
+    assert adapter.count <= 5  # the plain one in either form
+
+
+@pytest.mark.parametrize(("plain", "others"), [(AT_ONCE, WAITED), (AT_ONCE, None), (WAITED, AT_ONCE)])
+def test_a_client_that_makes_some_inferences_in_time_is_judged_on(
+    peer: Peer, plain: Result | None, others: Result | None
+) -> None:
+    adapter = WaitingAdapter(plain, others)
+    assert ask_until_lost(peer, adapter) == ""
+    assert adapter.count >= 12
+
+
+def test_what_a_client_cannot_do_does_not_make_up_for_its_waits() -> None:
+    liveness = Liveness(TIMEOUT)
+    for _ in range(3):
+        liveness.count([WAITED], [], TIMEOUT)
+        liveness.count([Result(cannot="no JSON")], [], TIMEOUT)
+
+    def wait_again(_: Inference) -> bool:
+        liveness.count([WAITED], [], TIMEOUT)
+        return True
+
+    with pytest.raises(AdapterLostError, match="3 inferences took their whole time"):
+        liveness.expect_life(wait_again)
+
+
+def test_silence_of_the_peer_is_no_wait_of_the_client() -> None:
+    answer = HttpAnswer((), ending=Ending.SILENT)
+    heard = ReceivedRequest(ClientRequest("POST", "/v2/models/m/infer"), answer, "http://x")
+    liveness = Liveness(TIMEOUT)
+    for _ in range(9):
+        liveness.count([WAITED], [heard], TIMEOUT)
+    liveness.expect_life(lambda _: pytest.fail("a plain inference is made"))

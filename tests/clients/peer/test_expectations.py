@@ -15,19 +15,11 @@ from conformance.checks.support.client_rows import (
     make_tensor,
 )
 from conformance.clients.client import Observation
-from conformance.clients.expectations import (
-    attribute_values_to,
-    expect_absent,
-    expect_classes,
-    expect_error,
-    expect_in_time,
-    expect_outputs,
-    expect_sent,
-    expect_text,
-)
+from conformance.clients.error_expectations import expect_absent, expect_error, expect_in_time, expect_text
+from conformance.clients.expectations import attribute_values_to, expect_classes, expect_outputs, expect_sent
 from conformance.clients.inference import Class, ClientOutput, RequestedOutput, Result
 from conformance.clients.peer.scenario import ReceivedRequest
-from conformance.expect.unmet import UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
 from tests.clients.peer.plain_client import build_request
@@ -113,10 +105,83 @@ def test_outputs_of_the_answer_are_right_whatever_else_is_given() -> None:
 
 def test_a_client_that_sends_nothing_is_told_so() -> None:
     silent = replace(seen(ERROR), heard=())
-    for expectation in (expect_outputs, expect_sent, lambda one: expect_error(one, "it is wrong")):
-        with pytest.raises(UnmetError, match="none came; the client gives its caller an error: broken") as raised:
-            expectation(silent)
-        assert raised.value.requirement == "CLIENT-SENDS-VALUES"
+    with pytest.raises(UnmetError, match="none came; the client gives its caller an error: broken") as raised:
+        expect_sent(silent)
+    assert raised.value.requirement == "CLIENT-SENDS-VALUES"
+
+
+READING = (
+    expect_outputs,
+    lambda one: expect_classes(one, ["1:2"]),
+    lambda one: expect_error(one, "it is wrong"),
+    lambda one: expect_absent(one, "OUT1"),
+)
+
+
+@pytest.mark.parametrize("expectation", READING)
+def test_what_a_client_reads_is_not_judged_where_it_sends_nothing(expectation: Callable[[Observation], None]) -> None:
+    unsent = replace(seen(ERROR), heard=())
+    unfinished = seen(ERROR, replace(received(), trouble="the rest never came"))
+    for one, why in ((unsent, "none came; the client gives"), (unfinished, "the rest never came")):
+        with pytest.raises(BlockedError, match=why):
+            expectation(one)
+
+
+def test_outputs_without_a_request_are_made_up() -> None:
+    with pytest.raises(UnmetError, match="none came; the client gives its caller outputs nevertheless") as raised:
+        expect_outputs(replace(seen(given(7, -8)), heard=()))
+    assert raised.value.requirement is None
+
+
+# --- outputs that a library cannot read -------------------------------------------------------------------------------
+
+UNREADABLE = Result((ClientOutput("OUT0", cannot="no accessor"),))
+
+
+@pytest.mark.parametrize("expectation", READING[:3])
+def test_an_output_that_a_library_cannot_read_is_not_judged(expectation: Callable[[Observation], None]) -> None:
+    with pytest.raises(NotApplicableError, match="the client cannot read OUT0: no accessor"):
+        expectation(seen(UNREADABLE))
+
+
+def test_the_other_outputs_are_judged() -> None:
+    two = replace(seen(ERROR), outputs=(OUTPUT, replace(OUTPUT, name="OUT1")))
+    (first,) = given(7, -8).outputs or ()
+    unreadable = ClientOutput("OUT1", cannot="no accessor")
+    expect_outputs(replace(two, result=Result((first, unreadable))))
+    (wrong,) = given(7, 9).outputs or ()
+    with pytest.raises(UnmetError, match="element 1 differs"):
+        expect_outputs(replace(two, result=Result((wrong, unreadable))))
+
+
+# --- codes of gRPC ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "is_code"),
+    [
+        ("failed", "UNKNOWN", True),
+        ("failed", "Unknown", True),
+        ("failed", "StatusCode.UNKNOWN", True),
+        ("failed", "2", True),
+        ("rpc error: code = Unknown desc = ", "", True),
+        ("2 lamps", "", False),
+        ("failed", "12", False),
+        ("failed", "INTERNAL", False),
+    ],
+)
+def test_a_code_is_read_in_any_spelling(message: str, status: str, is_code: bool) -> None:
+    told = seen(Result(error=message, status=status))
+    if is_code:
+        expect_text(told, "UNKNOWN")
+        return
+    with pytest.raises(UnmetError):
+        expect_text(told, "UNKNOWN")
+
+
+def test_a_status_of_http_is_read_as_it_is() -> None:
+    with pytest.raises(UnmetError):
+        expect_text(seen(Result(error="failed", status="50")), "500")
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------

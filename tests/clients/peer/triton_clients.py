@@ -38,7 +38,7 @@ class TritonClients:
     ) -> list[Result]:
         if transport == HTTP:
             client = self._http_client(address, timeout)
-            if at_once:
+            if at_once and not any(_cannot(one, HTTP) for one in inferences):
                 pending = [_asked(one, HTTP, client.async_infer, timeout) for one in inferences]
                 return [_given(asked.get_result, HTTP) for asked in pending]
             return [_made(one, client, HTTP, timeout) for one in inferences]

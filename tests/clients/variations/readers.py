@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -114,3 +114,47 @@ def payloads_of_nan_lost(original: Original, output: Tensor) -> Any:
     """The caller is given every NaN as the one of the platform."""
     found = [float("nan") if math.isnan(one) else one for one in elements(output.datatype, output.data)]
     return original(replace(output, data=packed(output.datatype, found)))
+
+
+@variation("lines.shown")
+def no_accessor_for_bytes(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
+    """The client has no way to give its caller the elements of BYTES, and says so of each output."""
+    return [
+        {"name": output.name, "cannot": "no accessor for BYTES"} if output.datatype == "BYTES" else said
+        for output, said in zip(outputs, original(asked, outputs), strict=True)
+    ]
+
+
+@variation("lines.tensor", "lines.result")
+def json_alone(original: Original, *given: Any) -> Any:
+    """The client sends JSON or typed contents alone, and gives its caller an error for what they cannot carry."""
+    made = original(*given)
+    if isinstance(made, Tensor):
+        return replace(made, form="json")
+    is_raw = given[1].is_raw
+    return {"error": {"message": made["cannot"]}} if "cannot" in made and not is_raw else made
+
+
+@variation("lines.result")
+def codes_in_other_letters(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
+    """The code of a call is told as some libraries spell it: NotFound for NOT_FOUND."""
+    return told_code(original(client, one, timeout), lambda name: name.title().replace("_", ""))
+
+
+@variation("lines.result")
+def codes_as_numbers(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
+    """The code of a call is told as its number, and nothing else is told of an error without a message."""
+    return told_code(original(client, one, timeout), lambda name: NUMBERS.get(name, name))
+
+
+NUMBERS = {"UNKNOWN": 2, "INVALID_ARGUMENT": 3, "NOT_FOUND": 5, "UNIMPLEMENTED": 12, "DATA_LOSS": 15}
+
+
+def told_code(said: dict[str, Any], spelled: Callable[[str], Any]) -> dict[str, Any]:
+    """Return a result with the status in another spelling, also where the message is that status."""
+    if "error" not in said or "status" not in said["error"]:
+        return said
+    error = said["error"]
+    told = spelled(error["status"])
+    message = "failed" if error["message"] == error["status"] else error["message"]
+    return {"error": {"message": message, "status": told}}

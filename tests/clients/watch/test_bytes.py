@@ -237,6 +237,9 @@ class BrokenTap:
     def came(self, data: bytes) -> None:
         raise ZeroDivisionError(len(data))
 
+    def left(self) -> None:
+        raise ZeroDivisionError
+
     def ended(self) -> None:
         raise ZeroDivisionError
 
@@ -263,3 +266,16 @@ def test_two_hundred_connections_at_once_are_forwarded_and_told_apart() -> None:
         assert [connection.recv(65536) for connection in opened] == [OK] * 200
     assert {one.received.path for one in notes.asked_for} == {f"/v2/models/m{number}/infer" for number in range(200)}
     assert {one.number for one in notes.answers if one.answer and one.answer.status == 200} == {*range(1, 201)}
+
+
+@pytest.mark.parametrize(("sent", "count"), [(make_request(), 1), (make_request() * 2, 0)], ids=["answered", "waiting"])
+def test_a_reset_after_the_last_answer_is_told(sent: bytes, count: int) -> None:
+    notes = ListenerLog()
+    with serve_scripts(make_answers(OK)) as url, run_recorder(url, notes) as address:
+        connection = socket.create_connection(address, TIMEOUT)
+        connection.sendall(sent)
+        assert connection.recv(65536) == OK
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+        notes.wait_for_resets(count)
+    assert len(notes.resets) == count

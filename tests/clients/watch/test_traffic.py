@@ -15,6 +15,7 @@ from conformance.judging.client_failure import describe_violation
 from conformance.judging.conclusion import conclude_watch, summarize_clients
 from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
+from conformance.spec.ledger import Level
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.wire.client_request import ClientRequest
@@ -57,7 +58,8 @@ def test_every_requirement_that_a_request_alone_can_miss_is_watched() -> None:
     of_clients = {entry.name for entry in ledger.load_for_party(ledger.Party.CLIENT)}
     sending = {name for name in of_clients if name.startswith("CLIENT-SENDS-")}
     meant = {"CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-LITTLE-ENDIAN"}
-    assert set(CLAIMS) == sending - meant
+    observed = {entry.name for entry in ledger.load_for_party(ledger.Party.CLIENT) if entry.level is Level.OBSERVE}
+    assert set(CLAIMS) == sending - meant | observed
     ids = [get_check_id(entry.id) for transport in TRANSPORTS for entry in list_requirements(transport)]
     assert len(set(ids)) == len(ids) >= 30
     assert all(one.startswith("client.watched-") for one in ids)
@@ -209,3 +211,60 @@ def test_a_report_names_the_clients(names: list[str], name: str | None, version:
     survey = summarize_clients(traffic(sent(1)).results(), names)
     assert (survey.name, survey.version) == (name, version)
     assert set(survey.offered) == {"protocol", "binary_tensor_data"}
+
+
+# --- what a client makes of answers -----------------------------------------------------------------------------------
+
+
+def observe(*answers: tuple[bytes, RecordedAnswer | None], over_grpc: bool = False) -> dict[str, str]:
+    """Return what is observed of a client whose requests, told apart by their bodies, have these answers."""
+    made = traffic()
+    for number, (body, answer) in enumerate(answers, 1):
+        one = called(number) if over_grpc else sent(number, body=body)
+        made.asked(one)
+        one.answer = answer
+        made.answered(one)
+    return {one.requirements[0]: one.observation for one in made.results() if one.outcome is Outcome.OBSERVED}
+
+
+OTHER = BINARY[:-1] + b"\x7f"
+FINE, BUSY = RecordedAnswer(200), RecordedAnswer(503)
+
+
+def test_a_request_that_comes_again_after_an_error_is_observed() -> None:
+    again = [(BINARY, BUSY)] * 4
+    expected = {"CLIENT-REPEATS": "the same request came again 3 times after status 503"}
+    assert observe(*again) == observe((OTHER, FINE), *again, (OTHER, FINE)) == expected
+    unanswered = RecordedAnswer(trouble="the connection ended without an answer")
+    assert observe((BINARY, unanswered), (BINARY, FINE)) == {
+        "CLIENT-REPEATS": "the same request came again 1 time after no answer"
+    }
+    failed = RecordedAnswer(503, code="UNAVAILABLE")
+    assert observe((CALL, failed), (CALL, failed), over_grpc=True) == {
+        "CLIENT-REPEATS/grpc": "the same request came again 1 time after UNAVAILABLE"
+    }
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [(BINARY, FINE), (BINARY, FINE)],
+        [(BINARY, BUSY), (OTHER, BUSY)],
+        [(BINARY, BUSY), (OTHER, FINE), (BINARY, FINE)],
+    ],
+)
+def test_other_requests_are_no_repetitions(answers: list[tuple[bytes, RecordedAnswer | None]]) -> None:
+    assert observe(*answers) == {}
+
+
+def test_a_reset_on_a_right_answer_is_observed() -> None:
+    made = traffic()
+    for number, answer in enumerate((FINE, BUSY, RecordedAnswer(200, trouble="cut short")), 1):
+        one = sent(number)
+        made.asked(one)
+        one.answer = answer
+        made.answered(one)
+        made.left(one)
+    found = find_result(made.results(), "CLIENT-LEAVES", "a/1")
+    assert found.observation == "the connection was reset 1 time on a whole answer with success"
+    assert conclude_watch(made.results(), None, "").verdict.verdict == "partial"

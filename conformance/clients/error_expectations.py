@@ -1,0 +1,98 @@
+"""Expectations of a client about errors: that its caller gets one, in time, and what it says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conformance.clients.client import Observation
+from conformance.clients.expectations import expect_answered, expect_readable, find_last_reply
+from conformance.clients.inference import ClientOutput, Result
+from conformance.expect.unmet import UnmetError
+from conformance.spec.text import escape_text, format_elements
+from conformance.transport.grpc_ending import CODES
+
+# Seconds beyond the caller's timeout before a client counts as late: a machine may be busy.
+GRACE: Final = 2.0
+
+
+def expect_error(seen: Observation, why: str) -> None:
+    """Expect that the client returns an error and no tensors.
+
+    Args:
+        seen: the observation of one inference.
+        why: the fault of the answer, as the end of a sentence.
+
+    Raises:
+        Blocked: no request was sent.
+        NotApplicable: the client returned outputs, and its library cannot read one of them.
+        Unmet: the client returned outputs.
+    """
+    expect_answered(seen)
+    if seen.result.error is None:
+        expect_readable(seen, *(one.name for one in seen.result.outputs or ()))
+        raise UnmetError(f"an error, since {why}", f"outputs: {describe_outputs(seen.result)}", find_last_reply(seen))
+
+
+def expect_absent(seen: Observation, name: str) -> None:
+    """Expect that the client returns an error, or no output of this name, which the answer lacks.
+
+    Raises:
+        Blocked: no request was sent.
+        Unmet: the client returned an output of this name.
+    """
+    expect_answered(seen)
+    given = seen.result.output(name)
+    if given is not None:
+        raise UnmetError(f"no output {name}, since the answer has none", _shown_output(given), find_last_reply(seen))
+
+
+def expect_in_time(seen: Observation) -> None:
+    """Expect that the client returns within the timeout of the caller.
+
+    Raises:
+        Unmet: it returned later.
+    """
+    if seen.result.elapsed > seen.timeout + GRACE:
+        raise UnmetError(
+            f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", find_last_reply(seen)
+        )
+
+
+def expect_text(seen: Observation, *texts: str) -> None:
+    """Expect that the error message or the status contains one of these texts of the server.
+
+    A text that is the name of a gRPC code is also found as its number in the status, or with other capitals and without
+    underscores, as libraries spell it.
+
+    Raises:
+        Unmet: neither does.
+    """
+    said = f"{seen.result.error or ''} {seen.result.status}"
+    if not any(text in said or _is_code(text, seen.result) for text in texts):
+        wanted = " or ".join(f"{escape_text(text)!r}" for text in texts)
+        raise UnmetError(f"an error that holds {wanted}", escape_text(said.strip()) or "none", find_last_reply(seen))
+
+
+def _is_code(text: str, result: Result) -> bool:
+    """Whether a text is the name of a gRPC code, and the error has that code in any spelling."""
+    names = [name for name, _ in CODES]
+    if text not in names:
+        return False
+    said = f"{result.error or ''} {result.status}".replace("_", "").casefold()
+    return result.status == str(names.index(text)) or text.replace("_", "").casefold() in said
+
+
+def describe_outputs(result: Result) -> str:
+    """Describe the outputs of a result in a few words."""
+    return "; ".join(map(_shown_output, result.outputs or ())) or "none at all"
+
+
+def _shown_output(given: ClientOutput) -> str:
+    if given.classes is not None:
+        return f"{escape_text(given.name, 40)} in {len(given.classes)} classes"
+    if given.cannot:
+        return f"{escape_text(given.name, 40)}, which the client cannot read"
+    if given.tensor is None:
+        return f"{escape_text(given.name, 40)} with bytes that do not fit"
+    one = given.tensor
+    return f"{escape_text(given.name, 40)} {one.datatype} {list(one.shape)} = {format_elements(one.array)}"
