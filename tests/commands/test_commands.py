@@ -21,7 +21,7 @@ from tests.support.servers import judge
     [
         ("BIN-ORDER-O", "BIN-ORDER-O\n  Level      MUST, literal\n"),
         ("bin-order-o", "BIN-ORDER-O\n  Level      MUST, literal\n"),
-        ("golden.valid-case-is-answered", "golden.valid-case-is-answered\n  Claim      A golden request"),
+        ("golden.valid-case-is-answered", "golden.valid-case-is-answered\n  Claim      The server answers a golden"),
         ("headers.octet-stream-request-is-accepted [json-outputs]", "headers.octet-stream-request-is-accepted\n"),
         ("binary-outputs-in-reverse", "binary-outputs-in-reverse\n  Fault      Binary data follow"),
     ],

@@ -134,5 +134,5 @@ OWN_REFUSALS: tuple[Refusal, ...] = tuple(
 @check("bytes.misframed-strings-are-refused", answers="BIN-BYTES-MISFRAMED")
 @rows(*make_refusal_rows((*REFUSALS, *OWN_REFUSALS)))
 def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A BYTES input whose length prefixes do not add up is refused."""
+    """The server refuses a BYTES input whose length prefixes do not add up."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

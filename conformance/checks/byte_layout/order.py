@@ -61,7 +61,7 @@ ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=rol
 def inputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
 ) -> None:
-    """Elements of a binary input are read with the least significant byte first."""
+    """The server reads elements of a binary input with the least significant byte first."""
     if values:
         _expect_little_endian(target, model, values, in_either_order, "read")
     else:
@@ -80,7 +80,7 @@ def inputs_are_little_endian(
 def outputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
 ) -> None:
-    """Elements of a binary output are written with the least significant byte first."""
+    """The server writes elements of a binary output with the least significant byte first."""
     if values:
         _expect_little_endian(target, model, values, in_either_order, "written")
     else:
@@ -121,7 +121,7 @@ OWN = Row("own", (None,), fit=ANY)
     OWN,
 )
 def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
-    """The elements of a binary input are read row by row, in every rank."""
+    """The server reads a binary input row by row, in every rank."""
     if shape is not None:
         _expect_row_major(target, model, shape, "read")
     else:
@@ -135,7 +135,7 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
 @check("bytes.outputs-are-row-major", answers="BIN-ROW-MAJOR-O")
 @rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN)
 def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
-    """The elements of a binary output are written row by row, in every rank."""
+    """The server writes a binary output row by row, in every rank."""
     if shape is not None:
         _expect_row_major(target, model, shape, "written")
     else:
@@ -167,14 +167,14 @@ DRAWN = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank
 @check("bytes.drawn-shapes-are-read", answers="BIN-ROW-MAJOR-I", explores=True)
 @rows(*DRAWN, Row("weighted_sum", role="weighted_sum"))
 def drawn_shapes_are_read(target: Target, model: Model) -> None:
-    """A binary input of any shape is read row by row."""
+    """The server reads a binary input of any shape row by row."""
     _explore(target, model, "read")
 
 
 @check("bytes.drawn-shapes-are-written", answers="BIN-ROW-MAJOR-O", explores=True)
 @rows(*DRAWN)
 def drawn_shapes_are_written(target: Target, model: Model) -> None:
-    """A binary output of any shape is written row by row."""
+    """The server writes a binary output of any shape row by row."""
     _explore(target, model, "written")
 
 

@@ -45,7 +45,7 @@ OWN_ODD, OWN_EVEN = 3, 8  # elements or items of a deployed model; eight of any 
 @check("bytes.inputs-are-packed", answers="BIN-PACKED-I")
 @rows(*ODD_COUNTS)
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
-    """Nothing is expected between or after the elements of a binary input."""
+    """The server expects no padding between or after the elements of a binary input."""
     if shape is not None:
         expect_side(target, model, [_small(model, shape)], "read")
     else:
@@ -62,7 +62,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
 @check("bytes.outputs-are-packed", answers="BIN-PACKED-O")
 @rows(*ODD_COUNTS)
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
-    """Nothing lies between or after the elements of a binary output."""
+    """The server writes no padding between or after the elements of a binary output."""
     if shape is not None:
         expect_side(target, model, [_small(model, shape)], "written")
     else:
@@ -87,14 +87,14 @@ ODD_STRINGS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
 @check("bytes.input-strings-are-packed", answers=("BIN-PACKED-I", "BIN-BYTES-I"), role="string_length")
 @rows(*ODD_STRINGS)
 def input_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
-    """Nothing is expected between the BYTES elements of a binary input."""
+    """The server expects no padding between the BYTES elements of a binary input."""
     _expect_packed_strings(target, model, lengths, "read")
 
 
 @check("bytes.output-strings-are-packed", answers=("BIN-PACKED-O", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*ODD_STRINGS)
 def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
-    """Nothing lies between the BYTES elements of a binary output."""
+    """The server writes no padding between the BYTES elements of a binary output."""
     _expect_packed_strings(target, model, lengths, "written")
 
 
@@ -107,14 +107,14 @@ def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int],
 @check("bytes.input-tensors-are-packed", answers="BIN-PACKED-I", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
-    """A wider tensor follows an odd number of bytes at once in a request."""
+    """The server reads a wider tensor directly after an odd number of bytes."""
     _expect_behind_bools(target, multi, count, "read")
 
 
 @check("bytes.output-tensors-are-packed", answers="BIN-PACKED-O", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
-    """A wider tensor follows an odd number of bytes at once in an answer."""
+    """The server writes a wider tensor directly after an odd number of bytes."""
     _expect_behind_bools(target, multi, count, "written")
 
 
@@ -159,7 +159,7 @@ OWN_STRINGS = "own-strings"
     Row(OWN_STRINGS, (OWN_STRINGS,), fit=TEXTS),
 )
 def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
-    """The binary data of a request start right after its JSON and are taken for nothing else."""
+    """The server reads binary data directly after the JSON, whatever the bytes look like."""
     if isinstance(octets, bytes):
         expect_side(target, model, [model.tensor(list(octets))], "read")
         return
@@ -177,7 +177,7 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
     *[Row(f"own-{name}", (name,), fit=_OF_FLOATS) for name in ("closing-braces", "line-end")],
 )
 def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
-    """The binary data of an answer start right after its JSON, are changed by nothing, and end the body."""
+    """The server writes binary data directly after the JSON and changes no byte of them."""
     if isinstance(octets, bytes):
         tensors = [model.tensor(list(octets))]
         reply = target.infer(model.request(tensors, send="json", want="binary"))
@@ -220,7 +220,7 @@ def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
 def nothing_follows_the_last_tensor(
     target: Target, model: Model, values: list[int] | None, listed: tuple[str, ...] | None
 ) -> None:
-    """The body of an answer ends with the last byte of its last binary output."""
+    """The server ends the body with the last byte of the last binary output."""
     tensors = model.sample() if values is None else [model.tensor(values)]
     if listed == ():
         outputs = _json_output_last(model)

@@ -55,7 +55,7 @@ _TAKEN = (
 @check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
 @rows(*repeat_in_both_forms(*_TAKEN), OWN)
 def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
-    """An output with the parameter classification comes back as classes."""
+    """The server returns an output with the parameter `classification` as classes."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
 
@@ -85,7 +85,7 @@ _OWN_LISTS = (
 def parameter_is_taken_in_any_place(
     target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
-    """The parameter classification is taken of whichever requested output has it."""
+    """The server classifies whichever requested output has the parameter `classification`."""
     count, name = (2, name) if name else (1, find_scored_output(model))
     listed = list_all(model, name, is_first=listed) if isinstance(listed, bool) else listed
     outputs = [
@@ -116,7 +116,7 @@ _OWN_ORDERS = (Row("own", (None,), fit=SEVERAL_SCORED),)
 @check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", over=(GRPC,))
 @rows(*repeat_in_both_forms(*_ORDERS), *_OWN_ORDERS)
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
-    """Two outputs classified in one request each go by their own number."""
+    """The server gives each of two classified outputs its own number of classes."""
     tensors = model.sample()
     counts = _COUNTS if order else _own_counts(model, tensors)
     listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
@@ -166,7 +166,7 @@ _OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
     _OWN_MANY,
 )
 def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
-    """The last dimension is the number asked for, up to the number of classes."""
+    """The server returns the requested number of classes, at most one for each score."""
     case = ClassifiedAnswer.ask(target, model, values, count, tensors=find_many(model, there) if there else None)
     found = len(read_texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape
@@ -189,7 +189,7 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
     *_OWN_COUNTS,
 )
 def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
-    """There are as many classes as were asked for, up to the number of scores."""
+    """The server returns the requested number of classes, at most one for each score."""
     case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     found, right = len(read_texts(case.reply, case.name)), case.right_count * case.batch
     if found != right:

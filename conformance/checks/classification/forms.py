@@ -47,7 +47,7 @@ from conformance.wire.tensor import Tensor
 def other_outputs_stay(
     target: Target, model: Model, plain: str | None, order: Sequence[str] | bool, binary: Any
 ) -> None:
-    """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
+    """The server leaves an output alone that stands beside a classified one."""
     if isinstance(order, bool):
         _expect_others_stay(target, model, is_first=order, binary=binary)
         return
@@ -87,7 +87,7 @@ def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary:
     Row("own-unlisted", (False,), fit=replace(SCORED, is_json=True)),
 )
 def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
-    """A request without the parameter gets the plain output, also right after one that had it."""
+    """The server returns the plain output again after a classified request."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     read_texts(ask(target, model, tensors, RequestedOutput(name, classification=find_count(model, right))), name)
@@ -149,7 +149,7 @@ def _expect_stays(
 def binary_data_is_obeyed(
     target: Target, model: Model, values: Any, binary: bool, for_all: Any, requirement: str = "CLS-BINARY"
 ) -> None:
-    """Classes come as binary BYTES elements where binary_data is true, and as JSON where it is false."""
+    """The server returns classes as binary BYTES where binary_data is true, and as JSON where it is false."""
     name = find_scored_output(model)
     tensors, scores = choose_inputs(model, name, values)
     count = find_count(model, scores)
@@ -187,7 +187,7 @@ def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary
 def other_outputs_stay_over_grpc(
     target: GrpcTarget, model: Model, plain: str | None, order: Sequence[str] | bool, send: Form
 ) -> None:
-    """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
+    """The server leaves an output alone that stands beside a classified one."""
     if isinstance(order, bool):
         chosen, count = find_scored_output(model), 1
         names = list_all(model, chosen, is_first=order)

@@ -68,7 +68,7 @@ _OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
     *_OWN_COUNTS,
 )
 def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
-    """A number above that of the classes is refused, or gives each class once."""
+    """The server refuses a count above the number of classes, or returns each class once."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name, values)
     reply = ask(target, model, tensors, RequestedOutput(name, classification=count or right.elements + 1))
@@ -79,7 +79,7 @@ def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: i
 @check("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
 @check("grpc.number-0", answers="CLS-COUNT-ZERO/grpc", role="scores", over=(GRPC,))
 def number_0(target: Peer, model: Model) -> str:
-    """A server asked for 0 classes does something of its own choice."""
+    """The suite records what the server does when asked for 0 classes."""
     reply = ask(target, model, model.sample(), RequestedOutput("SCORES", classification=0))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
@@ -92,7 +92,7 @@ def number_0(target: Peer, model: Model) -> str:
 
 @check("classification.number-with-a-point", answers="CLS-COUNT-AS-FLOAT", role="scores")
 def number_with_a_point(target: Target, model: Model) -> str:
-    """A number of classes written as 2.0 is 2, or refused."""
+    """The server reads the count 2.0 as 2, or refuses it."""
     reply = ask(target, model, [model.tensor(SCORES)], RequestedOutput("SCORES", classification=2.0))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
@@ -151,7 +151,7 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
 @check("grpc.wrong-parameter-is-refused", answers="CLS-COUNT-WRONG/grpc", over=(GRPC,))
 @rows(*make_refusal_rows(REFUSALS_OVER_GRPC))
 def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """A count that is negative, a fraction, a string or a boolean is refused."""
+    """The server refuses a count that is negative, a fraction, a string or a boolean."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
@@ -170,7 +170,7 @@ _SHORT_FLOATS = (
 @check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
 @rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
-    """Scores of 16 bits are classified rightly or refused."""
+    """The server classifies scores of 16 bits correctly, or refuses."""
     if values is None:
         _expect_own_right_or_refused(target, model, BINARY_ONLY)
     else:
@@ -186,7 +186,7 @@ _OWN_BOOLS = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
 @check("grpc.bool-right-or-refused", answers="CLS-BOOL/grpc", over=(GRPC,))
 @rows(Row("", (_BOOLS,), role="identity_bool"), _OWN_BOOLS)
 def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
-    """BOOL scores are refused, or at least ranked."""
+    """The server ranks BOOL scores, or refuses to classify them."""
     if values is None:
         _expect_own_right_or_refused(target, model, {"BOOL"})
     else:
@@ -278,7 +278,7 @@ _NAN = {
 @check("grpc.nan-somewhere", answers="CLS-NAN/grpc", role="scores", over=(GRPC,))
 @rows(*[Row(name, (values,)) for name, values in _NAN.items()])
 def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
-    """A NaN among the scores stands anywhere, or is refused."""
+    """The server places a NaN score anywhere in the ranking, or refuses."""
     wanted = [RequestedOutput("SCORES", classification=4)]
     reply = target.infer(model.request([model.tensor(values)], send="binary", outputs=wanted))
     if is_refused(target, model, reply):
@@ -320,7 +320,7 @@ def _beside_the_parameters(document: dict[str, Any], name: str) -> None:
     Row("beside-the-parameters", (_beside_the_parameters,), fit=_SCORED_IN_JSON),
 )
 def parameter_at_another_place_classifies_nothing(target: Target, model: Model, edit: DocumentEdit) -> str:
-    """A number of classes where no document defines it is refused, or leaves the output as it is or rightly classified."""
+    """A misplaced parameter `classification` changes nothing, classifies correctly, or is refused."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
     plain = model.request(tensors, send="json")

@@ -68,7 +68,7 @@ _TWO_SQUARES = Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2")
 def items_are_ranked_apart(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
-    """Each item of a batch has its own ranking, with indices that count within the item."""
+    """The server ranks each batch item separately, with indices that count within the item."""
     if values is None:
         _expect_own_items_apart(target, model, send)
     else:
@@ -153,7 +153,7 @@ def highest_come_first(
     send: Form = "json",
     find: Callable[[Model], Sequence[Tensor]] | None = None,
 ) -> None:
-    """The classes are the highest scores, highest first, as the datatype compares them."""
+    """The server returns the highest scores, highest first, in the order of their datatype."""
     tensors = find(model) if find else None
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
@@ -184,7 +184,7 @@ _TIES = (
 def ties_in_any_order(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
-    """Among equal scores no index comes twice, and the values never increase."""
+    """The server repeats no index among equal scores, and the values never increase."""
     tensors = None if values else find_tied_inputs(model)
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.expect_rule(apply_to_items(class_texts.is_ordered_without_repeats))
@@ -217,7 +217,7 @@ def ties_in_any_order(
 def highest_come_first_over_grpc(
     target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json"
 ) -> None:
-    """The classes are the highest scores, highest first, as the datatype compares them; no index comes twice."""
+    """The server returns the highest scores, highest first, and repeats no index."""
     case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     case.require_order()
     case.expect_rule(
@@ -252,7 +252,7 @@ _SAME: tuple[tuple[str, Any], ...] = (
     Row("own", (None,), fit=SCORED, needs=CLASSES),
 )
 def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
-    """The same request for classes gives the same classes over gRPC as over HTTP."""
+    """The server returns the same classes over gRPC as over HTTP."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name, values)
     if np.unique(right.array).size < right.elements:

@@ -62,7 +62,7 @@ ITEMS_OF_OWN = 3  # batch items in a request to a deployed model
     OWN,
 )
 def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
-    """A classified output has datatype BYTES."""
+    """The server gives a classified output the datatype BYTES."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
     datatype = expect(case.reply).output(case.name).datatype
@@ -80,7 +80,7 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form
     Row("own", (None, 2), fit=SCORED),
 )
 def shape_is_count(target: Target, model: Model, values: Any, count: int) -> None:
-    """Where the model does not batch, the classes have one dimension; a first dimension of 1 is the prose's batch."""
+    """The server gives classes the shape [count] or [1, count] where the model does not batch."""
     case = ClassifiedAnswer.ask(target, model, values, count)
     found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if values is None:
@@ -124,7 +124,7 @@ def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...
     Row("own", (None, 2), fit=SCORED),
 )
 def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: int) -> None:
-    """Where the model batches, the classes have two dimensions, and the first is the batch."""
+    """The server gives classes the shape [batch, count] where the model batches."""
     if values is None:
         _expect_own_batches(target, model, count, "json")
     else:
@@ -177,7 +177,7 @@ BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
 def classes_have_their_shape(
     target: GrpcTarget, model: Model, values: Any, count: int, send: Form, may_be_batch: bool | None = None
 ) -> None:
-    """Classes have the shape [batch, count] where the model batches, and [count], or [1, count], where it does not."""
+    """The server shapes classes [batch, count] where the model batches, else [count] or [1, count]."""
     if may_be_batch:
         _expect_own_batches(target, model, count, send)
         return
@@ -207,7 +207,7 @@ _MATRICES = (
 @check("grpc.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX/grpc", "CLS-INDEX/grpc"), over=(GRPC,))
 @rows(*repeat_in_both_forms(*_MATRICES))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
-    """Classes of a matrix, of a model that does not batch, are one ranking, or one for each row of it."""
+    """The server ranks a matrix of a model without batching as a whole, or row by row."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     shape = format_shape(expect(case.reply).output(case.name).shape)
     rows_of = case.scores.shape[0]

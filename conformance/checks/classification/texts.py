@@ -69,7 +69,7 @@ from conformance.wire.request import Form
     OWN,
 )
 def text_is_value_index_label(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
-    """Each class is a text value:index or value:index:label."""
+    """The server writes each class as value:index or value:index:label."""
     case = ClassifiedAnswer.ask(target, model, values, 3, send=send)
     for text in read_texts(case.reply, case.name):
         try:
@@ -137,7 +137,7 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
     )
 )
 def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
-    """The value in a class reads back as the very score: an integer in digits, a float with all that it takes."""
+    """The value in a class reads back as exactly the score."""
     if values is None and isinstance(target, Target):
         _expect_own_values(target, model)
         return
@@ -182,7 +182,7 @@ _INDEXED = (
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
 @rows(*repeat_in_both_forms(*[row for row in _INDEXED if row.id != "integers"]), OWN)
 def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
-    """The index in a class is the place of its score, counted from 0."""
+    """The index in a class is the position of its score, counted from 0."""
     tensors = find_many(model, there) if there else None
     case = ClassifiedAnswer.ask(target, model, values, there or None, send=send, tensors=tensors)
     case.require_order()
@@ -203,7 +203,7 @@ _LABELLED = (
 @check("classification.label-follows-its-index", answers="CLS-LABEL")
 @rows(*_LABELLED, OWN)
 def label_follows_its_index(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
-    """The label of the index stands behind it."""
+    """The label in a class is the label of its index."""
     if values is None:
         expect_one_label_each(target, model, "json")
     else:
@@ -243,7 +243,7 @@ def no_label_no_colon(target: Target, model: Model, values: Any = None, name: st
 def class_label_is_that_of_its_index(
     target: GrpcTarget, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
 ) -> None:
-    """The label of the index stands behind it."""
+    """The label in a class is the label of its index."""
     if values is None:
         expect_one_label_each(target, model, send)
     else:

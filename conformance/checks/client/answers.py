@@ -100,7 +100,7 @@ def make_corner_rows() -> Iterator[Row]:
 @check("client-grpc.reads-every-datatype", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_call_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
-    """The caller is given an output of any datatype with the elements that the answer has."""
+    """The client gives its caller the elements of an output of any datatype."""
     expect_read(client, inference, script)
 
 
@@ -109,7 +109,7 @@ def reads_every_datatype(client: Client, inference: Inference, script: Script) -
 @check("client-grpc.reads-every-shape", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
 @rows(*[to_call_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
-    """The caller is given an output of any rank, with or without elements, with the shape that the answer has."""
+    """The client gives its caller the shape of an output of any rank, empty or not."""
     expect_read(client, inference, script)
 
 
@@ -118,7 +118,7 @@ def reads_every_shape(client: Client, inference: Inference, script: Script) -> N
 @check("client-grpc.reads-corner-values", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_call_row, make_corner_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
-    """Limits, integers that a double cannot hold, subnormals, infinities and any bytes reach the caller.
+    """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
     Raises:
         NotApplicable: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
@@ -172,7 +172,7 @@ def make_order_rows() -> Iterator[Row]:
 @check("client-grpc.reads-in-the-answers-order", answers="CLIENT-READS-ORDER/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
-    """Outputs are read in the order of the answer, whatever was asked for first."""
+    """The client reads outputs in the order of the answer, not in the order of its request."""
     with block_if_unread(client, inference, script.outputs(inference), apart=True):
         expect_outputs(client.infer(inference, script))
 
@@ -256,7 +256,7 @@ def make_call_row(name: str, style: CallStyle) -> Row:
 @check("client-grpc.reads-the-form-that-comes", answers="CLIENT-READS-FORM/grpc", over=(GRPC,))
 @rows(*[make_call_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row()))
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """Outputs are read in the form in which they come, with the inference header and without it."""
+    """The client reads outputs in the form in which they arrive, with or without the inference header."""
     expect_like_plain(client, inference, script, unread)
 
 
@@ -293,7 +293,7 @@ def make_member_rows() -> Iterator[Row]:
 @check("client.needs-no-optional-member", answers="CLIENT-READS-VALUES")
 @rows(*make_member_rows())
 def needs_no_optional_member(client: Client, inference: Inference, script: Script) -> None:
-    """An answer is read without the members that are optional, and with ones that hold nothing."""
+    """The client reads an answer without optional members, and with empty ones."""
     expect_read(client, inference, script)
 
 
@@ -325,7 +325,7 @@ def make_sending_rows() -> Iterator[Row]:
 @check("client-grpc.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
 @rows(*[to_raw_grpc_row(row) for row in make_sending_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """Classes are asked for by their count, in the parameters of the output."""
+    """The client requests classes by a count in the output's parameters."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -344,7 +344,7 @@ def make_reading_rows() -> Iterator[Row]:
 @check("client-grpc.reads-classes", answers="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_reading_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
-    """The caller is given value, index and the whole label of each class."""
+    """The client gives its caller the value, index and full label of each class."""
     unread = get_unread_requirement(client, inference)
     with block_if_unread(client, inference, script.outputs(inference), unread):
         expect_classes(client.infer(inference, script), texts, unread=unread)

@@ -159,14 +159,14 @@ def make_delivered_rows() -> Iterator[Row]:
 @check("client.reads-any-json", answers="CLIENT-READS-JSON")
 @rows(*make_written_rows())
 def reads_any_json(client: Client, inference: Inference, script: Script, unread: str) -> None:
-    """The same answer is read in any JSON that says it: white space, escapes, order, and members of the server's own."""
+    """The client reads an answer with any white space, escapes, member order and extra members."""
     expect_like_plain(client, inference, script, unread)
 
 
 @check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
 @rows(*make_delivered_rows())
 def reads_any_delivery(client: Client, inference: Inference, script: Script, unread: str) -> None:
-    """The same answer is read however HTTP delivers it: spelling of headers, chunks, pieces, codings it accepts."""
+    """The client reads an answer with any header spelling, chunking and content coding that it accepts."""
     expect_like_plain(client, inference, script, unread)
 
 
@@ -183,5 +183,5 @@ def make_large_row(form: Form) -> Row:
 @check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")
 @rows(*map(make_large_row, FORMS))
 def reads_large_answers(client: Client, inference: Inference, script: Script) -> None:
-    """An answer of 1 MiB in chunks is read whole."""
+    """The client reads an answer of 1 MiB in chunks completely."""
     expect_outputs(client.infer(inference, script))

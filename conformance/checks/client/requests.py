@@ -60,14 +60,14 @@ def make_mixed_rows() -> Iterator[Row]:
 @check("client-grpc.sends-inputs-in-order", answers="CLIENT-SENDS-ORDER/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_order_rows()))
 def sends_inputs_in_order(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The bytes of several inputs are in the order in which the request lists them."""
+    """The client sends the bytes of several inputs in the order of the JSON."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
 @check("client.sends-both-forms-at-once", answers="CLIENT-SENDS-ORDER")
 @rows(*make_mixed_rows())
 def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """Some inputs are sent as binary data and others as JSON in one request."""
+    """The client sends some inputs as binary data and others as JSON in one request."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -97,7 +97,7 @@ def make_frame_rows() -> Iterator[Row]:
 @check("client-grpc.frames-its-requests", answers="CLIENT-SENDS-MEMBERS/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_frame_rows()))
 def frames_its_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """Headers, lengths and members of a request are as the documents say, whatever letters its names have."""
+    """The client's headers, lengths and JSON members agree with each other, whatever names the request has."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -115,14 +115,14 @@ def make_one_form_row(form: Form) -> Row:
 @check("client-grpc.uses-one-form", answers="CLIENT-SENDS-ONE-FORM", over=(GRPC,))
 @rows(*map(make_one_form_row, FORMS))
 def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A request has raw contents or typed contents."""
+    """The client sends either raw contents or typed contents in a call."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
 @check("client.states-the-content-type", answers="CLIENT-SENDS-CONTENT-TYPE")
 @rows(*[make_bare_row(form, make_small_inference(f"type-{form}", form), "CLIENT-SENDS-CONTENT-TYPE") for form in FORMS])
 def states_the_content_type(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """The content type is octet-stream with binary data and JSON without."""
+    """The client sends binary data as octet-stream and JSON alone as JSON."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -140,7 +140,7 @@ def make_path_rows() -> Iterator[Row]:
 @check("client-grpc.names-the-model", answers="CLIENT-SENDS-POST/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A request goes to the model, and the version, that the caller names."""
+    """The client sends a request to the model, and the version, that its caller names."""
     expect_sent(client.infer(inference, make_small_script(inference)), own, unheard="CLIENT-SENDS-POST")
 
 
@@ -157,7 +157,7 @@ def make_coding_rows() -> Iterator[Row]:
 @check("client.applies-the-coding-it-announces", answers="CLIENT-SENDS-CODING")
 @rows(*make_coding_rows())
 def applies_the_coding_it_announces(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A compressed request announces its coding, and its inference header counts the JSON before that."""
+    """The client announces the coding of a compressed request, and counts the JSON before compression."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -196,7 +196,7 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
 @check("client-grpc.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 def asks_for_the_outputs(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A request asks for the outputs, in the forms and under the id, that the caller asks for."""
+    """The client requests the outputs, forms and id that its caller asks for."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -216,7 +216,7 @@ def make_raw_row(datatype: str, shape: tuple[int, ...]) -> Row:
 @check("client.sends-raw-requests", answers="CLIENT-SENDS-RAW")
 @rows(*[make_raw_row(*one) for one in RAW_TENSORS])
 def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A raw binary request is the tensor's bytes alone, with an inference header of 0."""
+    """The client sends a raw request as the tensor's bytes alone, with an inference header of 0."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -235,7 +235,7 @@ def make_connection_requests(count: int, forms: Sequence[Form]) -> list[Inferenc
 @check("client-grpc.sends-each-request-anew", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(("40", 40, FORMS[:1]))
 def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -> None:
-    """Nothing of one request is left in the next, whatever its size and form."""
+    """The client leaves nothing of one request in the next, whatever its size and form."""
     inferences = make_connection_requests(count, forms)
     outputs = make_small_script(inferences[0])
     for seen in client.infer_all(inferences, outputs):
@@ -274,7 +274,7 @@ def make_burst(row: str, count: int, form: Form, *, is_raw: bool) -> list[Infere
 )
 @rows(*[to_grpc_row(row) for row in make_concurrent_rows() if not row.values[3]])
 def sends_each_of_many_at_once(client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int) -> None:
-    """Each of many requests that are made at once has the tensors, the id and the frame of its own inference."""
+    """The client sends each of many concurrent requests with its own tensors, id and lengths."""
     for burst in range(bursts):
         inferences = make_burst(f"{name}-{burst}", count, form, is_raw=is_raw)
         script = make_small_script(inferences[0])
@@ -295,5 +295,5 @@ def make_shared_name_row(form: Form) -> Row:
 @check("client-grpc.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*[to_grpc_row(make_shared_name_row(form)) for form in FORMS])
 def sends_names_as_they_are(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """Names of inputs are sent as the caller has them: long ones, and such that JSON has to escape."""
+    """The client sends input names unchanged, also long ones and ones that JSON escapes."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)

@@ -84,7 +84,7 @@ SEVERAL_ROWS = (
 @check("client-grpc.reads-several-outputs", answers=f"{VALUES}/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, SEVERAL_ROWS))
 def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
-    """The caller is given each of several outputs by its name, in whatever order they are listed."""
+    """The client gives its caller each of several outputs by name, in any order."""
     seen = client.infer(inference, script)
     expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
@@ -103,7 +103,7 @@ def make_truth_rows() -> Iterator[Row]:
 @check("client-grpc.reads-both-truths", answers=f"{VALUES}/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_truth_rows()))
 def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
-    """BOOL elements that are true and such that are false reach the caller as they are."""
+    """The client gives its caller true and false BOOL elements unchanged."""
     seen = client.infer(inference, script)
     expect_outputs(seen, unread=get_unread_requirement(client, inference))
 
@@ -116,7 +116,7 @@ def reads_both_truths(client: Client, inference: Inference, script: Script) -> N
 @check("client-grpc.tells-answers-of-one-id-apart", answers=f"{OWN}/grpc", over=(GRPC,))
 @rows(("8", 8, "binary"))
 def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
-    """Inferences that have the same id, one after the other, are each given their own answer."""
+    """The client gives each of two inferences with the same id its own answer."""
     outputs = (RequestedOutput("OUT0", form),)
     made = [
         make_small_inference(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)
@@ -167,7 +167,7 @@ CALL_ROW = Row(
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(to_grpc_row(CALL_ROW))
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
-    """An answer whose parts do not fill it reaches the caller as an error, though each tensor could be read for itself."""
+    """The client reports an error for an answer whose parts do not fill its body."""
     expect_error(client.infer(inference, script), "its parts do not fill it")
 
 
@@ -192,7 +192,7 @@ def make_outputs(inference: Inference) -> Tensors:
 @check("client-grpc.gives-each-caller-its-own-answer", answers=f"{OWN}/grpc", over=(GRPC,))
 @rows(("32", 32, "binary"))
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
-    """Of many inferences at once, whose answers come in another order, each caller is given its own answer."""
+    """The client gives each of many concurrent callers its own answer."""
     gathering = AnswerBarrier(count)
     script = Script(make_outputs, gathering.http, gathering.grpc)
     expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
@@ -205,6 +205,6 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
 @check("client-grpc.keeps-answers-apart-on-one-connection", answers=f"{OWN}/grpc", over=(GRPC,))
 @rows(("200", 200, "binary"))
 def keeps_answers_apart_on_one_connection(client: Client, count: int, form: Form) -> None:
-    """Of many inferences one after the other, each gives its caller the outputs of its own answer."""
+    """The client gives each of many sequential callers its own answer."""
     script = Script(make_outputs, honest.USUAL, honest_calls.USUAL)
     expect_own_outputs(client, client.infer_all(make_inferences(f"in-a-row-{form}", count, form), script))

@@ -147,7 +147,7 @@ def sends_json_alone(seen: Observation) -> bool:
 @check("client-grpc.sends-every-datatype", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_datatype_rows()))
 def sends_every_datatype(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A tensor of any datatype is sent as the caller gave it, in the form that the caller asks for."""
+    """The client sends a tensor of any datatype unchanged, in the form that its caller asks for."""
     expect_tensor_sent(client, inference, own)
 
 
@@ -156,7 +156,7 @@ def sends_every_datatype(client: Client, inference: Inference, own: Sequence[str
 @check("client-grpc.sends-every-shape", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_shape_rows()))
 def sends_every_shape(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A tensor of any rank, with or without elements, is sent with the shape that the caller gave it."""
+    """The client sends a tensor of any rank, empty or not, with its caller's shape."""
     expect_tensor_sent(client, inference, own)
 
 
@@ -165,7 +165,7 @@ def sends_every_shape(client: Client, inference: Inference, own: Sequence[str]) 
 @check("client-grpc.sends-corner-values", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_corner_rows()))
 def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """Limits, integers that a double cannot hold, subnormals, signed zeros and NaN are sent as they are."""
+    """The client sends limits, 2^53+1, subnormals, signed zeros and NaN unchanged."""
     expect_tensor_sent(client, inference, own)
 
 
@@ -174,7 +174,7 @@ def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]
 @check("client-grpc.sends-any-bytes", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_string_rows()))
 def sends_any_bytes(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """BYTES elements are sent as they are: empty ones, NUL, what is not UTF-8, and long ones."""
+    """The client sends BYTES elements unchanged: empty, NUL, no UTF-8, and long ones."""
     expect_tensor_sent(client, inference, own)
 
 
@@ -183,7 +183,7 @@ def sends_any_bytes(client: Client, inference: Inference, own: Sequence[str]) ->
 @check("client-grpc.sends-large-tensors", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_large_rows()))
 def sends_large_tensors(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """A tensor of 1 MiB is sent whole."""
+    """The client sends a tensor of 1 MiB completely."""
     expect_tensor_sent(client, inference, own)
 
 
@@ -212,7 +212,7 @@ def make_empty_rows() -> Iterator[Row]:
 @check("client-grpc.sends-both-truths", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_truth_rows()))
 def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """BOOL elements that are true and such that are false are sent as they are."""
+    """The client sends true and false BOOL elements unchanged."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -221,7 +221,7 @@ def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) 
 @check("client-grpc.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_empty_rows()))
 def sends_empty_inputs_among_others(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """An input without elements is sent beside others, and over gRPC has an entry as they do."""
+    """The client sends an empty input beside others, and over gRPC gives it an entry."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
@@ -243,7 +243,7 @@ def make_count_rows() -> Iterator[Row]:
 @check("client-grpc.sends-few-elements", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_count_rows()))
 def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Sequence[str]) -> None:
-    """A tensor of none, one or two elements is sent as one of many is."""
+    """The client sends a tensor of no, one or two elements like any other."""
     for inference in inferences:
         expect_tensor_sent(client, inference, own)
 
@@ -272,7 +272,7 @@ HALF_ROW = make_unfit_row("FP16-json", HALVES, "CLIENT-SENDS-FP16")
 @check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
 @rows(to_grpc_row(HALF_ROW))
 def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """What the form that the caller asks for does not hold is refused, or sent in another form; never as something else."""
+    """The client refuses a value that the requested form cannot hold, or sends it in another form."""
     seen = client.infer(inference, make_small_script(inference))
     if seen.heard:
         expect_sent(seen, own)

@@ -55,7 +55,7 @@ from conformance.wire.tensor import Tensor
 @check("client-grpc.gives-errors-to-its-caller", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
-    """An answer with an error status reaches the caller as an error."""
+    """The client reports an answer with an error status as an error."""
     seen = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
     expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
 
@@ -65,7 +65,7 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 @check("client-grpc.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT/grpc", over=(GRPC,))
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
-    """The error that the caller is given holds the server's message, or the status where there is none."""
+    """The client's error contains the server's message, or the status where there is none."""
     seen = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
     expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
     expect_text(seen, *error.list_expected_texts(over_grpc=client.is_over_grpc))
@@ -76,7 +76,7 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
 @check("client-grpc.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
 @rows("error", "status", "message")
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
-    """An answer with success is none that failed, also where an output is called like an error and looks like one."""
+    """The client reads a successful answer whose output resembles an error."""
     output = Tensor.from_values(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
     made = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
     plain = replace(made, outputs=(RequestedOutput("OUT0", "json"),))
@@ -124,7 +124,7 @@ WRONG_CALL_ROWS = tuple(make_wrong_row(name, "binary", grpc=script) for name, sc
 @check("client-grpc.refuses-wrong-answers", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(*WRONG_CALL_ROWS)
 def refuses_wrong_answers(client: Client, inference: Inference, script: Script) -> None:
-    """An answer that contradicts itself reaches the caller as an error, in time."""
+    """The client reports an answer that contradicts itself as an error, in time."""
     seen = client.infer(inference, script)
     expect_error(seen, "the answer contradicts itself")
     with attribute_to(ENDS):
@@ -152,7 +152,7 @@ def make_element_row(name: str, datatype: str, form: Form, script: HttpScript, *
 @check("client.refuses-elements-of-no-datatype", answers=REFUSES)
 @rows(*make_element_rows())
 def refuses_elements_of_no_datatype(client: Client, inference: Inference, script: Script, outputs: Tensors) -> None:
-    """An element that is none of its datatype reaches the caller as an error, wherever it stands."""
+    """The client reports an error for an element that its datatype does not have."""
     with block_if_unread(client, inference, outputs):
         expect_error(client.infer(inference, script), "an element is none of its datatype")
 
@@ -165,7 +165,7 @@ ID_ROWS = tuple(
 @check("client.refuses-answers-to-another-id", answers=REFUSES)
 @rows(*ID_ROWS)
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
-    """An answer that has another id than was sent reaches the caller as an error."""
+    """The client reports an error for an answer with another id than it sent."""
     expect_error(client.infer(inference, script), "the answer has another id")
 
 
@@ -174,7 +174,7 @@ def refuses_answers_to_another_id(client: Client, inference: Inference, script: 
 @check("client-grpc.makes-up-no-output", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows("binary")
 def makes_up_no_output(client: Client, form: Form) -> None:
-    """An output that was asked for and does not come is not given to the caller."""
+    """The client gives its caller no output that the answer lacks."""
     seen = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
     expect_absent(seen, "OUT1")
 
@@ -235,7 +235,7 @@ def make_unended_call_row(name: str) -> Row:
 @check("client-grpc.ends-with-an-error", answers=f"{ENDS}/grpc", over=(GRPC,))
 @rows(*map(make_unended_call_row, UNENDED_CALLS))
 def ends_with_an_error(client: Client, inference: Inference, script: Script, timeout: float) -> None:
-    """Where an answer never comes whole, the caller has an error within the time that it gave."""
+    """The client reports an error within its caller's time limit when an answer never completes."""
     seen = client.infer(inference, script, timeout=timeout)
     expect_error(seen, "the answer never came whole")
     expect_in_time(seen)
@@ -293,7 +293,7 @@ def wait_until_closed(seen: Observation) -> None:
     make_after_silence_row(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),
 )
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
-    """After an answer that is an error, wrong or cut off, the next inference gives its caller the right outputs."""
+    """The client reads the next answer correctly after an error, a wrong answer or a closed connection."""
     with attribute_to(ENDS):  # a client that never returns cannot go on
         failed = client.infer(inference, script, timeout=timeout)
     wait_until_closed(failed)

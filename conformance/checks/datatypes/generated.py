@@ -52,21 +52,21 @@ def _is_identity(role: str) -> bool:
 @check("datatypes.generated-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(*make_generated_rows("read", _list_read))
 def generated_inputs_are_read(target: Target, model: Model) -> None:
-    """Binary inputs that Hypothesis drew are read right, as JSON outputs show."""
+    """The server reads binary inputs that Hypothesis generated correctly, as JSON outputs show."""
     expect_generated(model, "read", lambda tensor: _expect_one_side(target, model, tensor, "read"))
 
 
 @check("datatypes.generated-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(*make_generated_rows("written", _list_written))
 def generated_outputs_are_written(target: Target, model: Model) -> None:
-    """Binary outputs for JSON inputs that Hypothesis drew are written right."""
+    """The server writes binary outputs correctly for JSON inputs that Hypothesis generated."""
     expect_generated(model, "written", lambda tensor: _expect_one_side(target, model, tensor, "written"))
 
 
 @check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*make_generated_rows("both", _list_both))
 def generated_tensors_survive(target: Target, model: Model) -> None:
-    """Tensors that Hypothesis drew come back from binary data as binary data, whatever their bits."""
+    """The server returns tensors that Hypothesis generated bit by bit."""
     expect_generated(model, "both", lambda tensor: _expect_both_sides(target, model, tensor))
 
 

@@ -44,21 +44,21 @@ EVERY_VALUE = Row("every", (range(2**16), False), thorough=True)  # all bit patt
 @check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
 @rows(*make_half_rows("FP16"), EVERY_VALUE)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """A binary FP16 input is read as IEEE 754 binary16."""
+    """The server reads a binary FP16 input as IEEE 754 binary16."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
 @rows(*make_half_rows("FP16"), EVERY_VALUE)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """A binary FP16 output is written as IEEE 754 binary16."""
+    """The server writes a binary FP16 output as IEEE 754 binary16."""
     _expect_half_written(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
 @rows(*make_half_rows("FP16"), EVERY_VALUE)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
-    """FP16 elements come back from binary data as binary data, bit by bit."""
+    """The server returns FP16 elements bit by bit, from binary data to binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
     try:
         expect_side(target, model, tensors, "both")
@@ -96,14 +96,14 @@ def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> boo
 @check("datatypes.bf16-is-read", answers="BIN-BF16-I", role="cast_bf16_fp32")
 @rows(*make_half_rows("BF16"), EVERY_VALUE)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """A binary BF16 input is read as the upper half of FP32."""
+    """The server reads a binary BF16 input as the upper half of FP32."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
 @rows(*make_half_rows("BF16"), EVERY_VALUE)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """A binary BF16 output is written as the upper half of FP32."""
+    """The server writes a binary BF16 output as the upper half of FP32."""
     _expect_half_written(target, model, bits, in_json)
 
 
@@ -171,7 +171,7 @@ def fp16_in_json_is_refused_or_right(
     want: Literal["json", "binary"] | None,
     own: bool = False,
 ) -> str:
-    """An FP16 tensor in JSON is refused, or has the right numbers."""
+    """The server refuses an FP16 tensor in JSON, or reads its numbers correctly."""
     if own:
         reply = target.infer(_own_request(model, send))
         with unless_unsteady(target, model.expected(model.sample()) if reply.succeeded else ()):

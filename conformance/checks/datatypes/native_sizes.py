@@ -55,7 +55,7 @@ OWN = (Row("own", ("sample",), fit=ANY),)
     Row("own-subnormals", ("subnormals",), fit=Fit(some_input=WIDE_FLOATS)),
 )
 def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
-    """A binary input holds each element in the native size of its datatype."""
+    """The server reads each element of a binary input in the native size of its datatype."""
     if not own:
         expect_survival(target, model, model.sample(), "read")
     elif own == "fractions":
@@ -72,7 +72,7 @@ def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
 @check("datatypes.binary-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(*make_datatype_rows(PLAIN), *OWN, Row("own-fractions", ("fractions",), fit=Fit(outputs=WIDE_FLOATS)))
 def binary_outputs_are_written(target: Target, model: Model, own: str = "") -> None:
-    """A binary output holds each element in the native size of its datatype."""
+    """The server writes each element of a binary output in the native size of its datatype."""
     if not own:
         expect_survival(target, model, model.sample(), "written")
     elif own == "fractions":
@@ -91,14 +91,14 @@ CORNERS = [
 @check("datatypes.corner-values-are-read", answers="BIN-DATATYPES-I")
 @rows(*CORNERS)
 def corner_values_are_read(target: Target, model: Model, group: str) -> None:
-    """A binary input keeps every value of its datatype, the largest and smallest among them."""
+    """The server reads the extreme values of each datatype from binary data."""
     expect_survival(target, model, [_corner(model, group)], "read")
 
 
 @check("datatypes.corner-values-are-written", answers="BIN-DATATYPES-O")
 @rows(*CORNERS)
 def corner_values_are_written(target: Target, model: Model, group: str) -> None:
-    """A binary output keeps every value of its datatype, the largest and smallest among them."""
+    """The server writes the extreme values of each datatype to binary data."""
     expect_survival(target, model, [_corner(model, group)], "written")
 
 
@@ -111,14 +111,14 @@ def corner_values_are_written(target: Target, model: Model, group: str) -> None:
     ]
 )
 def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
-    """Signed zeros, infinities, NaN and the extremes come back from binary data as binary data."""
+    """The server returns signed zeros, infinities, NaN and extremes from binary data to binary data."""
     expect_return(target, model, [_corner(model, group)], "BIN-DATATYPES-O")
 
 
 @check("datatypes.every-16-bit-value-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*[Row(datatype, role=get_identity_role(datatype), thorough=True) for datatype in ("UINT16", "INT16")])
 def every_16_bit_value_survives(target: Target, model: Model) -> None:
-    """Each of the 65 536 values of a 16-bit integer comes back from binary data as binary data."""
+    """The server returns each of the 65,536 values of a 16-bit integer unchanged."""
     every = np.arange(2**16, dtype="<u2")
     tensors = [model.tensor(every.view("<i2" if get_first_datatype(model) == "INT16" else "<u2"))]
     expect_return(target, model, tensors, "BIN-DATATYPES-O")
@@ -148,7 +148,7 @@ EMPTY = (
     Row("own", (None,), fit=JSON),
 )
 def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None) -> str | None:
-    """A binary input without elements is zero bytes."""
+    """The server reads a binary input without elements from zero bytes."""
     require_json(model)
     plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
     if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
@@ -169,7 +169,7 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
     Row("own", (None,), fit=JSON),
 )
 def empty_outputs_are_written(target: Target, model: Model, shape: list[int] | None) -> str | None:
-    """A binary output without elements is zero bytes."""
+    """The server writes a binary output without elements as zero bytes."""
     if shape is None:
         expect_written(target, model, make_empty_inputs(target, model))
         return None
@@ -205,7 +205,7 @@ LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_var
     Row("own-256KiB-and-one", (None, 64 * KIB + 1), fit=LARGE_OWN.fit),
 )
 def large_inputs_are_read(target: Target, model: Model, count: int | None, own_count: int = LARGE_COUNT) -> None:
-    """A large binary input is read whole, each element in its place."""
+    """The server reads a large binary input completely, each element in its place."""
     if count is None:
         tensors = make_large_inputs(model, own_count)
         expect_read(target, model, tensors, misread=move_up(tensors))
@@ -221,7 +221,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
     LARGE_OWN,
 )
 def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
-    """A large binary output is written whole, each element in its place."""
+    """The server writes a large binary output completely, each element in its place."""
     if counts is None:
         expect_written(target, model, make_large_inputs(model))
         return
@@ -242,6 +242,6 @@ def large_outputs_are_written(target: Target, model: Model, counts: list[int] | 
     Row("INT32-to-FP32-1MiB", (KIB * KIB // 4,), role="cast_int32_fp32", thorough=True),
 )
 def large_tensors_survive(target: Target, model: Model, count: int) -> None:
-    """Tensors around 64 KiB and 1 MiB come back from binary data as binary data."""
+    """The server returns tensors around 64 KiB and 1 MiB unchanged."""
     values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if get_first_datatype(model) == "UINT8" else 65_521)
     expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

@@ -43,7 +43,7 @@ def _own_bools(model: Model) -> Sequence[Tensor]:
 @check("datatypes.bool-bytes-are-read", answers=("BIN-BOOL-I", "BIN-DATATYPES-I"))
 @rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(some_input=BOOL_ONLY)))
 def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None) -> None:
-    """In a binary input the byte 1 is true and the byte 0 false, one byte for each element."""
+    """The server reads the byte 1 as true and the byte 0 as false, one byte for each element."""
     if values is not None:
         expect_side(target, model, [model.tensor(values)], "read")
     else:
@@ -54,7 +54,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
 @check("datatypes.bool-bytes-are-written", answers=("BIN-BOOL-O", "BIN-DATATYPES-O"))
 @rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(outputs=BOOL_ONLY)))
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
-    """In a binary output true is the byte 1 and false the byte 0, one byte for each element."""
+    """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
     if values is None:
         expect_written(target, model, _own_bools(model), of=BOOL_ONLY, free_of=("bool-byte",))
     else:
@@ -95,7 +95,7 @@ def _own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
 @check("datatypes.strings-are-read", answers="BIN-BYTES-I")
 @rows(*TEXT_ROWS, *_own_rows(TAKES_TEXTS, TAKES_TEXTS))
 def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
-    """A binary BYTES element is its length in four bytes and then exactly its bytes, as JSON shows."""
+    """The server reads a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
         tensors = _own_inputs(model, elements)
         expect_read(target, model, tensors, misread=fill_texts(tensors, [b"other"]), of=_BYTES)
@@ -106,14 +106,14 @@ def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], ow
 @check("datatypes.string-lengths-are-read", answers="BIN-BYTES-I", role="string_length")
 @rows(*[replace(row, role=None) for row in TEXT_ROWS], *OCTET_ROWS, *MANY_STRINGS)
 def string_lengths_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
-    """A binary BYTES element has as many bytes as its prefix says, whatever they are."""
+    """The server reads as many bytes of a BYTES element as its prefix says, whatever they are."""
     expect_side(target, model, [model.tensor(elements)], "read")
 
 
 @check("datatypes.strings-are-written", answers="BIN-BYTES-O")
 @rows(*TEXT_ROWS, *_own_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
 def strings_are_written(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
-    """A BYTES element of a binary output is its length in four bytes and then exactly its bytes."""
+    """The server writes a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
         expect_written(target, model, _own_inputs(model, elements), of=_BYTES)
     else:
@@ -123,5 +123,5 @@ def strings_are_written(target: Target, model: Model, elements: Sequence[bytes],
 @check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*OCTET_ROWS, *MANY_STRINGS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
-    """BYTES elements that no JSON carries come back from binary data as binary data."""
+    """The server returns BYTES elements that JSON cannot carry unchanged."""
     expect_return(target, model, [model.tensor(elements)], "BIN-BYTES-O")

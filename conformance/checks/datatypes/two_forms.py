@@ -27,7 +27,7 @@ OWN_FRACTIONS = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLO
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
 @rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN, OWN_FRACTIONS)
 def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
-    """The same input gives the same outputs whether it comes as JSON or as binary data."""
+    """The server computes the same outputs from JSON as from binary data."""
     if own:
         tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
         expect_read(target, model, tensors, misread=make_other_inputs(model))
@@ -41,7 +41,7 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
 @rows(*EQUAL, OWN, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
 def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
-    """An output has the same datatype, shape and values whether it is returned as JSON or as binary data."""
+    """The server returns the same datatype, shape and values as JSON and as binary data."""
     if own:
         tensors = fill_large(model.sample()) if own == "large" else model.sample()
         require_answer(model, tensors)
@@ -85,21 +85,21 @@ def make_drawn_rows(side: str, **others: str) -> list[Row]:
 @check("datatypes.drawn-inputs-are-read", answers="BIN-DATATYPES-I", explores=True)
 @rows(*make_drawn_rows("I", FP16="cast_fp16_fp32"))
 def drawn_inputs_are_read(target: Target, model: Model) -> None:
-    """Any binary input is read right, as JSON outputs show."""
+    """The server reads any binary input correctly, as JSON outputs show."""
     _explore(target, model, "read", json=True)
 
 
 @check("datatypes.drawn-outputs-are-written", answers="BIN-DATATYPES-O", explores=True)
 @rows(*make_drawn_rows("O", FP16="cast_fp32_fp16"))
 def drawn_outputs_are_written(target: Target, model: Model) -> None:
-    """Any binary output is written right, for JSON inputs."""
+    """The server writes any binary output correctly for JSON inputs."""
     _explore(target, model, "written", json=True)
 
 
 @check("datatypes.drawn-tensors-survive", answers="BIN-DATATYPES-I", explores=True)
 @rows(*make_drawn_rows("I", FP16="identity_fp16", string_length="string_length"))
 def drawn_tensors_survive(target: Target, model: Model) -> None:
-    """Any tensor comes back from binary data as binary data, whatever its bits."""
+    """The server returns any tensor bit by bit, from binary data to binary data."""
     _explore(target, model, "both", json=False)
 
 

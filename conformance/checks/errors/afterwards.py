@@ -52,7 +52,7 @@ def _rows() -> Iterator[Row]:
     ]
 )
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
-    """A good request is answered after a refusal as it was before."""
+    """The server answers a good request after a refusal as it did before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _answered(target, other)
     _answered(target, replace(model, salt=(model.salt + 102) % 256))  # a stale answer to this one is detected
@@ -138,7 +138,7 @@ def _dangerous(
     _dangerous("no-elements", _nothing_over_grpc, "identity_fp32"),
 )
 def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
-    """A request that has ended servers is answered, with or without an error, and so is a good one afterwards."""
+    """The server survives a request that has crashed other servers, and answers a good one afterwards."""
     reply = target.send(message(model), fresh=True)
     expect_alive(target, model, LEGAL)
     if reply.status is None:
@@ -166,7 +166,7 @@ def server_outlives_what_has_ended_others(target: Peer, model: Model, message: M
 def data_that_fill_no_such_shape_are_refused(
     target: Target, model: Model, shape: Sequence[int], data: Sequence[object]
 ) -> None:
-    """JSON data of no or one element under a shape of more than any body holds are refused."""
+    """The server refuses JSON data of no or one element under a shape larger than any body."""
     message = edit_first_input(shape=list(shape), data=list(data))(model)
     expect_refusal(target, model, message, f"{len(data)} elements for the shape {list(shape)}")
 
@@ -184,7 +184,7 @@ STATUS = "OIP-ERROR-STATUS"
     over=(GRPC,),
 )
 def nothing_breaks_in_the_survey(target: Peer) -> None:
-    """What a server is asked before it is judged, it answers or refuses."""
+    """The server answers or refuses every request of the discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
         requirement = STATUS if one.is_deliberate else attribution.attribute_broken_request(one)
         raise UnmetError(one.expected, _told(one), one.reply, requirement=requirement)

@@ -109,14 +109,14 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
 @check("grpc.impossible-calls-are-refused", answers="OIP-REFUSAL/grpc", over=(GRPC,))
 @rows(*make_refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
 def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:
-    """A request that cannot be carried out is refused."""
+    """The server refuses a request that it cannot carry out."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("errors.word-for-an-integer-is-refused", answers="OIP-RANGE")
 @rows(*make_refusal_rows(REFUSALS, "OIP-RANGE"))
 def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A word among integers is refused."""
+    """The server refuses a word among integers."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
@@ -128,7 +128,7 @@ def _readable(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
 @check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
 @rows(*_readable(REFUSALS, "OIP-JSON-STRICT"))
 def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request in more than JSON has is refused, or read as its author meant it."""
+    """The server refuses text that is not JSON, or reads it as its author meant it."""
     _expect_refusal_or_meant(target, model, refusal)
 
 
@@ -137,7 +137,7 @@ def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) 
 @check("grpc.misnamed-input-is-refused", answers=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
 @rows(*_readable(MISNAMED_OVER_GRPC))
 def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """A request with an input under another name is refused, or read as its author meant it."""
+    """The server refuses an input under another name, or reads it as its author meant it."""
     _expect_refusal_or_meant(target, model, refusal)
 
 
@@ -152,14 +152,14 @@ def _expect_refusal_or_meant(target: Peer, model: Model, refusal: Refusal) -> No
 @check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
 @rows(*make_refusal_rows([one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_OVER_GRPC], "OIP-SIGNATURE/grpc"))
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """An input that contradicts the model's metadata, or that the model does not have, is refused."""
+    """The server refuses an input that contradicts or is missing from the model's metadata."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
 @rows(*_readable(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """An input with a negative dimension in its shape is refused, or at the least its elements are right."""
+    """The server refuses an input with a negative dimension, or at least reads its elements correctly."""
     carried = refusal.carried(model)
     must, should = "OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
@@ -168,12 +168,12 @@ def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal
 @check("errors.incomplete-request-is-refused", answers="OIP-MEMBER-MISSING")
 @rows(*make_refusal_rows(REFUSALS, "OIP-MEMBER-MISSING"))
 def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """An input without its name, shape or datatype, or an output without its name, is refused."""
+    """The server refuses an input without name, shape or datatype, and an output without name."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("errors.repeated-tensor-is-refused", answers="OIP-TWICE")
 @rows(*make_refusal_rows(REFUSALS, "OIP-TWICE"))
 def repeated_tensor_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request that gives an input twice, or lists an output twice, is refused."""
+    """The server refuses a request that gives an input twice or lists an output twice."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -96,7 +96,7 @@ GRPC_SENT_TO_DEPLOYED = list(
     ]
 )
 def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilder) -> None:
-    """A refusal is a JSON object with the string `error`, under a 4xx status."""
+    """The server refuses with a 4xx status and a JSON object with the string `error`."""
     reply = target.send(message(model), fresh=True)
     if reply.succeeded:
         return
@@ -133,7 +133,7 @@ def _is_error_object(reply: Reply) -> bool:
     ]
 )
 def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """A refusal has the status INVALID_ARGUMENT, or another that fits where a name is unknown."""
+    """The server refuses with INVALID_ARGUMENT, or with a status that fits an unknown name."""
     reply = target.send(refusal.message(model), fresh=True)
     if reply.succeeded:
         return
@@ -159,7 +159,7 @@ INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
     ("path-behind-v2", "GET", "/v2/no-such-endpoint"),
 )
 def wrong_method_or_path_has_an_error_object(target: Target, model: Model, method: str, path: str) -> None:
-    """An error for a method or a path that no endpoint has is a JSON object with the string `error`."""
+    """The server answers a wrong method or path with a JSON object with the string `error`."""
     good = model.request(send="json").message()
     wanted = replace(good, method=method, path=path.format(model=model.path))
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
@@ -177,7 +177,7 @@ ANSWERING = "inference-by-the-version-that-answers"
 @check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
 @rows("inference", "metadata", ANSWERING)
 def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
-    """A request at the path of a version that the model's metadata do not list is refused."""
+    """The server refuses a request at the path of a version that its metadata do not list."""
     listed = list_versions(target, model)
     version = _find_answering_version(target, model) if of == ANSWERING else UNLISTED
     if not listed or version in ("", *listed):

@@ -165,7 +165,7 @@ ROWS = (
     RecastMismatch(AS_WIDE, is_binary=True).row("whole-numbers-as-integers"),
 )
 def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, contrary: MismatchedRequest) -> str:
-    """An input of another datatype or shape than the metadata say is refused, or no value of any tensor changes."""
+    """The server refuses an input of an undeclared datatype or shape, or changes no value."""
     usual, expected = contrary.right(model)
     reply = target.send(contrary.sent(model), fresh=True)
     if not reply.succeeded:
@@ -262,7 +262,7 @@ def _inputs(send: Form) -> MakeRepeated:
     Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
 )
 def repeated_tensor_alters_none(target: Target, model: Model, make: MakeRepeated) -> str:
-    """A request that gives an input twice or lists an output twice is refused, or all its tensors are right."""
+    """The server refuses a repeated input or output, or returns all tensors correctly."""
     request, candidates = make(model)
     reply = target.send(request.message(), fresh=True)
     if not reply.succeeded:

@@ -238,7 +238,7 @@ def _answers(case: Case) -> tuple[str, ...]:
 @check("golden.valid-case-is-answered")
 @rows(*_rows(valid=True))
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
-    """A golden request is answered with the golden outputs."""
+    """The server answers a golden request with the golden outputs."""
     reply = target.send(make_message(case, model))
     _expect_no_matter_of_writing(target, case, model, reply)
     if (reply.status or 0) >= 400 and list_undefined_members(case):
@@ -297,7 +297,7 @@ def _is_written_wrong(target: Target, case: Case) -> bool:
 @check("golden.invalid-case-is-refused")
 @rows(*_rows(valid=False))
 def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
-    """A golden request with a single fault is refused, and harms no tensor where it is answered."""
+    """The server refuses a golden request with one fault, or changes no value."""
     reply = target.send(make_message(case, model), fresh=True)
     if reply.succeeded:
         _expect_unharmed(case, model, reply)

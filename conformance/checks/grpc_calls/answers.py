@@ -39,7 +39,7 @@ FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
     Row("own", (list(COMMON_NAMES.values()), "json"), fit=ANY),
 )
 def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Sequence[ClientName], send: Form) -> None:
-    """A call that names another client in `user-agent` is answered as it is under the suite's own name."""
+    """The server answers a call with another `user-agent` as it answers the suite."""
     tensors = model.sample()
     call = target.message(model.request(tensors, send=send))
     is_wrong = "under the suite's own name it is wrong, too"
@@ -65,7 +65,7 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Se
     Row("own", fit=ANY),
 )
 def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
-    """An answer has the model's name, and of each output a datatype and a shape."""
+    """The answer has the model's name, and a datatype and shape for each output."""
     reply = target.infer(model.request(send=find_answer_form(target, model)))
     message = expect_answer(reply, "ModelInfer")
     if not message.model_name:
@@ -124,7 +124,7 @@ def id_is_returned(
     send: Form | None = None,
     outputs: Outputs | Find | None = None,
 ) -> None:
-    """The id of a request comes back, whatever else it asks for."""
+    """The server returns the id of a request, whatever else the request asks for."""
     send = send or find_answer_form(target, model)
     listed = outputs(model) if callable(outputs) else outputs
     for identity in ids:
@@ -138,7 +138,7 @@ def id_is_returned(
 
 @check("grpc.id-is-not-left-over", answers="OIP-ID/grpc", role="identity_int32", fit=ANY, over=(GRPC,))
 def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
-    """A request without an id is not answered with the id of the one before."""
+    """The server does not answer a call without an id with the id of the one before."""
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
     if expect_answer(reply, "ModelInfer").id == "the-one-before":
@@ -181,7 +181,7 @@ def _answers(listed: Callable[[Names], Names] | None) -> tuple[str, ...]:
 def listed_outputs_and_no_others(
     target: GrpcTarget, model: Model, choose: Callable[[Names], Names] | None, send: Form | None
 ) -> None:
-    """An answer has the listed outputs and no others, or all where none is listed."""
+    """The server returns the listed outputs and no others, or all where none is listed."""
     send = send or find_answer_form(target, model)
     listed = None if choose is None else choose([spec.name for spec in model.role.outputs])
     request = model.request(send=send, outputs=listed)

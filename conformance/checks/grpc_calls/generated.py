@@ -26,12 +26,12 @@ def _list_raw(role: str) -> tuple[str, ...]:
 @check("grpc.generated-tensors-come-back-typed", answers="GRPC-TYPED", over=(GRPC,))
 @rows(*make_generated_rows("typed-contents", _list_typed))
 def generated_tensors_come_back_typed(target: GrpcTarget, model: Model) -> None:
-    """Tensors that Hypothesis drew are right in typed contents."""
+    """The server reads and writes tensors that Hypothesis generated in typed contents."""
     expect_generated(model, "typed-contents", lambda tensor: expect_return_over_grpc(target, model, [tensor], "json"))
 
 
 @check("grpc.generated-tensors-come-back-raw", answers="GRPC-RAW", over=(GRPC,))
 @rows(*make_generated_rows("raw-contents", _list_raw))
 def generated_tensors_come_back_raw(target: GrpcTarget, model: Model) -> None:
-    """Tensors that Hypothesis drew are right in raw contents."""
+    """The server reads and writes tensors that Hypothesis generated in raw contents."""
     expect_generated(model, "raw-contents", lambda tensor: expect_return_over_grpc(target, model, [tensor], "binary"))

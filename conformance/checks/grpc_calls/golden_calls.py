@@ -58,7 +58,7 @@ def _has_classes(case: GrpcCase) -> bool:
 @check("grpc.golden-call-is-answered", over=(GRPC,))
 @rows(*_rows(refused=False))
 def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
-    """A golden call is answered with the golden outputs."""
+    """The server answers a golden call with the golden outputs."""
     reply = target.send(make_message(case, model))
     expect(reply).answered()
     with block_if(lambda: _is_simpler_wrong(target, model, case), "simpler calls with these tensors are wrong, too"):
@@ -68,7 +68,7 @@ def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) ->
 @check("grpc.golden-call-is-refused", over=(GRPC,))
 @rows(*_rows(refused=True))
 def golden_call_is_refused(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
-    """A golden call with a single fault is refused, or answered with what it can only mean."""
+    """The server refuses a golden call with one fault, or answers with the only possible meaning."""
     reply = target.send(make_message(case, model), fresh=True)
     if reply.succeeded and case.outputs:
         _expect_outputs(case, model, reply)

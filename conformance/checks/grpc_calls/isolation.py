@@ -71,7 +71,7 @@ _REFUSED = (
     ]
 )
 def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, refusal: Refusal, fresh: bool) -> None:
-    """The call after a refused one is not answered like the one before that, on its connection or on another."""
+    """The server gives the call after a refused one its own answer, on any connection."""
     first, second = (replace(model, salt=(model.salt + step) % 256) for step in (53, 106))
     right, stale = second.expected(second.sample()), first.expected(first.sample())
     if not model.tells_apart(first.sample(), second.sample()):
@@ -121,7 +121,7 @@ UNKNOWN_OUTPUT = "THERE_IS_NO_SUCH_OUTPUT"
 def option_of_the_call_before_is_gone(
     target: GrpcTarget, model: Model, listed: Sequence[str], classified: bool
 ) -> None:
-    """A call that lists no outputs gets all, unclassified, also after one that listed or classified some."""
+    """The server forgets the options of a call before it handles the next."""
     if model.is_own_oracle:
         listed = (model.find_rankable()[0] if classified else model.role.outputs[-1].name, *listed)
         model.find_outputs(model.sample())  # repeats the control request, to detect answers that differ
@@ -158,7 +158,7 @@ _FITS: Mapping[str, Fit] = {"typed": JSON, "raw": ANY, "classes": SCORED}
     ]
 )
 def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind: str, count: int) -> None:
-    """Calls in flight together on one connection are each answered as they are alone."""
+    """The server answers concurrent calls on one connection as it answers each alone."""
     make = _own_request if model.is_own_oracle else _request
     messages = [make_infer_message(make(target, model, kind, place)) for place in range(count)]
     alone = [target.send(message) for message in messages]
@@ -248,7 +248,7 @@ def _told(reply: Reply) -> str:
     Row("own", fit=ANY),
 )
 def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
-    """The same tensors give the same outputs over gRPC as over HTTP."""
+    """The server returns the same outputs over gRPC as over HTTP."""
     if model.is_own_oracle:
         tensors = model.sample()
         reply = expect_answered_or_block(target.infer(model.request(tensors, send=find_answer_form(target, model))))

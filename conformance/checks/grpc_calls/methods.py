@@ -54,14 +54,14 @@ def expect_undescribed(reply: Reply, method: str, fault: str) -> None:
     ("ServerMetadata", "ServerMetadata", ""),
 )
 def methods_are_served(target: GrpcTarget, method: str, flag: str) -> str | None:
-    """The methods about the server answer; whether it calls itself live and ready is its own affair."""
+    """The server answers the methods about itself; whether it is live and ready is its own affair."""
     message = expect_answer(target.call(method), method)
     return f"{flag}: {str(getattr(message, flag)).lower()}" if flag else None
 
 
 @check("grpc.model-is-ready", answers="OIP-ENDPOINTS/grpc", role="identity_int32", infers=False, over=(GRPC,), fit=ANY)
 def model_is_ready(target: GrpcTarget, model: Model) -> str:
-    """ModelReady answers for a model that answers calls; what it says is the server's own affair."""
+    """The server answers ModelReady for a model that it serves, with either value."""
     message = expect_answer(target.call("ModelReady", name=model.name, version=model.version), "ModelReady")
     return f"ready: {str(message.ready).lower()}"
 
@@ -76,7 +76,7 @@ def model_is_ready(target: GrpcTarget, model: Model) -> str:
     Row("ModelMetadata-no-name", ("ModelMetadata", "")),
 )
 def unknown_model_is_not_described(target: GrpcTarget, model: Model, method: str, name: str) -> None:
-    """A model that there is not has no metadata and is not ready, also right after one that has and is."""
+    """The server has no metadata for an unknown model and does not call it ready."""
     target.call(method, name=model.name, version=model.version)
     reply = target.call(method, name=name)
     expect_undescribed(reply, method, "a model that there is not")
@@ -193,7 +193,7 @@ def _listed(target: GrpcTarget, model: Model) -> list[str]:
     Row("classes", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
 )
 def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count: int | None = None) -> None:
-    """A call that names a version which metadata list is answered by that version; one with other inputs may refuse it."""
+    """The server answers a call to a listed version by that version, or refuses inputs that do not fit it."""
     versions = _listed(target, model)
     own = model.version or find_default_version(target, model, versions)
     wanted = [RequestedOutput(model.role.outputs[0].name, classification=count)] if count else None
@@ -230,7 +230,7 @@ def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[Requ
 )
 @rows(*MODEL_METHODS)
 def listed_version_is_described(target: GrpcTarget, model: Model, method: str) -> None:
-    """A version that metadata list is ready, and has metadata of its own."""
+    """The server calls a listed version ready and has metadata for it."""
     version = _listed(target, model)[0]
     message = expect_answer(reply := target.call(method, name=model.name, version=version), method)
     if method == "ModelReady" and not message.ready and _is_ready(target, model):
@@ -254,7 +254,7 @@ def _is_ready(target: GrpcTarget, model: Model) -> bool:
     ]
 )
 def unlisted_version_is_refused(target: GrpcTarget, model: Model, method: str, version: str) -> None:
-    """A call that names a version which metadata do not list is refused, or says that it is not ready."""
+    """The server refuses a call to an unlisted version, or says that it is not ready."""
     if version in _listed(target, model):
         raise NotApplicableError(f"{model.name} has a version {version}")
     named = replace(model, version=version)

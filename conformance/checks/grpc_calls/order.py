@@ -40,7 +40,7 @@ from conformance.wire.tensor import Tensor
     Row("own-reversed", (None,), fit=SEVERAL_INPUTS),
 )
 def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
-    """Raw entries belong to the inputs in the order of the request."""
+    """The server assigns raw entries to the inputs in the order of the request."""
     tensors = _several_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
     try:
@@ -97,7 +97,7 @@ def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
     Row("own-reversed", (None,), fit=replace(SEVERAL_INPUTS, is_json=True)),
 )
 def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
-    """Inputs with typed contents are told apart by their names, in whatever order they stand."""
+    """The server identifies inputs with typed contents by name, in any order."""
     tensors = _several_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
 
@@ -126,7 +126,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
 def raw_entries_follow_the_outputs(
     target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
 ) -> None:
-    """An answer in raw contents has an entry for each output, in its own order of outputs."""
+    """The server returns one raw entry for each output, in its own order of outputs."""
     tensors = _find_telling_inputs(model) if counts is None else [model.tensor(list(counts))]
     places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
     listed = None if places is None else [model.role.outputs[int(k)].name for k in places]
@@ -195,7 +195,7 @@ def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor],
 def answer_has_one_form(
     target: GrpcTarget, model: Model, send: Form, count: int | None = None, elements: int | None = None
 ) -> None:
-    """An answer in raw contents has no typed contents, however large it is."""
+    """The server returns no typed contents beside raw contents, at any size."""
     wanted = None
     if count is not None:
         first, *others = list_all(model, find_scored_output(model), is_first=True)
@@ -226,7 +226,7 @@ EQUAL = ("BOOL", *PLAIN, "BYTES")
     Row("own", fit=JSON),
 )
 def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
-    """The same tensors give the same outputs whether they come as typed or as raw contents."""
+    """The server computes the same outputs from typed as from raw contents."""
     tensors = require_reading(model)
     typed = expect_answered_or_block(target.infer(model.request(tensors, send="json")))
     raw = expect_answered_or_block(target.infer(model.request(tensors, send="binary")))

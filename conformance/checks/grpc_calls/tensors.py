@@ -147,7 +147,7 @@ def raw_tensors_come_back(
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
-    """Elements in raw contents are of their native size, row by row and without padding."""
+    """The server reads and writes raw contents in native sizes, row by row, without padding."""
     if model.is_own_oracle:
         _expect_own_raw(target, model, lambda tensor: tensor.datatype != "BYTES")
         return
@@ -172,7 +172,7 @@ def typed_tensors_come_back(
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
-    """Elements in typed contents are in the field of their datatype, row by row."""
+    """The server reads and writes typed contents in the field of the datatype, row by row."""
     if model.is_own_oracle:
         _expect_own_fields(expect_form_right(target, model, require_reading(model), "json"))
         return
@@ -242,7 +242,7 @@ def _expect_own_fields(reply: Reply) -> None:
 
 @check("grpc.raw-contents-are-little-endian", answers="GRPC-RAW-LITTLE-ENDIAN", role="cast_int32_fp32", over=(GRPC,))
 def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
-    """Raw contents have the least significant byte first, as binary tensor data have over HTTP."""
+    """The server reads and writes raw contents with the least significant byte first."""
     if is_big_endian(target, model):
         reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send="binary"))
         raise UnmetError("the least significant byte first", "the most significant one, in both directions", reply)
@@ -260,7 +260,7 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
 def raw_strings_come_back(
     target: GrpcTarget, model: Model, what: Sequence[bytes] | None, shape: Sequence[int] | None = None
 ) -> None:
-    """A BYTES element in raw contents is its length in four bytes and then exactly its bytes."""
+    """The server reads and writes a raw BYTES element as a length of four bytes and its bytes."""
     if model.is_own_oracle:
         has_others = any(tensor.datatype != "BYTES" for tensor in model.sample())
         _expect_own_raw(target, model, lambda tensor: tensor.datatype == "BYTES" or not has_others)
@@ -285,7 +285,7 @@ HALVES = {
     Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
 )
 def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> None:
-    """FP16 elements in raw contents are IEEE 754 binary16."""
+    """The server reads and writes raw FP16 elements as IEEE 754 binary16."""
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
         return
@@ -300,7 +300,7 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> N
     Row("own", answers=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
 )
 def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
-    """BF16 elements are in raw contents, where they are the upper halves of FP32."""
+    """The server reads and writes BF16 elements in raw contents as the upper half of FP32."""
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
         return

@@ -173,7 +173,7 @@ FORMS_OF_MODELS: tuple[Refusal, ...] = (
 @check("grpc.contents-of-a-wrong-size-are-refused", answers="GRPC-SIZE-WRONG", over=(GRPC,))
 @rows(*make_refusal_rows((*SIZES, *SIZES_OF_MODELS), "GRPC-SIZE-WRONG", "GRPC-RAW-BYTES-MISFRAMED"))
 def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """Contents that do not fill the shape, or hold more, are refused."""
+    """The server refuses contents that do not fill the shape exactly."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
@@ -184,7 +184,7 @@ def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refus
     )
 )
 def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
-    """Contents that are missing, too many, in both forms at once, or beyond the datatype are refused."""
+    """The server refuses contents that are missing, doubled, in two forms, or beyond the datatype."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
@@ -224,7 +224,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
 def another_field_is_refused_or_read(
     target: GrpcTarget, model: Model, field: str | None, values: tuple[int | float, ...]
 ) -> str:
-    """Contents in the field of another datatype are refused, or are the values that they are."""
+    """The server refuses contents in the field of another datatype, or reads their values."""
     if field is None:
         tensors = require_reading(model)
         message = make_infer_message(model.request(tensors, send="json"), _in_another_field(tensors[0]))

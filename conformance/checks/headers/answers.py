@@ -172,7 +172,7 @@ def _content_type(reply: Reply) -> str:
 @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O")
 @rows(*BINARY_ANSWERS)
 def binary_answer_has_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
-    """An answer with binary data carries the inference header."""
+    """The server sends the inference header with binary data."""
     reply = target.infer(ask(model))
     if not is_cut(reply):
         expect(reply).free_of("inference-header-missing")
@@ -190,7 +190,7 @@ def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask
 @check("headers.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 @rows(*JSON_ANSWERS)
 def json_answer_has_no_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
-    """An answer without binary data has no inference header, or one that equals the length of its body."""
+    """The server sends no inference header with JSON alone, or one that equals the length of the body."""
     reply = target.infer(ask(model))
     with block_if(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
@@ -203,7 +203,7 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Reque
 @check("headers.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
 @rows(*BINARY_ANSWERS)
 def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestBuilder) -> None:
-    """An answer with binary data has Content-Type application/octet-stream."""
+    """The server sends binary data with Content-Type application/octet-stream."""
     reply = target.infer(ask(model))
     expectation = expect(reply) if is_cut(reply) else expect(reply).answered()
     if has_binary_data(reply) and find_media_type(reply) != OCTET_STREAM:
@@ -213,7 +213,7 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestB
 @check("headers.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*JSON_ANSWERS)
 def json_answer_is_application_json(target: Target, model: Model, ask: RequestBuilder) -> None:
-    """An answer without binary data has Content-Type application/json."""
+    """The server sends JSON alone with Content-Type application/json."""
     reply = target.infer(ask(model))
     with block_if(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
@@ -224,7 +224,7 @@ def json_answer_is_application_json(target: Target, model: Model, ask: RequestBu
 @check("headers.empty-outputs-have-a-right-header-or-none", answers=("BIN-HEADER-ON-EMPTY", "BIN-HEADER-IN-BYTES"))
 @rows(Row("no-elements", ((0,),), role="identity_int32"), Row("two-empty-outputs", ((2,),), role="emit"))
 def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shape: tuple[int, ...]) -> str:
-    """Binary outputs that are all empty come with an inference header of the right length, or without one."""
+    """The server sends a correct inference header, or none, when all binary outputs are empty."""
     tensor = model.tensor([0] * shape[0], shape)
     reply = target.infer(model.request([tensor], send="json", want="binary"))
     if not reply.succeeded:
@@ -283,7 +283,7 @@ ERRORS = (
 @check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 @rows(*ERRORS)
 def error_has_no_inference_header(target: Target, model: Model, make: MessageBuilder) -> None:
-    """An error has no inference header, or one that equals the length of its body."""
+    """The server sends no inference header with an error, or one that equals the length of the body."""
     reply = target.send(make(model), fresh=True)
     header = reply.header(INFERENCE_HEADER)
     if is_refused(target, model, reply) and header not in (None, str(len(reply.body))):
@@ -293,7 +293,7 @@ def error_has_no_inference_header(target: Target, model: Model, make: MessageBui
 @check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*ERRORS)
 def error_is_application_json(target: Target, model: Model, make: MessageBuilder) -> None:
-    """An error has Content-Type application/json, or a narrower one."""
+    """The server sends an error with Content-Type application/json, or a subtype of it."""
     reply = target.send(make(model), fresh=True)
     found = find_media_type(reply)
     if not isinstance(parse_json(reply.body).value, dict):  # the media type of other bodies is not judged
@@ -310,7 +310,7 @@ def error_is_application_json(target: Target, model: Model, make: MessageBuilder
 @check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
 @rows(*BINARY_ANSWERS)
 def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: RequestBuilder) -> None:
-    """The Content-Length of an answer with binary data, where it has one, counts JSON and binary data together."""
+    """The Content-Length of an answer counts JSON and binary data together."""
     request = ask(model)
     reply = target.infer(request)
     if reply.status is None or reply.status >= 300:
@@ -339,7 +339,7 @@ def _least_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
 @check("headers.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
 @rows(*BINARY_ANSWERS)
 def binary_answer_is_not_chunked(target: Target, model: Model, ask: RequestBuilder) -> None:
-    """An answer with binary data states its length in Content-Length: no chunks, and no end with the connection."""
+    """The server states the length of a binary answer in Content-Length."""
     reply = target.infer(ask(model))
     if not is_cut(reply):
         expect(reply).answered()

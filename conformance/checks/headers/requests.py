@@ -64,7 +64,7 @@ FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "
     ]
 )
 def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
-    """The binary data of a request begin where the inference header says that the JSON ends."""
+    """The server reads binary data from where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
     message = request.message().with_json(spell(request.written()))
@@ -77,7 +77,7 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
     ("", [MULTIBYTE_TEXT, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()]
 )
 def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strings: Sequence[str]) -> None:
-    """Binary data behind JSON strings beyond ASCII begin where the inference header says, counted in bytes."""
+    """The server counts the inference header in bytes where the JSON has characters beyond ASCII."""
     with block_if(lambda: not is_met(lambda: _expect_behind(target, multi, ["a", "b"])), _BEHIND_ASCII):
         _expect_behind(target, multi, strings)
 
@@ -85,7 +85,7 @@ def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strin
 @check("headers.leading-zeros-are-decimal", answers="BIN-HEADER-I", role="identity_uint8")
 @rows(Row("one", (1,), fit=ANY), ("two", 2), ("sixteen", 16))
 def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
-    """An inference header with zeros in front is a decimal number, or is refused."""
+    """The server reads an inference header with leading zeros as decimal, or refuses it."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
     message = request.message().with_json(_pad_to_octal_length(_text(request.written())))
@@ -130,7 +130,7 @@ CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "
     *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
 )
 def inference_header_in_any_case(target: Target, model: Model, name: str, make: MessageBuilder) -> None:
-    """The inference header of a request is recognised in any mix of upper and lower case."""
+    """The server recognises the inference header in any mix of upper and lower case."""
     message = make(model)
     respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
     reply = target.infer(respelled)
@@ -148,7 +148,7 @@ def inference_header_in_any_case(target: Target, model: Model, name: str, make: 
     ("all-outputs-binary", None, True),
 )
 def json_request_needs_no_inference_header(target: Target, model: Model, want: Any, all_binary: Any) -> None:
-    """A request without binary data is accepted without the inference header, whatever form its outputs shall have."""
+    """The server accepts JSON alone without the inference header."""
     require_json(model)
     expect(target.infer(model.request(send="json", want=want, binary_data_output=all_binary))).answered()
 
@@ -160,7 +160,7 @@ def json_request_needs_no_inference_header(target: Target, model: Model, want: A
     ("binary-outputs", JSON, "binary"),
 )
 def json_request_may_have_inference_header(target: Target, model: Model, content_type: str, want: Any) -> None:
-    """A request without binary data is accepted with an inference header that equals the length of its body."""
+    """The server accepts JSON alone with an inference header that equals the length of the body."""
     require_json(model)
     message = model.request(send="json", want=want).message()
     headed = message.with_header("Content-Type", content_type).with_header(INFERENCE_HEADER, str(len(message.body)))
@@ -177,7 +177,7 @@ def json_request_may_have_inference_header(target: Target, model: Model, content
     Row("two-inputs", (None,), role="documented_binary"),
 )
 def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) -> None:
-    """A binary request with Content-Type application/octet-stream is accepted."""
+    """The server accepts a binary request with Content-Type application/octet-stream."""
     message = model.request(want=want).message()
 
     def is_refused_as_json() -> bool:
@@ -195,7 +195,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 )
 @rows(("as-json", JSON), ("without-content-type", None))
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
-    """A binary request with Content-Type application/json, or without any, is accepted."""
+    """The server accepts a binary request with Content-Type application/json, or without any."""
     message = model.request(outputs=model.listed()).message()
     with block_if(lambda: refuses_binary(target, model), "under its own type it is not answered either"):
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
@@ -213,7 +213,7 @@ def binary_request_of_another_type_is_accepted(target: Target, model: Model, con
     ],
 )
 def every_client_is_answered_right(target: Target, model: Model, client: ClientName, form: Form) -> None:
-    """A request that names another client in `User-Agent` is answered as it is under the suite's own name."""
+    """The server answers a request with another `User-Agent` as it answers the suite."""
     if form == "json":
         require_json(model)
     tensors = model.sample()
@@ -276,7 +276,7 @@ FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
 def content_type_of_something_else_alters_nothing(
     target: Target, model: Model, make: MessageBuilder, content_type: str | None
 ) -> str:
-    """A request under a content type of something else is refused, or answered as under its own."""
+    """The server refuses a request under an unrelated content type, or answers it correctly."""
     message = make(model)
     expected = model.expected(_make_typed_inputs(model, is_raw=message.json_length == 0))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)

@@ -33,7 +33,7 @@ _ALSO_WRONG = "without these headers the answer is wrong as well"
     ],
 )
 def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: Form) -> str:
-    """A request is answered as it is without them, whatever headers its client and the proxies between add."""
+    """The server answers a request with the headers of usual clients and proxies as it answers one without."""
     if form == "json":
         require_json(model)
     tensors, usual = model.sample(), USUAL_HEADERS[name]

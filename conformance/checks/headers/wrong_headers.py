@@ -211,7 +211,7 @@ JSON_ALONE_REFUSALS = tuple(
 )
 @rows(*make_refusal_rows(LENGTH_REFUSALS))
 def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A binary request whose inference header is no place where its JSON ends is refused."""
+    """The server refuses a binary request whose inference header does not mark the end of its JSON."""
     expect_refused(target, model, refusal)
 
 
@@ -221,7 +221,7 @@ def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal)
 )
 @rows(*make_refusal_rows(MISSING_REFUSALS))
 def request_without_a_length_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request whose inference header is missing is never misread."""
+    """The server never misreads a binary request without the inference header."""
     expect_refused(target, model, refusal)
 
 
@@ -231,14 +231,14 @@ def request_without_a_length_is_refused_or_right(target: Target, model: Model, r
 )
 @rows(*make_refusal_rows(JSON_ALONE_REFUSALS))
 def wrong_length_of_json_alone_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request of JSON alone, whose inference header is needless and wrong, is never misread."""
+    """The server never misreads JSON alone with a wrong inference header."""
     expect_refused(target, model, refusal)
 
 
 @check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 @rows(*make_refusal_rows(SPELLING_REFUSALS))
 def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request whose inference header is not spelled in plain digits is never misread."""
+    """The server never misreads a request whose inference header is not plain digits."""
     expect_refused(target, model, refusal)
 
 
@@ -278,14 +278,14 @@ REFUSALS = (*REPEATED_REFUSALS, *LENGTH_REFUSALS, *MISSING_REFUSALS, *SPELLING_R
 @check("headers.different-inference-headers-are-refused", answers="BIN-HEADER-TWICE")
 @rows(*[refusal.row() for refusal in REPEATED_REFUSALS])
 def different_inference_headers_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request with two inference headers that differ is refused."""
+    """The server refuses a request with two different inference headers."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("headers.two-inference-headers-are-no-third", answers="BIN-HEADER-TWICE-SAFE", role=ROLE)
 @rows(*[Row(name, (values,), fit=REPEATED_FITS.get(name)) for name, values in {**EQUAL, **DIFFERENT}.items()])
 def two_inference_headers_are_no_third(target: Target, model: Model, values: Values) -> str:
-    """A request with two inference headers is refused, or read as it is with one of the two alone."""
+    """The server refuses two inference headers, or reads the request by one of the two."""
     message = _good(model)
     both = values(message)
     reply = target.send(_saying(message, *both), fresh=True)

@@ -32,7 +32,7 @@ from conformance.wire.request import Form, Message
 @check("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_names_its_model(target: Target, model: Model, make: MessageBuilder) -> None:
-    """An inference answer has the string model_name, which is the name that was asked for."""
+    """The answer has the string model_name, equal to the name in the request."""
     reply = target.infer(make(model))
     expect_fits_schema(reply, "OIP-MODEL-NAME")
     found = (reply.answer.document or {}).get("model_name")
@@ -46,21 +46,21 @@ def answer_names_its_model(target: Target, model: Model, make: MessageBuilder) -
 @check("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_describes_its_outputs(target: Target, model: Model, make: MessageBuilder) -> None:
-    """An inference answer is an object with an array of outputs, each with name, shape and datatype."""
+    """The answer is an object with an array of outputs, each with name, shape and datatype."""
     expect_fits_schema(target.infer(make(model)), "OIP-OUTPUT-MEMBERS")
 
 
 @check("json.model-version-is-a-string", answers=("OIP-MODEL-VERSION", "OIP-JSON"))
 @rows(*ANSWERS)
 def model_version_is_a_string(target: Target, model: Model, make: MessageBuilder) -> None:
-    """The model_version of an inference answer is a string, where there is one."""
+    """The model_version of an answer, if present, is a string."""
     expect_fits_schema(target.infer(make(model)), "OIP-MODEL-VERSION")
 
 
 @check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
 @rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
 def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder | None) -> None:
-    """The dimensions of an output are non-negative integers whose product is the number of its elements."""
+    """The dimensions of an output are non-negative integers, and their product is the number of elements."""
     made = make(model) if make else model.request(make_empty_inputs(target, model), send="json")
     reply = target.infer(made)
     expect_fits_schema(reply, "OIP-SHAPE")
@@ -70,7 +70,7 @@ def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder
 @check("json.integers-are-written-as-such", answers=("OIP-INTEGERS", "OIP-JSON"))
 @rows(*ANSWERS)
 def integers_are_written_as_such(target: Target, model: Model, make: MessageBuilder) -> None:
-    """Dimensions and sizes in an answer are written as integers, 8 and not 8.0."""
+    """The server writes dimensions and sizes as integers: 8, not 8.0."""
     reply = target.infer(make(model))
     expect(reply, "OIP-ANSWER").answered()
     expect(reply).free_of("integer-with-a-point")
@@ -83,7 +83,7 @@ def integers_are_written_as_such(target: Target, model: Model, make: MessageBuil
     Row("model-metadata", (lambda model: Message(model.path, method="GET"),), role="identity_int32", fit=ANY),
 )
 def absent_members_are_left_out(target: Target, model: Model, make: MessageBuilder) -> None:
-    """An optional member of an answer or of metadata is absent, rather than null, where it has nothing to say."""
+    """The server leaves an optional member out rather than writing null."""
     made = make(model)
     reply = target.send(made) if isinstance(made, Message) else target.infer(made)
     expect(reply, "OIP-ENDPOINTS" if reply.exchange.message.method == "GET" else "OIP-ANSWER").answered()
@@ -97,14 +97,14 @@ def absent_members_are_left_out(target: Target, model: Model, make: MessageBuild
     Row("own", fit=Fit(outputs=frozenset({"BOOL"}), is_json=True)),
 )
 def bool_is_true_or_false(target: Target, model: Model) -> None:
-    """BOOL elements of an answer in JSON are true and false, not numbers."""
+    """The server writes BOOL elements in JSON as true and false."""
     expect(target.infer(model.request(send="json"))).answered().free_of("bool-number")
 
 
 @check("json.answer-is-json-in-utf-8", answers="OIP-JSON")
 @rows(*ANSWERS)
 def answer_is_json_in_utf_8(target: Target, model: Model, make: MessageBuilder) -> None:
-    """The JSON of an answer is valid and in UTF-8, and nothing but binary data follows it."""
+    """The server's JSON is valid and in UTF-8, and only binary data follows it."""
     expect_json(target.infer(make(model)))
 
 
@@ -162,7 +162,7 @@ def _all_backwards(model: Model) -> Sequence[str]:
     Row("all-backwards", (_all_backwards, {}), fit=Fit(min_outputs=3, is_json=True)),
 )
 def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:
-    """An answer has the outputs that the request lists, and no others."""
+    """The server returns the outputs that the request lists, and no others."""
     listed = choose(model)
     reply = target.infer(model.request(send="json", outputs=listed, **options))
     _expect_outputs(reply, listed)
@@ -178,7 +178,7 @@ def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, opti
     Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
 )
 def all_outputs_come_unasked(target: Target, model: Model, make: MessageBuilder) -> None:
-    """An answer has all outputs of the model when the request lists none."""
+    """The server returns all outputs of the model when the request lists none."""
     _expect_outputs(target.infer(make(model)), model.declared_outputs)
 
 
@@ -225,7 +225,7 @@ _FOR_ANY_MODEL = ("digits", "blanks", "escapes", "accents", "long")
     ],
 )
 def id_comes_back(target: Target, model: Model, identity: str, send: Form, want: Form | None) -> None:
-    """The id of a request comes back unchanged."""
+    """The server returns the id of a request unchanged."""
     reply = target.infer(model.request(send=send, want=want, request_id=identity))
     if not reply.succeeded and target.infer(model.request(send="json", request_id=identity)).succeeded:
         raise BlockedError("only with binary data is a request with this id not answered")
@@ -240,7 +240,7 @@ def id_comes_back(target: Target, model: Model, identity: str, send: Form, want:
     ]
 )
 def escaped_id_comes_back(target: Target, model: Model, identity: str) -> None:
-    r"""An id written with \u escapes comes back as the text that it stands for."""
+    r"""The server returns an id written with \u escapes as the text that it stands for."""
     request = model.request(send="json", request_id=identity)
     escaped = "".join(f"\\u{unit:04x}" for unit in _utf_16(identity))
     text = json.dumps({**request.written(), "id": "@"}, separators=(",", ":")).replace('"@"', f'"{escaped}"')

@@ -168,7 +168,7 @@ def _alike(tensor: Tensor) -> Tensor:
     Row("booleans-in-numbers", (_in_numbers,), fit=Fit(some_input=frozenset({"BOOL"}), is_json=True)),
 )
 def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: Coerce) -> str:
-    """An element of JSON data of another type than its datatype's is coerced to that, or the request is refused."""
+    """The server coerces a JSON element of another type to the datatype, or refuses it."""
     tensors, data, candidates, place = make(model)
     plain = model.request(tensors, send="json")
     reply = target.send(plain.edited(lambda document: document["inputs"][place].update(data=data)), fresh=True)

@@ -58,7 +58,7 @@ _UNCARRIED = "binary data of these elements are wrong by themselves"
     Row("nested-9-items", ("nested", None, 9), fit=Fit(min_rank=2, is_variable=True, is_json=True)),
 )
 def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None, items: int = 0) -> None:
-    """JSON data are read in row-major order, whether they are flat or nested."""
+    """The server reads JSON data in row-major order, flat or nested."""
     tensors = model.salted(items, model.salt) if items else _tensors(model)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
@@ -83,7 +83,7 @@ def _by_columns(tensor: Tensor) -> Tensor:
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
 @rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED], Row("own", ("json",), fit=JSON))
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
-    """JSON data in answers are flat, or nested as the shape says, in row-major order."""
+    """The server writes JSON data in row-major order, flat or nested as the shape says."""
     tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]
     reply = target.infer(model.request(tensors, send=send))
     with block_if(lambda: send == "binary" and not carries(target, model, tensors, "read"), _UNCARRIED):
@@ -234,7 +234,7 @@ VALUES: tuple[Row, ...] = (
 @check("json.elements-are-what-they-spell", answers="OIP-VALUE")
 @rows(*VALUES)
 def elements_are_what_they_spell(target: Target, model: Model, spelling: Spelling, may_be_limited: bool) -> None:
-    """Each element of JSON data comes back as the value that its text spells.
+    """The server returns each element of JSON data with the value that its text spells.
 
     Raises:
         NotApplicable: the target refuses more digits than a double holds, which no sentence forbids.
@@ -253,7 +253,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")
 @rows(*[Row(name, (list(group.items()),)) for name, group in STRINGS.items()])
 def strings_have_the_length_that_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, str]]) -> None:
-    """A string in JSON data has the bytes of its text in UTF-8, every character counted."""
+    """The server reads every character of a JSON string, as UTF-8."""
     reply = target.infer(make_spelled_request(model, [text for text, _ in elements]))
     _expect_values(reply, model, [value for _, value in elements])
 
@@ -283,7 +283,7 @@ INTEGER_SPELLINGS: Mapping[str, Texts] = {
 def integers_written_otherwise(
     target: Target, model: Model, elements: Sequence[tuple[str, int]] | ElementRewriting
 ) -> str:
-    """An integer written with a point or an exponent is refused, or taken for its value."""
+    """The server reads an integer with a point or an exponent by its value, or refuses it."""
     spelling = elements if isinstance(elements, ElementRewriting) else SpelledElements(elements)
     message, tensors = spelling.sent(model)
     reply = target.send(message, fresh=True)
@@ -329,5 +329,5 @@ REFUSALS: tuple[Refusal, ...] = tuple(
 @check("json.integer-beyond-its-datatype-is-refused", answers="OIP-RANGE")
 @rows(*make_refusal_rows(REFUSALS))
 def integer_beyond_its_datatype_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """An integer in JSON data that its datatype cannot hold is refused."""
+    """The server refuses an integer in JSON data that its datatype cannot hold."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -81,7 +81,7 @@ ROWS: tuple[Row, ...] = (
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
 def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expect) -> None:
-    """Where a model's listed version has a path of its own, every kind of request is answered there as without it, by that version."""
+    """The server answers every kind of request at the path of a listed version, by that version."""
     versioned, listed = _with_a_version(target, model)
     reply = target.infer(make(versioned))
     plain = replace(model, version="")
@@ -126,7 +126,7 @@ def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
 
 @check("json.version-named-and-versions-listed", answers="OIP-MODEL-VERSION-LISTED", role="identity_int32")
 def version_named_and_versions_listed(target: Target, model: Model) -> str:
-    """An answer names a model version or none, and the model's metadata list versions or none."""
+    """The suite records whether answers name a version and whether metadata list versions."""
     found = (expect(target.infer(model.request(send="json"))).answered().reply.answer.document or {}).get(
         "model_version"
     )
@@ -144,7 +144,7 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
     Row("own", fit=ANY),
 )
 def plain_request_is_answered(target: Target, model: Model) -> None:
-    """A plain inference request is answered with status 200 and the right outputs."""
+    """The server answers a plain inference request with status 200 and the correct outputs."""
     if isinstance(model, DeployedModel) and model.tensors and (model.trouble or model.demands):
         _expect_any_answer(target.infer(model.plainest()), model)
     request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
@@ -178,7 +178,7 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
 @check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
 def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
-    """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""
+    """The server answers GET v2 and GET v2/models/NAME with status 200."""
     reply = target.get(model.path if of == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
         raise UnmetError(f"status 200 for {of} metadata", f"status {reply.status}", reply)
@@ -190,7 +190,7 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
 @check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
 @rows("live", "ready", "model")
 def health_is_told(target: Target, model: Model, of: str) -> str:
-    """A server that answers inference requests says that it is live, of their model that it is ready, and something of itself."""
+    """The server says that it is live and that a model is ready which it answers for."""
     if not (plain := target.send(target.good_requests(model)[0].message(), fresh=True)).succeeded:
         raise BlockedError(f"{model.name} answers no plain request: {escape_text(plain.outcome())}")
     return expect_health(target, model, of).outcome()
@@ -198,7 +198,7 @@ def health_is_told(target: Target, model: Model, of: str) -> str:
 
 @check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
 def unknown_model_is_not_ready(target: Target, model: Model) -> None:
-    """A model that there is not is refused, or said not to be ready, also right after one that is."""
+    """The server refuses an unknown model, or says that it is not ready."""
     target.get(f"{model.path}/ready")
     reply = target.get("/v2/models/there-is-no-such-model/ready")
     document, _ = parse_json(reply.body)

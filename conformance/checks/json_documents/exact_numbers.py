@@ -92,7 +92,7 @@ def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message
     ]
 )
 def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: Form, want: Form) -> None:
-    """A number of JSON data that spells an element exactly comes back with all of its bits.
+    """The server returns a JSON number that spells an element exactly with all of its bits.
 
     Raises:
         NotApplicable: the target refuses such numbers, which no sentence forbids.

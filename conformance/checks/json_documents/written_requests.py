@@ -172,7 +172,7 @@ OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped"
     OWN_BINARY.row("members-backwards-of-binary-data", STYLES["members-backwards"]),
 )
 def request_written_otherwise_is_the_same(target: Target, model: Model, asked: RequestKind, style: JsonStyle) -> None:
-    """A request means the same in whatever order its members stand, with escapes, and with white space."""
+    """The server reads a request in any member order, with escapes and with white space."""
     request = asked.request(model)
     _expect_like_the_usual(target, model, asked, request.message().with_json(style.write(request.written())))
 
@@ -261,7 +261,7 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 def undefined_members_change_nothing(
     target: Target, model: Model, asked: RequestKind, level: str, members: Mapping[str, Any], first: bool
 ) -> None:
-    """Members that no object of a request defines, of whatever kind and at whatever place, change nothing."""
+    """The server ignores members that the documents do not define, wherever they stand."""
 
     def edit(document: dict[str, Any]) -> None:
         for owner in LEVELS[level](document):
@@ -304,7 +304,7 @@ _FOR_ANY_MODEL = ("control-characters", "accents", "a-byte-that-is-never-utf-8")
     ],
 )
 def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
-    """An answer with any bytes in a JSON string is valid JSON in UTF-8, or the request is refused."""
+    """The server escapes any bytes in a JSON string as valid JSON, or refuses the request."""
     tensors = [_filled(tensor, text) for tensor in model.sample()] if model.is_own_oracle else [model.tensor([text])]
     reply = target.infer(model.request(tensors, send=send, want="json" if send == "binary" else None))
     if reply.succeeded:
@@ -324,7 +324,7 @@ def _filled(tensor: Tensor, text: bytes) -> Tensor:
     Row("own", needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
 )
 def nan_and_infinities(target: Target, model: Model) -> str:
-    """NaN and infinities in a JSON answer are refused, or written as something that JSON has."""
+    """The server refuses NaN and infinities in a JSON answer, or writes them as valid JSON."""
     if model.is_own_oracle:
         return _judge_own_non_finite(target, model)
     reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))

@@ -31,19 +31,19 @@ from conformance.wire.request import ABSENT
 
 @check("metadata.binary-tensor-data-is-listed", answers="BIN-LISTED")
 def binary_tensor_data_is_listed(target: Target) -> None:
-    """Server metadata lists the extension binary_tensor_data."""
+    """The server's metadata list the extension binary_tensor_data."""
     _expect_listed(target, "binary_tensor_data")
 
 
 @check("metadata.classification-is-listed", answers="CLS-LISTED")
 def classification_is_listed(target: Target) -> None:
-    """Server metadata lists the extension classification."""
+    """The server's metadata list the extension classification."""
     _expect_listed(target, "classification")
 
 
 @check("metadata.server-metadata-is-well-formed", answers="OIP-SERVER-METADATA")
 def server_metadata_is_well_formed(target: Target) -> None:
-    """Server metadata is an object with name, version and an array of extensions."""
+    """The server's metadata are an object with name, version and an array of extensions."""
     expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
 
 
@@ -66,7 +66,7 @@ _TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "bat
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
 @rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()], Row("own", (True,), fit=ANY))
 def model_metadata_describes_the_model(target: Target, model: Model, own: bool = False) -> None:
-    """Model metadata gives a platform, and name, datatype and shape of each input and output."""
+    """Model metadata give a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
     if own:  # nothing else is known of a deployed model
@@ -117,7 +117,7 @@ def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any],
 @check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
 @rows(Row("own", fit=ANY))
 def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> None:
-    """A request that lists no outputs is answered with those of the model's metadata, in the datatypes given there."""
+    """The server returns the outputs that the metadata declare when a request lists none."""
     if not model.declared:
         raise NotApplicableError(f"the metadata of {model.name} list no outputs")
     request = model.request(send=model.sends, binary_data_output=True if model.kept_binary else ABSENT)

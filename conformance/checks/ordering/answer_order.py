@@ -43,7 +43,7 @@ from conformance.wire.tensor import Tensor
     *[Row(name, (order,), fit=SEVERAL_OUTPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
-    """Tensor bytes follow the order in which the answer's own JSON lists the outputs."""
+    """The server writes tensor bytes in the order in which the answer's JSON lists the outputs."""
     tensors, names = _find_telling_inputs(model), order(_outputs(model))
     reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
@@ -53,7 +53,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
 @check("ordering.all-outputs-follow-the-answers-json", answers="BIN-ORDER-O")
 @rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")], Row("of-all", fit=SEVERAL_OUTPUTS))
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
-    """Tensor bytes follow the answer's own JSON when the request lists no outputs."""
+    """The server writes tensor bytes in the order of the answer's JSON when the request lists no outputs."""
     tensors = _find_telling_inputs(model)
     reply = target.infer(model.request(tensors, send=model.sends, binary_data_output=True))
     expect_together(reply, target, model, tensors, model.expected(tensors), "written")
@@ -68,7 +68,7 @@ def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     ]
 )
 def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, counts: tuple[int, int]) -> None:
-    """A binary output without elements takes no bytes from the one beside it."""
+    """An empty binary output takes no bytes from the output beside it."""
     tensors = [emit.tensor(counts)]
     reply = target.infer(emit.request(tensors, send="json", want="binary", outputs=order))
     expect_together(reply, target, emit, tensors, emit.expected(tensors), "written")
@@ -81,7 +81,7 @@ _SEVERAL = Fit(min_inputs=2, min_outputs=2, is_json=True)
 @check("ordering.empty-output-between-others-takes-no-bytes", answers="BIN-ORDER-O", role="multi")
 @rows("IN_BOOL", "IN_FP32", Row("own", (None,), fit=_SEVERAL))
 def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, empty: str | None) -> None:
-    """A binary output without elements takes no bytes between two that have some."""
+    """An empty binary output takes no bytes between two others."""
     if empty is None:
         _expect_own_order_beside_empty(target, multi)
         return
@@ -104,7 +104,7 @@ def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
     *[Row(name, choice, fit=Fit(min_outputs=least)) for name, (least, choice) in CHOICES.items()],
 )
 def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
-    """JSON outputs stand between binary ones and take none of the bytes behind the JSON."""
+    """JSON outputs between binary ones take none of the bytes after the JSON."""
     tensors, names = make_tensors(model), order(_outputs(model))
     binary = {*choose(names), *model.kept_binary}
     if not set(names) - binary:

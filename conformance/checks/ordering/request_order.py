@@ -53,7 +53,7 @@ from conformance.wire.tensor import Tensor
     *[Row(name, (order,), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def request_follows_its_json(target: Target, model: Model, order: Order) -> None:
-    """Binary inputs are read in the order in which the request's JSON lists them."""
+    """The server reads binary inputs in the order in which the request's JSON lists them."""
     tensors = _told_by_order(model, order) if model.is_own_oracle else sort_tensors(make_sample(model), order(INPUTS))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
@@ -67,7 +67,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
     *[Row(label_order(order), (order,), thorough=index % 5 > 0) for index, order in enumerate(permutations(INPUTS[:3]))]
 )
 def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order: Names) -> None:
-    """Binary inputs are told apart by their place, not by their size: three of them have eight bytes each."""
+    """The server identifies binary inputs of equal size by their position."""
     tensors = sort_tensors(make_tensors(multi), (*order, "IN_BYTES"))
     _expect_apart(target, multi, tensors)
 
@@ -75,7 +75,7 @@ def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order:
 @check("ordering.inputs-of-one-datatype-keep-apart", answers="BIN-ORDER-I", role="add_sub")
 @rows(("B-A", ("B", "A")), ("A-B", ("A", "B")))
 def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names) -> None:
-    """Two binary inputs of one datatype and shape are not exchanged."""
+    """The server does not swap two binary inputs of one datatype and shape."""
     tensors = sort_tensors([keep_two_elements(tensor) for tensor in model.sample()], order)
     _expect_apart(target, model, tensors)
 
@@ -153,7 +153,7 @@ def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> b
 def inputs_without_elements_change_no_order(
     target: Target, multi: Model, order: Names | None, empty: Names | None
 ) -> str | None:
-    """Binary inputs beside others that have no elements are read in the order of the JSON, too."""
+    """The server reads binary inputs in the order of the JSON also beside empty ones."""
     if order is None or empty is None:
         _expect_own_apart_beside_empty(target, multi)
         return None
@@ -207,7 +207,7 @@ def _emptied(tensor: Tensor) -> Tensor:
     *[Row(name, choice, fit=Fit(min_inputs=least)) for name, (least, choice) in CHOICES.items()],
 )
 def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
-    """JSON inputs stand between binary ones and take none of the bytes behind the JSON."""
+    """JSON inputs between binary ones take none of the bytes after the JSON."""
     declared = require_several(model) if model.is_own_oracle else make_tensors(model)
     names = order(tuple(tensor.name for tensor in declared))
     tensors, binary = sort_tensors(declared, names), {*choose(names), *model.sends}

@@ -78,7 +78,7 @@ def _make_own_make_cells() -> list[Row]:
 @check("overrides.output-comes-in-its-form")
 @rows(*_make_cells(), *_make_own_make_cells())
 def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
-    """An output comes as binary data or as JSON as the two parameters say."""
+    """The server returns an output as binary data or JSON, as the two parameters say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
     if listed is UNLISTED and len(names) < len(model.role.outputs):
         raise NotApplicableError(f"JSON does not carry {', '.join(model.kept_binary)}")
@@ -122,7 +122,7 @@ def _make_own_make_mixes() -> list[Row]:
 @check("overrides.each-output-comes-in-its-own-form")
 @rows(*[replace(row, role="multi") for row in _make_mixes()], *_make_own_make_mixes())
 def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any, mix: tuple[Any, ...]) -> None:
-    """Outputs of one request, listed with different settings, come each in its own form."""
+    """The server returns each output of one request in its own form."""
     kept = model.kept_binary
     wanted = zip((spec.name for spec in model.role.outputs), cycle(mix), strict=False)
     outputs = [RequestedOutput(name, True if name in kept else listed) for name, listed in wanted]
@@ -145,7 +145,7 @@ def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any
     Row("one-of-any-model", (ABSENT,), fit=ANY),
 )
 def listed_output_under_binary_data_output(target: Target, model: Model, *listed: Any) -> str:
-    """An output listed without binary_data under binary_data_output true comes in one of two forms, and is right."""
+    """The suite records the form of a listed output under binary_data_output true."""
     outputs = [RequestedOutput(name, value) for name, value in zip(require_json_outputs(model), listed, strict=False)]
     reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=True))
     open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
@@ -178,7 +178,7 @@ def _expect_right(target: Target, model: Model, reply: Reply, name: str) -> None
     Row("own", (ABSENT, True), fit=JSON, answers=(TABLE[ABSENT, True][1],)),
 )
 def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
-    """An output without elements comes in the form that is asked for, as any other."""
+    """The server returns an empty output in the requested form."""
     names = [spec.name for spec in model.role.outputs]
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     tensors = make_empty_inputs(target, model) if model.is_own_oracle else [model.tensor([], [0])]
@@ -196,7 +196,7 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
     Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),
 )
 def classes_under_binary_data_output(target: Target, model: Model, values: Any) -> str:
-    """Under binary_data_output true, classes without binary_data come in one of the two forms."""
+    """The server returns classes under binary_data_output true in one of the two forms."""
     name, tensors = find_scored_output(model), [model.tensor(values)]
     wanted = [RequestedOutput(name, classification=2)]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))

@@ -89,7 +89,7 @@ ROWS = (
 @check("overrides.parameter-at-another-place-changes-no-form", role=ROLE)
 @rows(*ROWS)
 def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str | None) -> str:
-    """A parameter where no document defines it is refused, or overrides none that is defined and alters no value."""
+    """The server lets no misplaced parameter override a defined one or change a value."""
     require_json(model)
     plain, name = model.request(send="json"), model.steady()[0]
     reply = target.send(plain.edited(lambda document: edit(document, name)), fresh=True)
@@ -149,5 +149,5 @@ REFUSALS: tuple[Refusal, ...] = (
 @check("overrides.parameter-of-wrong-type-is-refused")
 @rows(*make_refusal_rows(REFUSALS))
 def parameter_of_wrong_type_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A binary_data or binary_data_output that is no boolean is refused."""
+    """The server refuses a binary_data or binary_data_output that is no boolean."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

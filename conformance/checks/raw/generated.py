@@ -21,7 +21,7 @@ def _list_answers(role: str) -> tuple[str, ...]:
 @check("raw.generated-bodies-are-tensor-data", answers="RAW-ENCODING")
 @rows(*make_generated_rows("raw", _list_answers))
 def generated_bodies_are_tensor_data(target: Target, model: Model) -> None:
-    """A raw body that Hypothesis drew is read as the tensor that a binary request brings."""
+    """The server reads a raw body that Hypothesis generated like the same binary input."""
     expect = _expect_string_read if model.role.inputs[0].datatype == "BYTES" else _expect_read
     expect_generated(model, "raw", lambda tensor: expect(target, model, tensor))
 

@@ -149,14 +149,14 @@ def _refusals(requirement: str) -> list[Row]:
 @check("raw.model-of-several-inputs-is-refused", answers="RAW-SEVERAL-INPUTS")
 @rows(*_refusals("RAW-SEVERAL-INPUTS"))
 def model_of_several_inputs_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A raw request to a model with more than one input is refused."""
+    """The server refuses a raw request to a model with several inputs."""
     expect_refused(target, model, refusal)
 
 
 @check("raw.several-variable-dimensions-are-refused", answers="RAW-TWO-VARIABLES")
 @rows(*_refusals("RAW-TWO-VARIABLES"))
 def several_variable_dimensions_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A raw request to an input with more than one variable dimension is refused."""
+    """The server refuses a raw request to an input with several variable dimensions."""
     expect_refused(target, model, refusal)
 
 
@@ -168,7 +168,7 @@ def several_variable_dimensions_are_refused(target: Target, model: Model, refusa
 def other_bytes_shapes_are_refused(
     target: Target, model: Model, body: bytes, readings: Sequence[Sequence[bytes]] | None
 ) -> None:
-    """A raw request to a BYTES input of a shape other than [1] is refused, or all of its body is read as that shape."""
+    """The server refuses a raw request to a BYTES input of another shape than [1], or reads all of its body."""
     if readings is None:
         _expect_strings_refused_or_right(target, model, body)
         return
@@ -206,7 +206,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
     Row("own-with-a-byte-more", (1,), fit=NUMBERS),
 )
 def body_that_does_not_fit_is_refused(target: Target, model: Model, refusal: Refusal | int) -> None:
-    """A raw body that does not fill the input exactly is refused."""
+    """The server refuses a raw body that does not fill the input exactly."""
     if isinstance(refusal, Refusal):
         expect_refused(target, model, refusal)
     else:
@@ -227,7 +227,7 @@ def _expect_length_refused(target: Target, model: Model, more: int) -> None:
 
 @check("raw.two-items-are-refused", answers=("RAW-BATCH-OF-ONE", "RAW-SIZE"), role="raw_batching")
 def two_items_are_refused(target: Target, model: Model) -> None:
-    """A raw body is no batch of two."""
+    """The server reads no raw body as a batch of two."""
     reply = target.send(TWO_ITEMS.message(model), fresh=True)
     output = reply.answer.output(model.role.outputs[0].name) if reply.succeeded else None
     # One item in the answer: the server dropped the second.
@@ -241,7 +241,7 @@ def two_items_are_refused(target: Target, model: Model) -> None:
 )
 @rows(*[Row(row.id, row.values, role=row.role, fit=row.fit) for row in _refusals("BIN-HEADER-MISSING")])
 def body_without_header_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A raw body without an inference header is refused, or taken for the raw request that it would be with one."""
+    """The server refuses a raw body without an inference header, or reads it as a raw request."""
     expect_refused(target, model, refusal)
 
 
@@ -268,7 +268,7 @@ def _nothing(model: Model) -> Tensor:
     Row("bytes", role="raw_bytes_one"),
 )
 def empty_body(target: Target, model: Model) -> str:
-    """An empty raw body is a tensor without elements, an empty string, or refused."""
+    """The server reads an empty raw body as a tensor without elements or an empty string, or refuses it."""
     reply = target.send(model.raw(b""), fresh=True)
     if reply.status is not None and reply.status >= 400 and not reply.exchange.failure:
         expect_alive(target, model)

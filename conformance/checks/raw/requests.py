@@ -61,7 +61,7 @@ OPAQUE = (
     *[Row(f"own-{name}", (name,), fit=FLOATS) for name in ("open-brace", "blanks")],
 )
 def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | str) -> None:
-    """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
+    """The server reads the whole body as tensor data when the inference header is 0."""
     if body == "plain":
         expect_own_plain_values(target, model)
         return
@@ -92,7 +92,7 @@ ENCODED = (
 def body_is_binary_tensor_data(
     target: Target, model: Model, shape: Sequence[int] | None, own: Change | str | None = None
 ) -> None:
-    """A raw body is little-endian, row by row, each element in its native size."""
+    """The server reads a raw body as little-endian elements of native size, row by row."""
     if own is not None:
         expect_own_values(target, model, (lambda _: make_large_inputs(model)) if isinstance(own, str) else own)
         return
@@ -116,7 +116,7 @@ TYPES = (("as-json", JSON), ("without-content-type", None))
 def request_of_another_type_is_served(
     target: Target, model: Model, content_type: str | None, own: bool = False
 ) -> None:
-    """A raw request with Content-Type application/json, or without any, is served."""
+    """The server accepts a raw request with Content-Type application/json, or without any."""
     if own:
         first, tensor = expect_own_served(target, model)
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
@@ -145,7 +145,7 @@ def request_of_another_type_is_served(
     Row("own", (True,), fit=ONE_INPUT),
 )
 def model_of_one_input_is_served(target: Target, model: Model, own: bool = False) -> None:
-    """A raw request to a model with one input is answered."""
+    """The server answers a raw request to a model with one input."""
     if own:
         expect_own_served(target, model)
         return
@@ -165,7 +165,7 @@ def model_of_one_input_is_served(target: Target, model: Model, own: bool = False
     Row("own", (None,), fit=VARIABLE_NUMBERS),
 )
 def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[int] | None) -> None:
-    """The variable dimension is what the number of bytes makes it."""
+    """The server computes the variable dimension from the number of bytes."""
     if shape is None:
         expect_own_shape(target, model)
     else:
@@ -181,7 +181,7 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
     Row("two-dimensions", ((1, 2, 2),), role="scores_batching_rank2"),
 )
 def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[int]) -> None:
-    """A batching model takes a raw body for a batch of one."""
+    """The server reads a raw body for a batching model as a batch of one."""
     _expect_shape(target, model, shape)
 
 
@@ -230,7 +230,7 @@ CONTENTS = (
     Row("own-256-bytes", (None, b"x" * 256), fit=STRINGS),
 )
 def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes | None, own: bytes = b"") -> None:
-    """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
+    """The server passes the body of a raw request to a BYTES input of shape [1] unchanged."""
     if content is None:
         expect_own_values(target, model, lambda tensors: fill_texts(tensors, [own]) if own else list(tensors))
     else:
@@ -252,7 +252,7 @@ def _expect_served(target: Target, model: Model, content: bytes) -> None:
     ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
 )
 def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> str:
-    """The raw body of a BYTES input is the element itself, or a length and the element; in either reading, all of it."""
+    """The server reads a raw BYTES body as the element itself, or as a length and the element."""
     reply = target.infer(model.raw(body))
     if is_refused(target, model, reply):
         return "refused: a length is wanted in front"
@@ -288,7 +288,7 @@ def _expect_any_raw(target: Target, model: Model) -> Reply:
 @check("raw.every-output-is-binary", answers="RAW-OUTPUTS")
 @rows(*ANSWERS)
 def every_output_is_binary(target: Target, model: Model, own: bool = False) -> None:
-    """The answer to a raw request has every output of the model, as binary data."""
+    """The server returns every output of the model as binary data to a raw request."""
     reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
     expect(reply).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
@@ -296,7 +296,7 @@ def every_output_is_binary(target: Target, model: Model, own: bool = False) -> N
 @check("raw.answer-is-framed-like-others", answers=("RAW-OUTPUTS", *FRAMING, "BIN-ORDER-O"))
 @rows(*ANSWERS)
 def answer_is_framed_like_others(target: Target, model: Model, own: bool = False) -> None:
-    """The answer to a raw request has the header, the sizes and the order of any binary answer."""
+    """The server frames the answer to a raw request like any binary answer."""
     reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
     expect_framed(reply)
     if not own:

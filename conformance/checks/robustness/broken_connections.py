@@ -64,7 +64,7 @@ def _head_alone(target: Target, message: Message) -> bytes:
 def cut_request_is_not_carried_out(
     target: Target, model: Model, name: str, cut: CutRequest, binary: bool = False
 ) -> None:
-    """A request whose client ends the connection inside it is not carried out, and the connection is closed."""
+    """The server does not carry out a request that its client cut off."""
     message = model.request(send="binary", want="binary").message() if binary else make_plain_request(model)
     octets = Octets(cut(target, message), f"cut {name}", end=ConnectionEnd.DONE)
     with expect_still_serving(target, model):
@@ -84,7 +84,7 @@ RESET_COUNT = 20
     ("before-the-answer", 1.0),
 )
 def reset_harms_nobody(target: Target, model: Model, part: float) -> None:
-    """Twenty clients that reset their connections, wherever in an exchange, harm no other."""
+    """Twenty clients that reset their connections disturb no other client."""
     message = make_plain_request(model)
     octets = target.render_octets(message)
     cut = Octets(octets[: int(len(octets) * part)], "reset", end=ConnectionEnd.RESET)
@@ -124,7 +124,7 @@ def _unread(target: Target, _: Model) -> bytes:
     ("8-connections-of-500-requests-whose-answers-are-not-read", _unread, 8),
 )
 def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin, count: int) -> None:
-    """Idle and slow connections, and clients that do not read, keep no other client waiting.
+    """Idle and slow clients do not delay other clients.
 
     Raises:
         NotApplicable: the server answers that it cannot process so many requests at a time.

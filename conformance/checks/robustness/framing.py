@@ -42,7 +42,7 @@ from conformance.wire.request import INFERENCE_HEADER, Message
 def large_head_is_refused(
     target: Target, model: Model, name: str, start: bytes, filling: bytes, times: int, tail: bytes | None = None
 ) -> None:
-    """A head of more than a megabyte, or of more headers than anybody sends, is refused, or the connection closed."""
+    """The server refuses a head of more than a megabyte, or closes the connection."""
     message = make_plain_request(model)
     head = make_head(target, message).removesuffix(CRLF)
     rest = b": 1\r\n\r\n" if start == b"X-" else CRLF if start == b"" else CRLF * 2
@@ -54,7 +54,7 @@ def large_head_is_refused(
 @check("robustness.long-target-is-refused", answers="ROBUST-HEAD", role="identity_int32", infers=False)
 @rows(make_row("1-MiB-of-path", b"/"), make_row("1-MiB-of-query", b"?"))
 def long_target_is_refused(target: Target, model: Model, name: str, mark: bytes) -> None:
-    """A request line of a megabyte is refused, or the connection closed."""
+    """The server refuses a request line of a megabyte, or closes the connection."""
     message = make_plain_request(model)
     line, _, rest = target.render_octets(message).partition(b" HTTP/")
     octets = Octets(line + mark, f"a request line with {name}", b"x" * KIB, KIB, b" HTTP/" + rest)
@@ -94,7 +94,7 @@ def _coding(*lines: bytes) -> Lines:
     make_row("folded-header", _coding(b"Transfer-Encoding:", b" chunked")),
 )
 def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lines) -> None:
-    """A request of which two readers could find the end in two places is refused, and so is what stands behind it."""
+    """The server refuses a request whose end is ambiguous, and everything after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, *lines(len(message.body), len(behind)))
     octets = Octets(head, f"{name}, and a request behind it", tail=message.body + behind, most=2)
@@ -111,7 +111,7 @@ def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lin
     infers=False,
 )
 def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> None:
-    """A request of HTTP/1.0 with Transfer-Encoding is refused, or is the last one of its connection."""
+    """The server refuses an HTTP/1.0 request with Transfer-Encoding, or closes after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, CHUNKED, b"Connection: keep-alive", version=b"1.0")
     octets = Octets(head, "chunks in HTTP/1.0, and a request behind", tail=wrap_in_chunk(message.body) + behind, most=2)
@@ -142,7 +142,7 @@ def _in_a_get(target: Target, message: Message, inside: bytes) -> bytes:  # noqa
 def request_in_a_body_is_not_carried_out(
     target: Target, model: Model, name: str, carrier: Callable[[Target, Message, bytes], bytes]
 ) -> None:
-    """A request that stands in the body of another one, where some readers see its end, is not carried out."""
+    """The server does not carry out a request inside the body of another."""
     message, inside = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     sent = carrier(target, message, inside)
     with expect_still_serving(target, model):
@@ -160,7 +160,7 @@ def request_in_a_body_is_not_carried_out(
     infers=False,
 )
 def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
-    """The connection is closed after a request with both Transfer-Encoding and Content-Length."""
+    """The server closes after a request with both Transfer-Encoding and Content-Length."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     sent = _two_lengths(target, message, len(message.body)) + wrap_in_chunk(message.body) + behind
     with expect_still_serving(target, model):
@@ -180,7 +180,7 @@ def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     make_row("right-in-the-last-of-1000-digits", 16**999),
 )
 def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: int) -> None:
-    """A chunk of a size beyond all memory is refused, or the connection closed; no digit of the size is dropped."""
+    """The server refuses a chunk size beyond all memory, or closes; it drops no digit."""
     message = make_plain_request(model)
     size = more if more in (2**64 - 1, 2**63) else more + len(message.body)
     tail = wrap_in_chunk(message.body, b"%X" % size)
@@ -199,7 +199,7 @@ def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: i
     make_row("of-letters", "xyz"),
 )
 def chunk_size_is_a_number(target: Target, model: Model, name: str, text: str) -> None:
-    """A chunk whose size is not written in hexadecimal digits alone is refused, or the connection closed."""
+    """The server refuses a chunk size that is not hexadecimal, or closes the connection."""
     message = make_plain_request(model)
     tail = wrap_in_chunk(message.body, text.format(len(message.body)).encode())
     octets = Octets(make_head(target, message, CHUNKED), f"a chunk of a size {name}", tail=tail)
@@ -222,7 +222,7 @@ def chunk_size_is_a_number(target: Target, model: Model, name: str, text: str) -
 def endless_line_beside_chunks_is_refused(
     target: Target, model: Model, name: str, start: bytes, filling: bytes = b"x"
 ) -> None:
-    """An extension of a chunk or a trailer of 16 MiB is refused, or the connection closed."""
+    """The server refuses a chunk extension or trailer of 16 MiB, or closes the connection."""
     message = make_plain_request(model)
     tail = b"%X\r\n%b\r\n" % (len(message.body), message.body) if start[:1] == b"0" else b""
     head = make_head(target, message, CHUNKED) + tail + start
@@ -237,7 +237,7 @@ FALSE_TRAILER = ChunkFormat(trailers=((INFERENCE_HEADER, "0"),))
 @check("robustness.trailer-is-no-header", answers="ROBUST-TRAILER", role="identity_uint8", infers=False)
 @rows(("in-one-segment", True), ("in-several", False))
 def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
-    """A trailer named like the inference header does not make a raw request of a JSON one."""
+    """A trailer named like the inference header does not turn JSON into a raw request."""
     message, expected = make_plain_request(model), model.expected(model.sample())
 
     def is_wrong_without() -> bool:

@@ -95,7 +95,7 @@ ROWS = (
 @check("robustness.large-document-is-answered-or-refused", answers="ROBUST-LARGE", role="identity_int32", infers=False)
 @rows(*ROWS)
 def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
-    """A request that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
+    """The server answers or refuses a deep, long or many-part request in time, or closes."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), name)
 
@@ -155,7 +155,7 @@ def _long_shape(call: Pb) -> None:
     ),
 )
 def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
-    """A call that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
+    """The server answers or refuses a deep, long or many-part call in time, or closes."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), name)
 
@@ -191,7 +191,7 @@ def _packed(start: bytes, filling: bytes, times: int, end: bytes = b"") -> bytes
 def bomb_is_answered_or_refused(
     target: Target, model: Model, name: str, filling: bytes, size: int, codings: int = 1
 ) -> None:
-    """A small body that unpacks to a large one is answered or refused in time, or the connection is closed."""
+    """The server answers or refuses a compressed body that expands greatly in time, or closes."""
     message = make_plain_request(model)
     ends = (b"[", b"[]]") if filling == ARRAYS else (message.body, b"")
     packed = _packed(ends[0], filling, size, ends[1])
@@ -239,7 +239,7 @@ def _rows(name: str) -> tuple[Row, Row]:
 @check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
 @rows(*[row for name in FALSE_CODINGS for row in _rows(name)])
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
-    """A body that is not in the coding that it names is refused, or answered as it was meant."""
+    """The server refuses a body that is not in its stated coding, or reads it as it was meant."""
     coding, spoil = FALSE_CODINGS[name]
     tensors = model.salted(ELEMENT_COUNT, 2)
     message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()

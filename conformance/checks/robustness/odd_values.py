@@ -115,7 +115,7 @@ def _counted_call(count: int) -> MessageBuilder:
     make_row("inference-header-of-4000-digits", _headed("9" * 4000), role="identity_int32", needs=BINARY),
 )
 def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
-    """A request with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
+    """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
 
@@ -145,7 +145,7 @@ def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: s
 def number_beyond_all_is_answered_or_refused_over_grpc(
     target: Peer, model: Model, name: str, make: MessageBuilder
 ) -> None:
-    """A call with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
+    """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes."""
     with expect_still_serving(target, model):
         expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
 
@@ -172,7 +172,7 @@ TARGET_FILE = "etc/passwd"
     Row("4000-letters", ("x" * 4000,)),
 )
 def odd_name_leads_nowhere(target: Target, model: Model, name: str) -> None:
-    """A name of a model that leads out of the models, or is no text, is refused, or the connection is closed."""
+    """The server refuses a model name that leaves the model folder or is no text."""
     message = make_plain_request(model)
     own, path = model.path.encode(), f"/v2/models/{name.format(model=model.name)}"
     octets = target.render_octets(message).replace(own, path.encode(), 1)

@@ -56,7 +56,7 @@ EIGHT_BYTES = (
     Row("every-long-input", ((), 300), fit=SEVERAL_INPUTS),
 )
 def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
-    """Each binary input takes as many bytes as its binary_data_size says, so that the next one begins right."""
+    """The server gives each binary input as many bytes as its binary_data_size says."""
     if model.is_own_oracle:
         _expect_all_taken(target, model, model.salted(count, model.salt) if count else require_several(model))
         return
@@ -117,7 +117,7 @@ SIZED_ROLES = (
 @check("sizes.binary-output-states-its-size", answers="BIN-SIZE-O")
 @rows(*[Row(role, role=role) for role in SIZED_ROLES], Row("every-output", fit=ANY))
 def binary_output_states_its_size(target: Target, model: Model) -> None:
-    """An output asked for as binary data states its size as an integer, equal to the number of its bytes."""
+    """The server states the size of a binary output as an integer equal to its number of bytes."""
     sends = model.sends if model.is_own_oracle or model.role.is_json_capable else "binary"
     _expect_sizes(target.infer(model.request(send=sends, want="binary")), model)
 
@@ -132,7 +132,7 @@ def binary_output_states_its_size(target: Target, model: Model) -> None:
 def output_without_elements_states_its_size(
     target: Target, model: Model, counts: list[int] | None, names: tuple[str, ...]
 ) -> None:
-    """An output asked for as binary data states the size 0 when it has no elements."""
+    """The server states the size 0 for an empty binary output."""
     tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
     names = names or tuple(spec.name for spec in model.role.outputs)
     reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
@@ -151,7 +151,7 @@ def output_without_elements_states_its_size(
     Row("every-output", fit=SEVERAL_OUTPUTS),
 )
 def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
-    """Outputs that are binary by binary_data_output state their sizes too."""
+    """The server states sizes also for outputs that are binary by binary_data_output."""
     _expect_sizes(target.infer(model.request(send=model.sends, binary_data_output=True)), model)
 
 
@@ -189,7 +189,7 @@ FORMS = (
 @check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
 @rows(*FORMS, Row("every-other-output", fit=ANY), Row("every-output", (True,), fit=ANY))
 def binary_output_has_no_data(target: Target, model: Model, is_every: bool = False) -> None:
-    """An output asked for as binary data comes without `data` in the JSON; data that come as well are the same."""
+    """The server writes no `data` for a binary output, or the same values."""
     listed = [Wanted(spec.name, True) for spec in model.role.outputs] if is_every else list_half_binary(model)
     reply = target.infer(model.request(send=model.sends, outputs=listed))
     outputs = [expect(reply).output(output.name) for output in listed if output.binary_data]
@@ -224,7 +224,7 @@ def _expect_same_data(reply: Reply, output: Output) -> None:
     Row("every-other-output", (ABSENT,), fit=ANY),
 )
 def json_output_has_data_and_no_size(target: Target, model: Model, want: object) -> None:
-    """An output asked for as JSON has `data` and no binary_data_size, also beside binary outputs."""
+    """The server writes `data` and no binary_data_size for a JSON output."""
     as_json = require_json_outputs(model)[::2]
     names = [spec.name for spec in model.role.outputs]
     outputs = [Wanted(name, want if name in as_json else True) for name in names]
@@ -236,7 +236,7 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
 @check("sizes.json-output-without-elements-has-data", answers="BIN-DATA-WITHOUT-SIZE", role="emit")
 @rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]), Row("own", (None,), fit=ANY))
 def json_output_without_elements_has_data(target: Target, model: Model, counts: list[int] | None) -> None:
-    """An output asked for as JSON has `data`, an empty array, when it has no elements."""
+    """The server writes an empty `data` array for an empty JSON output."""
     names = require_json_outputs(model)
     tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
     reply = target.infer(model.request(tensors, send=model.sends, outputs=model.listed()))

@@ -148,7 +148,7 @@ _ROWS = make_refusal_rows((*REFUSALS, *SEVERAL_INPUT_REFUSALS, *ONE_BYTE_REFUSAL
 @check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))
 @rows(*_ROWS)
 def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request whose sizes do not say, once and rightly, which bytes belong to which input is refused."""
+    """The server refuses sizes that do not assign every byte to exactly one input."""
     expect_refused(target, model, refusal)
 
 
@@ -157,7 +157,7 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
 def bytes_left_over_alter_no_tensor(
     target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
 ) -> None:
-    """Bytes behind the declared ones are refused, or the answer is what it is without them."""
+    """The server refuses bytes after the declared ones, or answers as without them."""
     good, bad = make(model)
     _expect_refused_or_as(target, model, good, bad)
 
@@ -173,7 +173,7 @@ def bytes_left_over_alter_no_tensor(
 def data_beside_a_size_shifts_no_tensor(
     target: Target, model: Model, both: str, other: str, data: list[object]
 ) -> None:
-    """An input with both `data` and binary_data_size is refused, or the input that follows keeps its bytes."""
+    """The server refuses an input with both `data` and a size, or reads the next input correctly."""
     if model.is_own_oracle:
         _expect_either_first(target, model)
         return
@@ -243,14 +243,14 @@ def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model],
 def size_missing_or_of_another_type_alters_no_tensor(
     target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
 ) -> str:
-    """An input among others whose size is missing, or of another type, is refused, or no tensor of the answer changes."""
+    """The server refuses a missing or mistyped size, or changes no tensor of the answer."""
     reply = _expect_refused_or_as(target, model, *make(model))
     return "taken, with the same tensors" if reply.succeeded else "refused"
 
 
 @check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY)
 def size_written_with_a_point(target: Target, model: Model) -> str:
-    """A binary_data_size of 12.0 is taken for 12, or refused."""
+    """The server reads a binary_data_size of 12.0 as 12, or refuses it."""
     plain, with_point = (
         change_size_and_bytes(lambda good: good.size)(model),
         change_size_and_bytes(lambda good: float(good.size))(model),
@@ -318,6 +318,6 @@ def _tensor(output: Output) -> Tensor:
     ],
 )
 def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
-    """A shape of more elements than any body holds is refused, whatever its product is in 32 or 64 bits."""
+    """The server refuses a shape larger than any body, whatever its product is in 32 or 64 bits."""
     message = claim_size(size, bytes(range(1, size + 1)), shape)(model)
     expect_refusal(target, model, message, f"a shape of {list(shape)} beside {size} bytes")

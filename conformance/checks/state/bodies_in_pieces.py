@@ -156,7 +156,7 @@ CUTS: tuple[Cut, ...] = (
 @check("state.body-in-segments-is-one-body", answers="HTTP-SEGMENTS")
 @rows(*make_cut_rows(CUTS))
 def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None:
-    """A body is read as a whole, wherever TCP cuts it."""
+    """The server reads a whole body, wherever TCP splits it."""
     message, tensors = cut.sent(model)
     if cut.form == "raw":
         require_raw(target, model, message)
@@ -167,7 +167,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None
 @check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
 @rows(*make_cut_rows((*WHOLE, *CUTS)))
 def chunked_body_is_decoded(target: Target, model: Model, cut: Cut) -> str:
-    """A chunked body is decoded, wherever its chunks begin, or declined as its form allows."""
+    """The server decodes a chunked body, however it is split, or declines it (JSON: only with 411)."""
     message, tensors = cut.sent(model)
     reply = target.send_in_pieces(message, cut.places(message), chunks=PLAIN_CHUNKS)
     return _expect_read_or_declined(target, model, cut.form, reply, tensors)
@@ -215,7 +215,7 @@ def _place(message: Message) -> int:
     ]
 )
 def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm, chunks: ChunkFormat) -> str:
-    """Extensions of chunks are passed over, and their sizes may have capitals and zeros in front."""
+    """The server skips chunk extensions and reads sizes with capitals and leading zeros."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
     reply = target.send_in_pieces(message, [_place(message)], chunks=chunks, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)
@@ -224,7 +224,7 @@ def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm,
 @check("state.trailers-are-passed-over", answers=("HTTP-CHUNKED-TRAILER", "HTTP-CHUNKED"))
 @rows(*[make_form_row(form, form, fits=form == "json") for form in FORMS])
 def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> None:
-    """A chunked request with trailer fields is answered as it is without them."""
+    """The server answers a chunked request with trailer fields as it answers one without."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
     message = message.with_header("Trailer", ", ".join(name for name, _ in TRAILERS.trailers))
     place = _place(message)
@@ -247,7 +247,7 @@ CHUNK_COUNT = 4000  # bytes, each in a separate chunk
 def many_small_chunks_are_one_body(
     target: Target, model: Model, form: AnyForm, length: int, padding: bytes = b""
 ) -> str:
-    """A body in thousands of chunks of one byte each is decoded, or declined as its form allows."""
+    """The server decodes a body in thousands of chunks of one byte, or declines it."""
     message, tensors = make_form_request(model, form, length, 1)
     message = message.with_body(padding + message.body)
     reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN_CHUNKS, at_once=True)

@@ -62,7 +62,7 @@ BAD_REQUESTS: tuple[Row, ...] = (
 @check("state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "OIP-ISOLATION"), role="identity_int32")
 @rows(*BAD_REQUESTS)
 def connection_is_in_step_after_an_error(target: Target, model: Model, bad: MessageBuilder, form: Form) -> None:
-    """After a refused request the connection goes on in step, or is announced to close."""
+    """The server keeps a connection usable after a refusal, or announces that it closes it."""
     replies = target.send_on_one_connection([_good(model, form, 0), bad(model), _good(model, form, 1)])
     for reply in replies[1:2]:
         _expect_refused(reply)
@@ -79,7 +79,7 @@ AFTER_POST = "HTTP-PIPELINE-AFTER-POST"
 def pipelined_requests_are_answered_in_order(
     target: Target, model: Model, bad: MessageBuilder | None, form: Form
 ) -> None:
-    """Requests sent without waiting are answered in their order, as long as the connection is kept."""
+    """The server answers pipelined requests in order, as long as it keeps the connection."""
     require_telling(model, *(make_salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
     middle = bad(model) if bad else _good(model, form, 1)
     replies = target.send_on_one_connection([_good(model, form, 0), middle, _good(model, form, 2)], pipelined=True)
@@ -99,7 +99,7 @@ def pipelined_requests_are_answered_in_order(
 @check("state.pipelined-reads-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
 @rows(Row("metadata", (False,), fit=ANY), Row("an-inference-behind-them", (True,), fit=JSON_ALONE))
 def pipelined_reads_are_answered_in_order(target: Target, model: Model, infers: bool) -> None:
-    """Metadata asked for without waiting come in order, as long as the connection is kept, and so does an inference."""
+    """The server answers pipelined metadata requests in order, and an inference after them."""
     reads = [Message(path, method="GET") for path in (model.path, "/v2", UNKNOWN_MODEL, model.path, "/v2")]
     alone = {message.path: target.send(message) for message in reads}
     messages = [*reads, _good(model, "json", 1)] if infers else reads
@@ -145,7 +145,7 @@ OPAQUE_TAILS: tuple[tuple[str, bytes], ...] = (
 @check("state.binary-data-is-opaque", answers=("OIP-ISOLATION", "BIN-BODY-I"), role="identity_uint8")
 @rows(*[Row(name, (tail,), needs=BINARY) for name, tail in OPAQUE_TAILS])
 def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
-    """Binary data that look like HTTP or JSON are data, and the next request on the connection is understood."""
+    """The server reads binary data that resemble HTTP or JSON as data."""
     tensors = [model.tensor(list(tail))]
     replies = target.send_on_one_connection([model.request(tensors).message(), _good(model, "json", 1)])
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
@@ -239,7 +239,7 @@ def _rows() -> list[Row]:
 def body_is_never_the_next_request(
     target: Target, model: Model, refused: MessageBuilder, padding: bytes, chunked: bool
 ) -> str:
-    """A request that stands in the body of a refused one is not carried out, and the next one is answered."""
+    """The server does not carry out a request inside the body of a refused one."""
     require_telling(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
     body = padding + target.as_text(_good_json(model, HIDDEN))
     message = refused(model).with_body(body)

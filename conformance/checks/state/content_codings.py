@@ -31,14 +31,14 @@ CODED_ROWS: tuple[Row, ...] = (
 @check("state.gzip-answer-is-the-answer", answers=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
 @rows(*CODED_ROWS)
 def gzip_answer_is_the_answer(target: Target, model: Model, form: AnyForm, length: int) -> str:
-    """An answer that is compressed because the client accepts that holds the right tensors."""
+    """A gzip answer to a client that accepts gzip contains the correct tensors."""
     return _judge_answer(target, model, form, length, "gzip")
 
 
 @check("state.deflate-answer-is-the-answer", answers=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
 @rows(*[make_form_row(form, form, fits=form == "json") for form in FORMS])
 def deflate_answer_is_the_answer(target: Target, model: Model, form: AnyForm) -> str:
-    """An answer that is compressed because the client accepts deflate holds the right tensors."""
+    """A deflate answer to a client that accepts deflate contains the correct tensors."""
     return _judge_answer(target, model, form, 200, "deflate")
 
 
@@ -61,7 +61,7 @@ def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, codi
 @check("state.gzip-request-is-decoded-or-refused", answers="HTTP-CODING-I")
 @rows(*CODED_ROWS)
 def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, length: int) -> str:
-    """A compressed request is decoded, or refused; its coded bytes are not taken for tensors."""
+    """The server decodes a compressed request, or refuses it; it reads no coded bytes as tensors."""
     return _judge_coded(target, model, send_answered_request(target, model, form, length), "gzip", chunked=False)
 
 
@@ -125,7 +125,7 @@ _FOR_ANY_MODEL = (
     ],
 )
 def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, coding: str, chunked: bool) -> str:
-    """A request in any coding, with its length or in chunks, is decoded whole, or refused."""
+    """The server decodes a whole request in any coding, chunked or not, or refuses it."""
     return _judge_coded(target, model, send_answered_request(target, model, form, 200), coding, chunked=chunked)
 
 
@@ -156,7 +156,7 @@ EXTRA_MEMBER_BYTES: Mapping[AnyForm, bytes] = {"json": b" x", "binary": b"\0"}
 @check("state.second-gzip-member-is-not-dropped", answers="HTTP-CODING-I")
 @rows(*[make_form_row(form, form, fits=form == "json") for form in EXTRA_MEMBER_BYTES])
 def second_gzip_member_is_not_dropped(target: Target, model: Model, form: AnyForm) -> None:
-    """A gzip body whose first member is a good request and whose second one spoils it is not taken for the first."""
+    """The server reads every member of a gzip body, or refuses it."""
     message, _ = send_answered_request(target, model, form, 5)
     spoiled = message.with_body(message.body + EXTRA_MEMBER_BYTES[form])
     if not target.send(spoiled, fresh=True).is_refusal:

@@ -87,7 +87,7 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
     Row("shrinking-binary", (SHRINKING_COUNTS, "binary"), fit=ANY),
 )
 def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
-    """An answer holds nothing of the longer or shorter one before it."""
+    """An answer contains nothing of the longer or shorter one before it."""
     require_telling(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
         expect_own(
@@ -103,7 +103,7 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
     Row("raw", ("raw",), needs=RAW, fit=RAW_FLOATS),
 )
 def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:
-    """The answer to a small request holds nothing of a large one before it."""
+    """The answer to a small request contains nothing of a large one before it."""
     large, small = make_large_inputs(model, LARGE_COUNT), _make_negative(model.sample())
     expected = [model.expected(tensors) for tensors in (large, small)]
     messages = [_make_message(model, tensors, form) for tensors in (large, small)]
@@ -133,7 +133,7 @@ def _make_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Mes
 @check("grpc.forms-in-turn-keep-apart", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes")], Row("own", fit=JSON))
 def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
-    """JSON and binary requests follow each other on one connection without a trace of the one before."""
+    """JSON and binary requests on one connection leave no trace in each other's answers."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
     require_telling(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
     for salt, form in enumerate(forms):
@@ -143,7 +143,7 @@ def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
 
 @check("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
 def id_is_not_left_over(target: Target, model: Model) -> None:
-    """A request without an id is not answered with the id of the one before."""
+    """The server does not answer a request without an id with the id of the one before."""
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
     if (expect(reply).answered().reply.answer.document or {}).get("id") == "the-one-before":
@@ -163,7 +163,7 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
 def like_requests_have_answers_of_their_own(
     target: Peer, model: Model, form: Form, length: int = SMALL_COUNT, padding: bytes = b""
 ) -> None:
-    """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
+    """The server gives requests that differ only in their elements different answers."""
     first, second = _two_alike(model, length)
     want: Form | None = "binary" if form == "binary" else None
     messages = [
@@ -226,7 +226,7 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     Row("binary", ("binary",), fit=ANY),
 )
 def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
-    """Each of 32 requests in flight together gets its own id and tensors."""
+    """The server gives each of 32 concurrent requests its own id and tensors."""
     lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
     require_telling(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
@@ -326,7 +326,7 @@ def _tensors(model: Model, number: int) -> Tensors:
 @check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
 @rows(*[Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS])
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
-    """Each of 32 requests of several forms, in flight together to one model, gets the answer to its own tensors."""
+    """The server gives each of 32 concurrent requests of several forms its own tensors."""
     require_telling(model, *(_tensors(model, k) for k in range(IN_FLIGHT)))
     for name in kinds:
         _expect_alone(target, model, name)

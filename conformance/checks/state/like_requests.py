@@ -103,7 +103,7 @@ _ELEMENT_COUNTS: tuple[tuple[str, AnyForm, tuple[int, ...]], ...] = (
     Row("own-raw-last", ("raw", None, -1), needs=RAW, fit=RAW_FLOATS),
 )
 def one_other_element_is_seen(target: Target, model: Model, form: AnyForm, count: int | None, place: int) -> None:
-    """A request that differs from the one before in a single element, wherever that is, is not answered like it."""
+    """The server notices a single changed element, wherever it is."""
     if count is None:
         _expect_own_apart(target, model, form)
         return
@@ -192,14 +192,14 @@ def _framed_and_raw(model: Model) -> list[JudgedMessage]:
 def another_wish_for_the_same_tensors_is_seen(
     target: Target, model: Model, pair: Callable[[Model], Sequence[JudgedMessage]]
 ) -> None:
-    """A request that asks for something else of the tensors of the one before is not answered like it."""
+    """The server notices that a request asks for something else of the same tensors."""
     _expect_apart(target, pair(model))
 
 
 @check("state.same-body-for-another-model-is-seen", answers="OIP-ISOLATION", role="identity_int32")
 @rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY), Row("raw", ("raw",), needs=RAW))
 def same_body_for_another_model_is_seen(target: Target, model: Model, form: AnyForm) -> None:
-    """A request that has the body of the one before and goes to another model is answered by that."""
+    """The server answers the same body by the model that each path names."""
     other = target.model("cast_int32_fp32", model.salt)
     if other is None:
         raise NotApplicableError("no model for the role cast_int32_fp32")
@@ -280,7 +280,7 @@ FITS: Mapping[str, Fit] = {
 def options_end_with_their_request(
     target: Target, model: Model, ask: RequestBuilder, change: Callable[[InferRequest], Message]
 ) -> None:
-    """A plain request is answered plainly after one that asked for something, on its connection and on another."""
+    """The server answers a plain request plainly after one with options, on any connection."""
     plain = model.request(send="json").message()
     with block_if(lambda: True, "a plain request is answered wrongly before any other"):
         _expect_plain(target.send(plain, fresh=True), model)

@@ -40,7 +40,7 @@ USUAL, OTHER_CASE = "100-continue", "100-Continue"
     make_form_row("binary-512KiB", "binary", 128 * 1024, USUAL, thorough=True),
 )
 def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm, length: int, value: str) -> str:
-    """A request with `Expect: 100-continue` is answered as it is without."""
+    """The server answers a request with `Expect: 100-continue` as it answers one without."""
     message, expected = send_answered_request(target, model, form, length)
     reply = target.send(message.with_header("Expect", value))
     if reply.status == EXPECTATION_FAILED:
@@ -59,7 +59,7 @@ def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm,
 def go_ahead_comes_without_the_body(
     target: Target, model: Model, form: AnyForm, length: int, value: str, chunks: ChunkFormat | None
 ) -> str:
-    """A client that holds the body back is given 100 Continue or a final answer; what it then sends is read."""
+    """The server sends 100 Continue or a final answer to a client that holds its body back."""
     message, expected = send_answered_request(target, model, form, length)
     reply = target.send_after_go_ahead(message.with_header("Expect", value), chunks=chunks)
     given = reply.exchange.go_ahead
@@ -109,7 +109,7 @@ def _row(form: AnyForm, role: str) -> Row:
 @check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")
 @rows(_row("json", "identity_bytes"), _row("binary", "identity_bytes"), _row("raw", "identity_uint8"))
 def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyForm) -> None:
-    """A large answer comes whole to a client that leaves it unread for a moment."""
+    """The server sends a large answer completely to a client that reads late."""
     tensor = _tensor(model)
     if form == "raw":
         message = model.raw(bytes(tensor.to_bytes()))

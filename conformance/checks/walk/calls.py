@@ -81,7 +81,7 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_single_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
-    """A call that is plain but for one thing is answered right, whatever that is."""
+    """The server answers a call correctly that differs from a plain one in one thing."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         single, walk = own.single(axis, BASELINES[kind][1]), _own_walk(target, own)
@@ -99,7 +99,7 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_rows())
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
-    """Calls of every kind are answered right, one after the other and at once."""
+    """The server answers calls of every kind correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         chosen, walk = own.part(int(part)), _own_walk(target, own, with_lead=True)

@@ -60,6 +60,6 @@ def _rows() -> Sequence[Row]:
 @check("walk.drawn-exchanges-are-right", answers="OIP-ANSWER", explores=True)
 @rows(*_rows())
 def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
-    """Any request of any kind is answered right, whatever was asked before."""
+    """The server answers any request of any kind correctly, whatever came before."""
     walk = make_http_walk(target, model, kind)
     explore(draw_steps(kind, role), lambda steps: walk.along(salt_steps(steps, model.salt)), shrinks=False)

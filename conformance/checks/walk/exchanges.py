@@ -97,7 +97,7 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
 @rows(*_single_rows())
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
-    """A request that is plain but for one thing is answered right, whatever that is."""
+    """The server answers a request correctly that differs from a plain one in one thing."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         single, walk = own.single(axis, BASELINES[kind][1]), _own_walk(target, own)
@@ -112,7 +112,7 @@ def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
 @rows(*_rows())
 def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) -> str:
-    """Requests of every kind, in every spelling and on every way, are answered right, one after the other and at once."""
+    """The server answers requests of every kind and encoding correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
         steps, walk = own.part(int(part)), _own_walk(target, own, with_lead=True)
