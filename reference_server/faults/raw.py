@@ -63,7 +63,7 @@ def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inp
     return inputs if is_bytes(model) else replace_elements(inputs, next(iter(inputs.values())).elements.byteswap())
 
 
-@fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
+@fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"))
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
     return original(model, body[: 32 * 1024])

@@ -174,9 +174,7 @@ def make_unended_row(
 ) -> Row:
     """Return a row with an incomplete answer."""
     script = make_script(make_outputs(name), http, grpc)
-    return Row(
-        name, (make_two_output_inference(f"end-{name}", form), script, timeout), thorough=timeout == SHORT_TIMEOUT_S
-    )
+    return Row(name, (make_two_output_inference(f"end-{name}", form), script, timeout))
 
 
 def make_unended_call_row(name: str) -> Row:

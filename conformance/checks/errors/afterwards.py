@@ -38,8 +38,7 @@ def _rows() -> Iterator[Row]:
         is_for_role = refusal in REFUSALS or identity == _FIRST[refusal.requirement]
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
-            thorough = refusal.requirement == "OIP-SIGNATURE"
-            yield Row(identity, (refusal.message,), role, thorough=thorough, needs=refusal.extensions, fit=fit)
+            yield Row(identity, (refusal.message,), role, needs=refusal.extensions, fit=fit)
 
 
 @check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "OIP-ISOLATION"))
