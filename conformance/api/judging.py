@@ -10,8 +10,9 @@ from os import PathLike
 
 from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read_arguments
 from conformance.api.report import Report
-from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows
+from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, sort_results
 from conformance.judging.coverage import find_coverage
+from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import PYTHON_NAMES, start_run
 from conformance.judging.selection import collected_rows, is_named
 from conformance.judging.session import Session
@@ -26,7 +27,7 @@ def judge(
     target: str | AsgiApp | None = None,
     *,
     models: Collection[str] = (),
-    profile: str = "certify",
+    profile: str = "quick",
     extensions: Collection[str] = (),
     grpc: str | None = None,
     headers: Mapping[str, str] | None = None,
@@ -42,7 +43,7 @@ def judge(
             `reference` for the bundled server. None if `config` names the target, or only gRPC is judged.
         models: deployed models to judge by comparison with their own plain answers, in addition to the model roles
             that the target fills; `all` stands for all models that the target lists.
-        profile: `certify` for every row, or `quick` to omit large rows and rows similar to others.
+        profile: `quick` for the few rows that see most faults, or `certify` for every row.
         extensions: the extensions to judge, whether offered or not; `protocol` is the protocol without extensions.
             Empty selects the offered ones.
         grpc: the gRPC address of the server, as `host:port`, to judge gRPC as well.
@@ -97,13 +98,14 @@ def _judge_at(url: str, arguments: Arguments) -> Report:
 def _run(session: Session, arguments: Arguments) -> Conclusion:
     subjects, profile = arguments.subjects, arguments.profile
     transports = session.target.settings.transports
-    rows = collected_rows(profile, subjects=subjects, transports=transports)
+    survey = session.survey
+    rows = collected_rows(profile, subjects=subjects, transports=transports, survey=survey)
     chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
-    results = [session.judge(check, row) for check, row in chosen]
-    missing = find_missing_rows(results, profile, dangerous=False, subjects=subjects, transports=transports)
-    coverage = find_coverage(
-        results, session.survey, profile=profile, transports=transports, asked=arguments.extensions
+    results = sort_results([session.judge(check, row) for check, row in sort_for_run(chosen)], subjects)
+    missing = find_missing_rows(
+        results, profile, dangerous=False, subjects=subjects, transports=transports, survey=survey
     )
+    coverage = find_coverage(results, survey, profile=profile, transports=transports, asked=arguments.extensions)
     return conclude_run(results, missing, None, "", coverage=coverage)
 
 

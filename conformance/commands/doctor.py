@@ -26,7 +26,8 @@ from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
-JUDGE_COMMAND = "pytest --target-config=target.toml"
+QUICK = "--conformance-profile=quick"
+JUDGE_COMMAND = f"pytest --target-config=target.toml {QUICK}"
 NO_LIST = "the server lists none, at GET /v2/models or POST /v2/repository/index"
 NOTHING_TO_JUDGE = 6  # the exit status of an incomplete run
 
@@ -95,7 +96,7 @@ def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str],
         *(_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
         *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
-        f"{'next':20}{_next(options, found, is_stuck=nothing is not None)}",
+        *_next(options, found, is_stuck=nothing is not None),
     ]
     return lines, NOTHING_TO_JUDGE if nothing else 0
 
@@ -136,8 +137,8 @@ def _model(name: str, model: Mapping[str, Any]) -> str:
     return f"{escape_text(name, 60):19} {said}{odd}"
 
 
-def _next(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> str:
-    """Return the command to run next."""
+def _next(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
+    """Yield the lines with the commands to run next: first the few rows that see most, then all."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
@@ -146,12 +147,17 @@ def _next(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool
     if not answering and any(model["missing"] for model in found.models.values()):
         init = ["oip-conformance", "init", "--target-url", strip_user(options.url), *more]
         init += _named([name for name in options.target_model if name != ALL_MODELS])
-        return f"{shlex.join(init)} -o target.toml, say there what the models take, and: {JUDGE_COMMAND}"
+        yield f"{'next':20}{shlex.join(init)} -o target.toml, say there what the models take, and: {JUDGE_COMMAND}"
+        return
     if not (found.roles or answering):
-        return f"{shlex.join([*command, '--target-model'])} NAME, or deploy roles: oip-conformance models export --help"
+        named = shlex.join([*command, QUICK, "--target-model"])
+        yield f"{'next':20}{named} NAME, or deploy roles: oip-conformance models export --help"
+        return
     one_by_one = options.target_model and ALL_MODELS not in options.target_model
     models = answering if one_by_one else [ALL_MODELS] if len(found.models) > 1 else answering
-    return shlex.join([*command, *_named(models), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])])
+    command += [*_named(models), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])]
+    yield f"{'next':20}{shlex.join([*command, QUICK])}"
+    yield f"{'then':20}{shlex.join(command)}"
 
 
 def _named(models: Sequence[str]) -> list[str]:

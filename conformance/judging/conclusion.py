@@ -74,12 +74,19 @@ def index_rows(subjects: Subjects) -> dict[RowKey, int]:
 
 
 def find_missing_rows(
-    results: Sequence[CheckResult], profile: str, *, dangerous: bool, subjects: Subjects, transports: Sequence[str]
+    results: Sequence[CheckResult],
+    profile: str,
+    *,
+    dangerous: bool,
+    subjects: Subjects,
+    transports: Sequence[str],
+    survey: DiscoveryResult,
 ) -> dict[str, list[str]]:
     """Return the rows that should have run and did not, by extension."""
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
-    for check, row in collected_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports):
+    rows = collected_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports, survey=survey)
+    for check, row in rows:
         extension = str(ledger.get_requirement(check.requirements(row)[0]).extension)
         if (check.id, row.id) not in run and extension != ROBUSTNESS:
             missing.setdefault(extension, []).append(format_key(check.id, row.id))

@@ -7,19 +7,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.selection import CLIENTS, ROLES, collected_rows, is_in_profile
+from conformance.judging.applicability import is_offered
+from conformance.judging.selection import CLIENTS, ROLES, collected_rows
 from conformance.roles import roles
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.coverage import Coverage, Deployment, Gap, GapReason, UnjudgedRow
-from conformance.spec.extensions import OVER_HTTP, PROTOCOL
+from conformance.spec.extensions import PROTOCOL
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.tally import filter_counted, is_judged
 from conformance.spec.verdict import conclude_requirements
-
-BINARY = "binary_tensor_data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,13 @@ def find_coverage(
     others = [
         (check, row)
         for check, row in collected_rows("certify", subjects=subjects, transports=transports)
-        if (check.id, row.id) not in run and _applies(check, row, survey.offered, transports)
+        if (check.id, row.id) not in run and is_offered(check, row, survey.offered, transports)
     ]
-    rows = [*_run(results), *_not_run(others, survey.roles, profile)]
+    chosen = {
+        (check.id, row.id)
+        for check, row in collected_rows(profile, subjects=subjects, transports=transports, survey=survey)
+    }
+    rows = [*_run(results), *_not_run(others, survey.roles, chosen)]
     return _coverage(list(_limited(rows, known)), known, profile)
 
 
@@ -96,28 +99,16 @@ def _run(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
             yield UnjudgedRow(names, GapReason.NO_MODEL, result.reason.subject)
 
 
-def _not_run(rows: Iterable[tuple[Check, Row]], filled: Collection[str], profile: str) -> Iterator[UnjudgedRow]:
+def _not_run(
+    rows: Iterable[tuple[Check, Row]], filled: Collection[str], chosen: Collection[tuple[str, str]]
+) -> Iterator[UnjudgedRow]:
     """Yield the rows that did not run: the rows of the roles, say, if only deployed models are judged."""
     for check, row in rows:
         names, role = check.requirements(row), check.find_role(row)
         if role is not None and role not in filled:
             yield UnjudgedRow(names, GapReason.NO_MODEL, role)
         else:
-            yield UnjudgedRow(
-                names, GapReason.NOT_RUN if is_in_profile(check, row, profile, dangerous=False) else GapReason.LEFT_OUT
-            )
-
-
-def _applies(check: Check, row: Row, offered: Collection[str], transports: Collection[str]) -> bool:
-    """Return whether a row that did not run applies; a model without a JSON form applies only with binary data."""
-    own = ledger.get_requirement(check.requirements(row)[0])
-    if own.party is Party.CLIENT:
-        return True
-    if not (check.is_over_grpc or {*OVER_HTTP, PROTOCOL} & set(offered)):
-        return False
-    role = check.find_role(row)
-    has_form = check.is_over_grpc or role is None or BINARY in offered or roles.load()[role].is_json_capable
-    return has_form and set(check.over) <= set(transports) and {own.extension, *row.needs} <= {PROTOCOL, *offered}
+            yield UnjudgedRow(names, GapReason.NOT_RUN if (check.id, row.id) in chosen else GapReason.LEFT_OUT)
 
 
 def _limited(rows: Sequence[UnjudgedRow], known: _Requirements) -> Iterator[UnjudgedRow]:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from conformance import checks
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.applicability import make_test
+from conformance.judging.quick_rows import find_place, select_quick_rows
 from conformance.spec.check import Check, Row, format_key, list_rows
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, find_transport
 from conformance.spec.ledger import Party
@@ -44,11 +47,40 @@ def select_subjects(named: Iterable[str], tables: Iterable[str], *, robustness: 
 
 
 def collected_rows(
-    profile: str, *, dangerous: bool = False, subjects: Subjects = ROLES, transports: Sequence[str] = (HTTP,)
+    profile: str,
+    *,
+    dangerous: bool = False,
+    subjects: Subjects = ROLES,
+    transports: Sequence[str] = (HTTP,),
+    survey: DiscoveryResult | None = None,
 ) -> list[tuple[Check, Row]]:
-    """Return all rows of a profile; rows that have crashed servers are included only if `dangerous`."""
+    """Return all rows of a profile in the order of the suite; see `select_profile` for the arguments."""
     found = [case for area in list_areas(subjects, transports) for case in list_area_rows(area, subjects)]
-    return [(check, row) for check, row in found if is_in_profile(check, row, profile, dangerous)]
+    return select_profile(found, profile, dangerous=dangerous, transports=transports, survey=survey)
+
+
+def select_profile(
+    cases: Sequence[tuple[Check, Row]],
+    profile: str,
+    *,
+    dangerous: bool,
+    transports: Sequence[str],
+    survey: DiscoveryResult | None,
+) -> list[tuple[Check, Row]]:
+    """Return those rows of whole checks that are part of a profile.
+
+    Args:
+        cases: all rows of some checks.
+        profile: the profile.
+        dangerous: whether to include rows that have crashed servers.
+        transports: the judged transports.
+        survey: what the target offers, so that `quick` has rows for its models; None if that is not known.
+    """
+    found = [(check, row) for check, row in cases if is_in_profile(check, row, profile, dangerous)]
+    if profile != "quick" or survey is None:
+        return found
+    others = [(check, row) for check, row in cases if is_in_profile(check, row, "certify", dangerous)]
+    return select_quick_rows(others, make_test(survey, transports))
 
 
 def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
@@ -90,10 +122,10 @@ def bind_model(model: str, row: Row) -> Row:
 
 
 def is_in_profile(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
-    """Return whether a row is part of a profile."""
+    """Return whether a row is part of a profile, whatever the target offers."""
     if row.dangerous and not dangerous:
         return False
-    return profile == "explore" or not (check.explores or (profile == "quick" and row.thorough))
+    return profile == "explore" or not (check.explores or (profile == "quick" and find_place(check, row) is None))
 
 
 def is_named(check: Check, row: Row, patterns: Iterable[str]) -> bool:

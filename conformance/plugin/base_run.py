@@ -145,7 +145,7 @@ class BaseRun(ABC):
         options = self.options
         applied = judge if options.baseline is None else options.baseline.applying(judge)
         self._config.stash[SELECTION_KEY] = RunSelection(
-            options.profile, options.dangerous, self.subjects, tuple(self.transports), applied
+            options.profile, options.dangerous, self.subjects, tuple(self.transports), self.survey, applied
         )
 
 

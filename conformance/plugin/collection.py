@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from conformance import checks
-from conformance.judging.selection import Subjects, is_in_profile, is_named, list_area_rows, list_areas
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.quick_rows import find_turn
+from conformance.judging.selection import Subjects, is_named, list_area_rows, list_areas, select_profile
 from conformance.plugin import markers
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key
-from conformance.spec.extensions import ROBUSTNESS
 from conformance.spec.result import CheckResult
 
 FOLDER = Path(checks.__file__).parent
@@ -32,6 +33,7 @@ class RunSelection:
     dangerous: bool
     subjects: Subjects
     transports: tuple[str, ...]
+    survey: DiscoveryResult
     judge: Callable[[Check, Row], CheckResult]
 
 
@@ -62,11 +64,16 @@ class Area(pytest.Directory):
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each row that belongs to the profile."""
         selected = self.config.stash[SELECTION_KEY]
-        for check, row in list_area_rows(self.area, selected.subjects):
-            if is_in_profile(check, row, selected.profile, selected.dangerous):
-                name = format_key(check.name, row.id) if row.id else check.name
-                # Passed as text, the id is parsed like the ids in pytest's cache: with the row as a parameter.
-                yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
+        for check, row in select_profile(
+            list_area_rows(self.area, selected.subjects),
+            selected.profile,
+            dangerous=selected.dangerous,
+            transports=selected.transports,
+            survey=selected.survey,
+        ):
+            name = format_key(check.name, row.id) if row.id else check.name
+            # Passed as text, the id is parsed like the ids in pytest's cache: with the row as a parameter.
+            yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
 
 
 class CheckItem(pytest.Item):
@@ -108,16 +115,17 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
 
 
 def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
-    """Deselect rows that must never be sent; move rows that have crashed servers to the end, then hostile rows."""
+    """Deselect rows that must never be sent, and sort the others.
+
+    The rows that tell most come first, rows that have crashed servers come late, and hostile rows last.
+    """
     kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]
-    items.sort(key=_place)
+    items.sort(key=_find_turn)
 
 
-def _place(item: pytest.Item) -> tuple[bool, bool]:
-    """Return a sort key that puts hostile rows last, and in each group rows that have crashed servers last."""
-    if not isinstance(item, CheckItem):
-        return False, False
-    return item.check.area == ROBUSTNESS, item.row.dangerous
+def _find_turn(item: pytest.Item) -> tuple[bool, bool, int]:
+    """Return the sort key of an item; tests of the user run first, in their order."""
+    return find_turn(item.check, item.row) if isinstance(item, CheckItem) else (False, False, -1)

@@ -82,6 +82,7 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
         dangerous=options.dangerous,
         subjects=run.subjects,
         transports=run.transports,
+        survey=run.survey,
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:

@@ -112,7 +112,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "conformance_profile",
         "choices": PROFILES,
         "default": "certify",
-        "help": "certify: every row, the same requests each time (default); quick: without large and similar requests; "
+        "help": "certify: every row, the same requests each time (default); quick: the few rows that see most faults; "
         "explore: certify plus tensors that Hypothesis generates",
     },
     "--conformance-seed": {

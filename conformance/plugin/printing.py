@@ -16,6 +16,7 @@ import pytest
 from conformance.discovery.discovery_result import Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion
 from conformance.plugin.base_run import BaseRun
+from conformance.plugin.collection import CheckItem
 from conformance.report import github, terminal
 from conformance.report.findings import format_label
 from conformance.report.lines import MARKUP, Line
@@ -114,7 +115,7 @@ def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any)
     reporter.write_line(line, **{color: True, "bold": True})
 
 
-MIN_INTERVAL_S = 0.1  # between updates within an area
+MIN_INTERVAL_S = 0.1  # between updates
 # The minimum rows and seconds for an estimate of the remaining time.
 FEWEST_ROWS, SOONEST = 20, 2.0
 
@@ -127,7 +128,8 @@ class ProgressLine:
         self._reporter, self._session = reporter, session
         self._started, self._shown = time.monotonic(), 0.0
         self._done = self._failed = 0
-        self._area = ""
+        if reporter is not None and any(isinstance(item, CheckItem) for item in session.items):
+            reporter.showfspath = False  # rows of all areas take turns, and each turn would begin a line
 
     def show(self, result: CheckResult) -> None:
         """Count a result and update the line."""
@@ -135,15 +137,13 @@ class ProgressLine:
             return
         now = time.monotonic()
         self._done += 1
+        is_first_failure = result.outcome is Outcome.FAIL and not self._failed
         self._failed += result.outcome is Outcome.FAIL
-        if (
-            result.area == self._area
-            and now - self._shown < MIN_INTERVAL_S
-            and self._done < self._session.testscollected
-        ):
+        is_last = self._done >= self._session.testscollected
+        if now - self._shown < MIN_INTERVAL_S and not (is_first_failure or is_last):
             return
-        self._area, self._shown = result.area, now
-        text = format_line(self._area, self._done, self._session.testscollected, self._failed, now - self._started)
+        self._shown = now
+        text = format_line(result.area, self._done, self._session.testscollected, self._failed, now - self._started)
         self._reporter.rewrite(text[: self._reporter._tw.fullwidth - 1], erase=True)
         self._reporter.flush()
 

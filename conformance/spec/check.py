@@ -45,7 +45,6 @@ class Row:
         values: arguments of the body after target and model.
         role: the model role of this row, if rows differ.
         answers: the requirements of this row, if rows differ.
-        thorough: skipped by the `quick` profile, because it is slow or one of many similar rows.
         needs: extensions that the row requires besides that of its requirements, for example binary data to send.
         fit: the deployed models that can be used for it, if rows differ.
         model: the name of the deployed model to judge, whatever it computes.
@@ -56,7 +55,6 @@ class Row:
     values: tuple[Any, ...] = ()
     role: str | None = None
     answers: tuple[str, ...] = ()
-    thorough: bool = False
     needs: tuple[str, ...] = ()
     dangerous: bool = False
     fit: Fit | None = None

@@ -134,9 +134,12 @@ class Coverage:
         lines = [f"{musts}{named} not judged{self._hint()}"] if musts else []
         if self.waiting and not any(one.musts for one in self.deployments):
             lines.append(f"{_rows(self.waiting)} not judged{self._hint()}")
-        if self.left_out:
-            lines.append(f"{_rows(self.left_out)} left out by the profile {self.profile}")
-        return lines
+        return [*lines, *self.omissions]
+
+    @property
+    def omissions(self) -> list[str]:
+        """How many rows the profile left out, in one line; empty if it left out none."""
+        return [f"{_rows(self.left_out)} left out by the profile {self.profile}"] if self.left_out else []
 
     def _hint(self) -> str:
         """Return which models to deploy first, in brackets; empty if none would help."""

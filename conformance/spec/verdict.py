@@ -145,7 +145,7 @@ def _concluded(
     failures = _failures(counts)
     stuck = [f"{_rows(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
     if failures:  # rows that were not run cannot change this
-        return Verdict(NONCONFORMANT, [*failures, *cut_short])
+        return Verdict(NONCONFORMANT, [*failures, *cut_short, *coverage.omissions])
     if cut_short and is_narrowed and not (lost or stuck):
         return Verdict(NARROWED, [f"{len(results)} of {_rows(len(results) + len(missing))}, none failed"])
     if cut_short:

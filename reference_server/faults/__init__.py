@@ -41,7 +41,6 @@ class Fault:
         breaks: ids of the requirements that the server no longer meets.
         body: takes the original step first, then the step's parameters.
         broad: it breaks so much that the failing checks cannot be listed; some check must fail.
-        large: it is visible only in rows that the suite's quick profile omits, such as large or numerous requests.
         walks: the kind of request in the suite's walk that shows it, if it needs a combination of two factors; else "".
         surveyed: it is visible during discovery.
     """
@@ -51,7 +50,6 @@ class Fault:
     breaks: tuple[str, ...]
     body: Body
     broad: bool = False
-    large: bool = False
     walks: str = ""
     surveyed: bool = False
 
@@ -80,7 +78,6 @@ def fault(
     *replaced: str,
     breaks: str | Sequence[str] = (),
     broad: bool = False,
-    large: bool = False,
     walks: str = "",
     surveyed: bool = False,
 ) -> Callable[[Body], Fault]:
@@ -88,7 +85,7 @@ def fault(
 
     def make(body: Body) -> Fault:
         ids = (breaks,) if isinstance(breaks, str) else tuple(breaks)
-        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, large, walks, surveyed)
+        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, walks, surveyed)
 
     return make
 

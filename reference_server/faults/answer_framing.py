@@ -62,7 +62,7 @@ def answer_header_counts_a_nul(original: Any, head: bytes, binary: Binary) -> Re
     return rewrite_inference_header(original, head, binary, len(head) + 1)
 
 
-@fault("response.frame", breaks="BIN-HEADER-IN-BYTES", large=True)
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_of_sixteen_bits(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is kept in 16 bits."""
     return rewrite_inference_header(original, head, binary, len(head) % 2**16)

@@ -162,7 +162,7 @@ class _Impatient(Transport):
             self.abort()
 
 
-@fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER", large=True)
+@fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER")
 def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
     """An answer of which nothing goes out for a tenth of a second is given up."""
     original(protocol, _Impatient(transport, lambda _wrapped, data: data))

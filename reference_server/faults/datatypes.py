@@ -44,7 +44,7 @@ def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
     return replace(tensor, elements=np.where(subnormal, np.copysign(np.float32(0), tensor.elements), tensor.elements))
 
 
-@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I", large=True)
+@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I")
 def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tensor:
     """Elements of a binary input past its first 64 KiB are read as zero."""
     tensor: Tensor = original(*arguments)

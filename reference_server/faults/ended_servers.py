@@ -224,7 +224,7 @@ async def packed_bodies_end_the_model(original: Any, service: Any, http: Request
     return body
 
 
-@fault(INFERS, breaks="OIP-ERROR", large=True)
+@fault(INFERS, breaks="OIP-ERROR")
 async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Request) -> Response:
     """The pieces of a body of 4 MB and more are listed on the stack, which ends."""
     is_large = len(await http.body()) > MAX_JSON and HEADER not in http.headers

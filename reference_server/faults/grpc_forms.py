@@ -239,7 +239,7 @@ def grpc_typed_booleans_of_an_answer_repeat_after_8(original: Any, tensor: Tenso
     return contents
 
 
-@fault("grpc_contents.encode_raw", breaks="GRPC-RAW", large=True)
+@fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
 def grpc_raw_outputs_are_zeros_behind_3_mb(original: Any, tensor: Tensor) -> bytes:
     """What stands behind 3,000,000 bytes of a raw output is not sent, and read as zeros."""
     data: bytes = original(tensor)

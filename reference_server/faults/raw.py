@@ -73,7 +73,7 @@ def raw_elements_beyond_the_finite_are_zeros(original: Any, model: Model, body: 
     return replace_elements(inputs, np.where(np.isfinite(elements), elements, np.zeros_like(elements)))
 
 
-@fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
+@fault("request.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"))
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
     return original(model, body[: 32 * 1024])

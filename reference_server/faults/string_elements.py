@@ -32,7 +32,7 @@ def strings_lose_the_nuls_at_their_end(original: Any, model: Model, inputs: Tens
     return original(model, _with_strings(inputs, lambda items: [item.rstrip(b"\0") for item in items]))
 
 
-@fault(RUNS, breaks="BIN-BYTES-O", large=True)
+@fault(RUNS, breaks="BIN-BYTES-O")
 def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, inputs: Tensors) -> Tensors:
     """The width of BYTES is kept in six digits, so that one of seven loses its last digit and elements their end."""
 

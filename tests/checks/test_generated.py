@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conformance.checks.support.generated import QUICK_ROLES, expect_generated, make_plain_tensor
+from conformance.checks.support.generated import expect_generated, make_plain_tensor
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.judging.selection import collected_rows
 from conformance.roles import roles
-from conformance.roles.generated_tensors import ROLES, load_tensors
+from conformance.roles.generated_tensors import load_tensors
 from conformance.roles.model import Model
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import TRANSPORTS
@@ -38,7 +38,7 @@ import sys
 sys.modules["hypothesis"] = None
 from conformance.judging.selection import collected_rows
 from tests.support.sightings import judge_rows, run_server, serve_grpc
-rows = [c for c in collected_rows("quick", transports=("http", "grpc")) if ".generated-" in c[0].id]
+rows = [c for c in collected_rows("certify", transports=("http", "grpc")) if ".generated-" in c[0].id]
 with run_server() as server, serve_grpc(server) as address:
     results = list(judge_rows(server.url, rows, address))
 assert len(results) > 60
@@ -52,12 +52,12 @@ def server() -> Iterator[Server]:
         yield started
 
 
-def generated_rows(profile: str, check: str) -> list[tuple[Check, Row]]:
-    return [case for case in collected_rows(profile, transports=TRANSPORTS) if case[0].id == check]
+def generated_rows(check: str) -> list[tuple[Check, Row]]:
+    return [case for case in collected_rows("certify", transports=TRANSPORTS) if case[0].id == check]
 
 
 def see_fault(server: Server, check: str, name: str) -> Sighting:
-    return see(server, faults.load()[name], generated_rows("quick", check), until=())
+    return see(server, faults.load()[name], generated_rows(check), until=())
 
 
 def test_there_are_no_others() -> None:
@@ -80,18 +80,9 @@ def test_the_failure_shows_the_smallest_tensor(server: Server) -> None:
 
 def test_what_plain_elements_show_is_left_to_other_checks(server: Server) -> None:
     check = "datatypes.generated-inputs-are-read"
-    sighting = see(server, faults.load()["inputs-read-big-endian"], generated_rows("quick", check))
+    sighting = see(server, faults.load()["inputs-read-big-endian"], generated_rows(check))
     assert sighting.select("blocked")
     assert not sighting.select("fail", "error")
-
-
-@pytest.mark.parametrize("check", sorted(CHECKS))
-def test_quick_takes_some_rows_of_each_check(check: str) -> None:
-    assert 0 < len(generated_rows("quick", check)) < len(generated_rows("certify", check))
-
-
-def test_quick_roles_have_rows() -> None:
-    assert {name for names in ROLES.values() for name in names} >= QUICK_ROLES
 
 
 def test_a_tensor_that_is_right_when_it_is_sent_again_blocks() -> None:

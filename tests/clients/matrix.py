@@ -46,7 +46,7 @@ def _stopped(sighting: Sighting, *outcomes: str) -> list[str]:
 def _whole(kind: str, name: str) -> Sighting:
     altered = alterations.load(kind)[name]
     with SharedPeer() as stage:
-        return stage.see(altered, collect_rows(altered.transports, "certify"))
+        return stage.see(altered, collect_rows(altered.transports))
 
 
 def run(kind: str, names: Iterable[str]) -> Iterator[Sighting]:

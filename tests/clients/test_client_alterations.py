@@ -33,7 +33,7 @@ def stage() -> Iterator[SharedPeer]:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
 def test_a_fault_is_seen_and_rightly_named(fault: Alteration, stage: SharedPeer) -> None:
-    rows = collect_rows(fault.transports, "certify")
+    rows = collect_rows(fault.transports)
     sighting = stage.see(fault, sample_rows(fault, rows))
     if fault.misses[0] not in sighting.named:  # the rows that saw it are there no more
         sighting = stage.see(fault, select_answering(rows, fault.misses), until=lambda named: fault.misses[0] in named)
@@ -88,7 +88,7 @@ def test_a_variation_is_accused_of_nothing(variation: Alteration, stage: SharedP
 
 
 def test_the_honest_client_meets_every_row(stage: SharedPeer) -> None:
-    rows = collect_rows(("http", "grpc"), "certify")
+    rows = collect_rows(("http", "grpc"))
     sighting = stage.see(None, rows)
     assert len(rows) > 300
     assert sighting.misses == ()

@@ -236,7 +236,10 @@ def test_doctor_of_a_server_with_roles(tmp_path: Path, reference: str) -> None:
     assert lines[0].startswith("server              oip-reference-server ")
     assert lines[0].endswith("; live, ready")
     assert "binary_tensor_data  listed" in lines
-    assert lines[-1] == f"next                oip-conformance run {reference}"
+    assert lines[-2:] == [
+        f"next                oip-conformance run {reference} --conformance-profile=quick",
+        f"then                oip-conformance run {reference}",
+    ]
 
 
 def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
@@ -251,11 +254,11 @@ def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
 def test_doctor_of_a_model_that_answers(tmp_path: Path, reference: str) -> None:
     done = run_command(tmp_path, "doctor", reference, "--target-model=add_sub")
     lines = done.stdout.splitlines()
-    assert (done.returncode, len(lines)) == (0, 9)
+    assert (done.returncode, len(lines)) == (0, 10)
     assert "add_sub             answers B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in lines
     assert {"binary_tensor_data  works on add_sub", "classification      works on add_sub"} < set(lines)
     assert lines[3] == "raw                 not on add_sub: no request of it fits"
-    assert lines[-1] == f"next                oip-conformance run {reference} --target-model add_sub"
+    assert lines[-1] == f"then                oip-conformance run {reference} --target-model add_sub"
 
 
 def test_doctor_says_what_works_and_not_what_is_listed(tmp_path: Path) -> None:
@@ -285,8 +288,9 @@ def test_doctor_of_a_model_says_what_to_run(tmp_path: Path, name: str) -> None:
     named = list(OrdinaryServer.index) if name == "all" else [name]
     said = {"iris": "answers X INT32 [3] -> X", "custom": "the metadata of custom list no inputs"}
     lines = done.stdout.splitlines()
-    assert lines[6:-2] == [f"{each:20}{said[each]}" for each in named]
-    assert lines[-1].startswith("next                oip-conformance " + MODELS_OF_DOCTOR[name].format(url=url))
+    assert lines[6 : 6 + len(named)] == [f"{each:20}{said[each]}" for each in named]
+    (command,) = [line for line in lines if line.startswith("next ")]
+    assert command.startswith("next                oip-conformance " + MODELS_OF_DOCTOR[name].format(url=url))
     assert done.returncode == 6
 
 
@@ -319,8 +323,8 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         "roles               0 of 57 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
         " lists no models: to judge one that it serves, name it, --target-model NAME",
-        f"next                oip-conformance run {url} --target-model NAME, or deploy roles:"
-        " oip-conformance models export --help",
+        f"next                oip-conformance run {url} --conformance-profile=quick --target-model NAME,"
+        " or deploy roles: oip-conformance models export --help",
     ]
 
 

@@ -66,7 +66,7 @@ def trace_rows(load: Load, over_grpc: bool) -> Steps:
     def judge(rows: Rows) -> Iterator[CheckResult]:
         return judge_fault(get_server(), honest, rows)
 
-    rows = collect_rows("certify", over_grpc=over_grpc)
+    rows = collect_rows(over_grpc=over_grpc)
     found = trace_steps(rows, sorted(steps), judge)
     get_server().replace()
     return {(check.id, row.id): taken for (check, row), taken in zip(rows, found, strict=True)}
@@ -92,7 +92,7 @@ def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
         walk = collect_walk_rows(fault.walks)
         return see(get_server(), fault, walk if whole else sort_known_first(fault, walk), until=())
     is_honest = name in valid_servers.load()
-    rows = collect_rows("certify" if fault.large else "quick", over_grpc=fault.over_grpc)
+    rows = collect_rows(over_grpc=fault.over_grpc)
     found = select_relevant(fault, rows, read_steps(steps)[fault.over_grpc])
     more = collect_walk_samples() if is_honest and not fault.over_grpc else []
     for is_doubted in () if whole else (False, True):

@@ -29,16 +29,10 @@ WALK_SAMPLES = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching
 
 
 @cache
-def collect_rows(profile: str, *, over_grpc: bool) -> Rows:
-    """Return the rows of a profile without the walk, and all golden ones, which ask for much at once."""
-    transports = (GRPC,) if over_grpc else (HTTP,)
-    chosen = {(check.id, row.id) for check, row in collected_rows(profile, dangerous=True, transports=transports)}
-    every = collected_rows("certify", dangerous=True, transports=transports)
-    return [
-        (check, row)
-        for check, row in every
-        if not is_walk(check) and ((check.id, row.id) in chosen or check.id.startswith("golden."))
-    ]
+def collect_rows(*, over_grpc: bool) -> Rows:
+    """Return the rows over a transport without the walk."""
+    every = collected_rows("certify", dangerous=True, transports=(GRPC,) if over_grpc else (HTTP,))
+    return [(check, row) for check, row in every if not is_walk(check)]
 
 
 def is_hostile(fault: Fault) -> bool:
@@ -48,8 +42,8 @@ def is_hostile(fault: Fault) -> bool:
 
 @cache
 def collect_hostile_rows() -> Rows:
-    """Return the rows of the area `robustness` but for those that take long to be made."""
-    every = collected_rows("quick", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
+    """Return the rows of the area `robustness`."""
+    every = collected_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
     return [case for case in every if case[0].area == ROBUSTNESS]
 
 
@@ -71,7 +65,7 @@ def collect_walk_rows(kind: str) -> Rows:
     """Return the rows of the walk that send requests of a kind, the brief ones first."""
     every = collected_rows("certify", transports=TRANSPORTS)
     found = [(check, row) for check, row in every if is_walk(check) and row.values[0] == kind]
-    return sorted(found, key=lambda case: (case[1].thorough, case[1].values[-1] == "rest"))
+    return sorted(found, key=lambda case: case[1].values[-1] == "rest")
 
 
 @cache

@@ -155,12 +155,12 @@ _OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
 @check("classification.as-many-as-asked", answers="CLS-COUNT")
 @rows(
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],
-    *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching", thorough=count == 2) for count in (1, 2, 4)],
+    *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching") for count in (1, 2, 4)],
     Row("1-of-1", ((7,), 1), role="identity_int32"),
     Row("4-of-4-equal", ((1.0, 1.0, 1.0, 1.0), 4), role="scores"),
     Row("more-than-labels", (SCORES, 4), role="scores_some_labels"),
     Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
-    Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32", thorough=True),
+    Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32"),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     *_OWN_COUNTS,
     _OWN_MANY,

@@ -116,7 +116,7 @@ def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...
     Row("batch-1", (ITEMS[:1], 2), role="scores_batching"),
     Row("batch-2", (ITEMS, 3), role="scores_batching"),
     Row("one-class", (ITEMS, 1), role="scores_batching"),
-    Row("batch-8", (ITEMS * 4, 2), role="scores_batching", thorough=True),
+    Row("batch-8", (ITEMS * 4, 2), role="scores_batching"),
     Row("labelled", (ITEMS, 2), role="scores_batching_labelled"),
     Row(
         "rank-2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15)), ((1, 2), (4, 3))), 2), role="scores_batching_rank2"

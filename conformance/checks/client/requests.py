@@ -252,7 +252,7 @@ def make_concurrent_rows() -> Iterator[Row]:
     ):
         for connections, bursts in (("new", 1), ("kept", 2)):
             name = f"{count}-{'raw-requests' if is_raw else form}-on-{connections}-connections"
-            yield Row(name, (name, count, form, is_raw, bursts), thorough=count == 64 and bursts == 1)
+            yield Row(name, (name, count, form, is_raw, bursts))
 
 
 def make_burst(row: str, count: int, form: Form, *, is_raw: bool) -> list[Inference]:

@@ -36,7 +36,6 @@ SHAPES = ((), (2, 3), (2, 1, 3), (2, 3, 1, 2))
 EMPTY_SHAPES = ((0,), (2, 0, 3))
 BYTES_SHAPES = ((2, 3), (0,))
 CORNER_GROUPS = ("subnormal", "zeros", "infinities", "nan")
-SIMILAR_DATATYPES = ("UINT16", "UINT32", "INT16", "INT32")  # only in thorough runs: like the others
 
 
 def list_forms(datatype: str) -> Sequence[Form]:
@@ -44,9 +43,9 @@ def list_forms(datatype: str) -> Sequence[Form]:
     return FORMS[:1] if datatype == "FP16" else FORMS
 
 
-def make_tensor_row(name: str, one: Tensor, form: Form, *, thorough: bool = False) -> Row:
+def make_tensor_row(name: str, one: Tensor, form: Form) -> Row:
     """Return a row that sends one tensor."""
-    return make_sending_row(name, make_inference(name, [one], form), thorough=thorough)
+    return make_sending_row(name, make_inference(name, [one], form))
 
 
 def make_datatype_rows() -> Iterator[Row]:
@@ -63,7 +62,7 @@ def make_shape_rows() -> Iterator[Row]:
         for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             for form in FORMS:
                 name = f"{datatype}-{'x'.join(map(str, shape)) or 'rank-0'}-{form}"
-                yield make_tensor_row(name, make_tensor(name, "IN0", datatype, shape), form, thorough=len(shape) > 2)
+                yield make_tensor_row(name, make_tensor(name, "IN0", datatype, shape), form)
 
 
 def make_corner_rows() -> Iterator[Row]:
@@ -71,7 +70,7 @@ def make_corner_rows() -> Iterator[Row]:
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
             made = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
-            yield make_tensor_row(f"{datatype}-{form}", made, form, thorough=datatype in SIMILAR_DATATYPES)
+            yield make_tensor_row(f"{datatype}-{form}", made, form)
     for datatype in FLOATS:
         for group in CORNER_GROUPS:
             yield make_tensor_row(f"{datatype}-{group}-binary", make_corner_tensor("IN0", datatype, group), "binary")
@@ -92,11 +91,9 @@ def make_large_rows() -> Iterator[Row]:
     for datatype, count in (("UINT8", 2**20), ("FP32", 2**18), ("INT64", 2**17)):
         name = f"{datatype}-1-MiB"
         block = make_tensor(name, "IN0", datatype, (1024,)).array
-        yield make_tensor_row(
-            name, Tensor.from_values("IN0", datatype, np.tile(block, count // 1024)), "binary", thorough=True
-        )
+        yield make_tensor_row(name, Tensor.from_values("IN0", datatype, np.tile(block, count // 1024)), "binary")
     long = [bytes([k % 256]) * (k % 700) for k in range(3000)]
-    yield make_tensor_row("BYTES-1-MiB", Tensor.from_values("IN0", "BYTES", long), "binary", thorough=True)
+    yield make_tensor_row("BYTES-1-MiB", Tensor.from_values("IN0", "BYTES", long), "binary")
 
 
 def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str]) -> None:

@@ -137,16 +137,15 @@ def make_element_rows() -> Iterator[Row]:
         for datatype, what, value in WRONG_ELEMENTS:
             name = f"{datatype}-{what}-{place}"
             script = make_json_script(make_element_edit(output, element, value), "json")
-            is_similar = place not in ("last-of-the-first", "first-of-the-second")
-            yield make_element_row(name, datatype, "json", script, thorough=is_similar)
+            yield make_element_row(name, datatype, "json", script)
         yield make_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
 
 
-def make_element_row(name: str, datatype: str, form: Form, script: HttpScript, *, thorough: bool = False) -> Row:
+def make_element_row(name: str, datatype: str, form: Form, script: HttpScript) -> Row:
     """Return a row with a wrong element in one of two outputs of a datatype."""
     outputs = tuple(make_tensor(name, f"OUT{k}", datatype, (3,)) for k in range(2))
     values = (make_two_output_inference(f"element-{name}", form), make_script(outputs, script), outputs)
-    return Row(name, values, thorough=thorough)
+    return Row(name, values)
 
 
 @check("client.refuses-elements-of-no-datatype", answers=REFUSES)
@@ -220,9 +219,7 @@ def make_unended_row(
 ) -> Row:
     """Return a row with an incomplete answer."""
     script = make_script(make_outputs(name), http, grpc)
-    return Row(
-        name, (make_two_output_inference(f"end-{name}", form), script, timeout), thorough=timeout == SHORT_TIMEOUT_S
-    )
+    return Row(name, (make_two_output_inference(f"end-{name}", form), script, timeout))
 
 
 def make_unended_call_row(name: str) -> Row:

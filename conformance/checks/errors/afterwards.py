@@ -38,8 +38,7 @@ def _rows() -> Iterator[Row]:
         is_for_role = refusal in REFUSALS or identity == _FIRST[refusal.requirement]
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
-            thorough = refusal.requirement == "OIP-SIGNATURE"
-            yield Row(identity, (refusal.message,), role, thorough=thorough, needs=refusal.extensions, fit=fit)
+            yield Row(identity, (refusal.message,), role, needs=refusal.extensions, fit=fit)
 
 
 @check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "OIP-ISOLATION"))
@@ -119,17 +118,15 @@ def _megabytes_of_json(model: Model) -> Message:
     return model.request([model.tensor(elements, (MANY,))], send="json").message()
 
 
-def _dangerous(
-    identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = (), *, thorough: bool = False
-) -> Row:
-    return Row(identity, (make,), role=role, needs=needs, thorough=thorough, dangerous=True)
+def _dangerous(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = ()) -> Row:
+    return Row(identity, (make,), role=role, needs=needs, dangerous=True)
 
 
 @check("errors.server-outlives-what-has-ended-others", answers=LEGAL)
 @rows(
     _dangerous("classified-strings", _classified, "identity_bytes", CLASSES),
     _dangerous("classes-of-no-elements", _classified_nothing, "identity_fp32", CLASSES),
-    _dangerous("megabytes-of-json", _megabytes_of_json, "identity_int32", thorough=True),
+    _dangerous("megabytes-of-json", _megabytes_of_json, "identity_int32"),
 )
 @check("grpc.server-outlives-what-has-ended-others", answers=f"{LEGAL}/grpc", over=(GRPC,))
 @rows(

@@ -216,7 +216,6 @@ def _rows(*, valid: bool) -> list[Row]:
             (case,),
             role=case.role,
             answers=_answers(case),
-            thorough=case.source is None,
             needs=list_extensions(case),
             dangerous=case.name in DANGEROUS,
         )

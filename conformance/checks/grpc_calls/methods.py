@@ -23,8 +23,6 @@ from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import Pb
 from conformance.wire.request import Form, RequestedOutput
 
-TYPICAL_ROLES = ("identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4")
-
 
 def expect_answer(reply: Reply, method: str) -> Pb:
     """Return the response message of a call; expect it to be answered."""
@@ -100,7 +98,7 @@ def classification_is_listed(target: GrpcTarget) -> None:
     infers=False,
     over=(GRPC,),
 )
-@rows(*[Row(name, role=name, thorough=name not in TYPICAL_ROLES) for name in load()], Row("own", fit=ANY))
+@rows(*[Row(name, role=name) for name in load()], Row("own", fit=ANY))
 def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None:
     """ModelMetadata gives name, datatype and shape of each input and output."""
     reply = target.call("ModelMetadata", name=model.name, version=model.version)

@@ -94,7 +94,7 @@ def _numeric_rows() -> list[Row]:
     return [
         *[Row(datatype, role=get_identity_role(datatype)) for datatype in PLAIN],
         *[
-            Row(f"{datatype}-{group}", (group,), role=get_identity_role(datatype), thorough=group == "single-bytes")
+            Row(f"{datatype}-{group}", (group,), role=get_identity_role(datatype))
             for datatype, groups in CORNERS.items()
             for group in groups
         ],
@@ -135,9 +135,9 @@ def _shifted(model: Model) -> Sequence[Tensor]:
 @check("grpc.raw-tensors-come-back", answers="GRPC-RAW", over=(GRPC,))
 @rows(
     *NUMERIC_ROWS,
-    Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8", thorough=True),
+    Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8"),
     # Above the default limit of many servers, 4 MiB; a server that reports its limit is not judged.
-    Row("UINT8-5MiB", (range(251), None, 5 * KIB * KIB // 251), role="identity_uint8", thorough=True),
+    Row("UINT8-5MiB", (range(251), None, 5 * KIB * KIB // 251), role="identity_uint8"),
     Row("own", fit=JSON),
 )
 def raw_tensors_come_back(
@@ -161,7 +161,7 @@ def raw_tensors_come_back(
     *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
     *[Row(role, role=role) for role in ("add_sub", "emit", "multi")],
     Row("BYTES-rank-2", role="rank2_bytes"),
-    Row("UINT32-3MB", (range(2**21, 2**21 + 251), None, 3_187), role="identity_uint32", thorough=True),
+    Row("UINT32-3MB", (range(2**21, 2**21 + 251), None, 3_187), role="identity_uint32"),
     Row("BYTES-none", ((), (0,)), role="identity_bytes"),
     Row("own", fit=JSON),
 )
@@ -253,8 +253,8 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     *[Row(name, (group,), role="identity_bytes") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
     *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
     Row("none", ((), (0,)), role="identity_bytes"),
-    Row("one-of-1MiB", ((b"s" * KIB * KIB,),), role="identity_bytes", thorough=True),
-    Row("65536-empty", ((b"",) * 65_536,), role="identity_bytes", thorough=True),
+    Row("one-of-1MiB", ((b"s" * KIB * KIB,),), role="identity_bytes"),
+    Row("65536-empty", ((b"",) * 65_536,), role="identity_bytes"),
     Row("own", (None,), fit=Fit(some_input=frozenset({"BYTES"}), is_json=True)),
 )
 def raw_strings_come_back(

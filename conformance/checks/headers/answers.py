@@ -105,7 +105,7 @@ BINARY_ANSWERS = (
     ],
     Row("binary-request", (lambda model: model.request(want="binary"),), role="identity_uint8"),
     Row("json-over-1000-bytes", (_long_json(100),), role="multi"),
-    Row("json-over-64-KiB", (_long_json(6000),), role="multi", thorough=True),
+    Row("json-over-64-KiB", (_long_json(6000),), role="multi"),
     Row("16-KiB-output", (_large,), role="identity_uint8"),
     Row("every-other-output", (_half,), fit=SEVERAL_OUTPUTS),
     Row("4096-elements", (_many,), fit=VARIABLE),

@@ -57,12 +57,7 @@ FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "
 
 
 @check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-HEADER-I", role="identity_uint8")
-@rows(
-    *[
-        Row(name, (spell,), thorough="KiB" in name, fit=ANY if name in FOR_ANY_MODEL else None)
-        for name, spell in SPELLINGS.items()
-    ]
-)
+@rows(*[Row(name, (spell,), fit=ANY if name in FOR_ANY_MODEL else None) for name, spell in SPELLINGS.items()])
 def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
     """The server reads binary data from where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)

@@ -59,12 +59,9 @@ def _expect_listed(target: Target, name: str) -> None:
 # --- its models -------------------------------------------------------------------------------------------------------
 # Metadata are compared with the role by tensor names, as leniently as the protocol allows; see the top of this module.
 
-# One role of each kind; the other roles are similar.
-_TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
-
 
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
-@rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()], Row("own", (True,), fit=ANY))
+@rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
 def model_metadata_describes_the_model(target: Target, model: Model, own: bool = False) -> None:
     """Model metadata give a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)

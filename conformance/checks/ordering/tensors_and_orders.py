@@ -59,8 +59,7 @@ def make_choice_rows(names: Names) -> list[Row]:
     ]
     orders = [order for order in permutations(names) if order != names]
     return chosen + [
-        Row(label_order(order, order[::2]), (fix_order(order), fix_order(order[::2])), role="multi", thorough=True)
-        for order in orders
+        Row(label_order(order, order[::2]), (fix_order(order), fix_order(order[::2])), role="multi") for order in orders
     ]
 
 

@@ -153,8 +153,7 @@ def make_row(
     role: str | None = None,
     needs: tuple[str, ...] = (),
     dangerous: bool = False,
-    thorough: bool = False,
 ) -> Row:
     """Return a row whose first value is its id with spaces, for messages."""
     named = (identity.replace("-", " "), *values)
-    return Row(identity, named, role=role, needs=needs, dangerous=dangerous, thorough=thorough)
+    return Row(identity, named, role=role, needs=needs, dangerous=dangerous)

@@ -47,7 +47,6 @@ class Cut:
         sent: returns the request and its inputs.
         places: returns the offsets in the body.
         form: the form of the inputs.
-        slow: there are many pieces, with a pause after each.
         fit: the deployed models that it can be sent to.
     """
 
@@ -56,12 +55,11 @@ class Cut:
     sent: Callable[[Model], SaltedRequest]
     places: Callable[[Message], Sequence[int]]
     form: AnyForm = "binary"
-    slow: bool = False
     fit: Fit | None = None
 
     def row(self) -> Row:
         """Return the row of a check that sends it."""
-        return Row(self.name, (self,), role=self.role, thorough=self.slow, needs=NEEDS[self.form], fit=self.fit)
+        return Row(self.name, (self,), role=self.role, needs=NEEDS[self.form], fit=self.fit)
 
 
 def make_cut_rows(cuts: Iterable[Cut]) -> list[Row]:
@@ -136,7 +134,6 @@ CUTS: tuple[Cut, ...] = (
         "string_length",
         lambda model: _as_binary(model, [model.tensor(["ab", "", "c"])]),
         lambda m: range(_first(m), len(m.body)),
-        slow=True,
     ),
     Cut(
         "json-byte-by-byte",
@@ -144,7 +141,6 @@ CUTS: tuple[Cut, ...] = (
         lambda model: _as_json(model, [model.tensor([-7])]),
         lambda m: range(1, len(m.body)),
         form="json",
-        slow=True,
     ),
     Cut("inside-large-raw-floats", None, _as_large_raw, lambda m: (len(m.body) // 2,), form="raw", fit=RAW_FLOATS),
 )

@@ -55,7 +55,6 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
             (lengths, form),
             role=role,
             needs=BINARY if form == "binary" else (),
-            thorough=LARGE_COUNT in lengths and (role, form) != ("identity_int32", "binary"),
         )
         for role in ("identity_int32", "identity_bytes")
         for name, lengths in {

@@ -74,10 +74,10 @@ _ROLES: Mapping[AnyForm, str] = {"json": "identity_int32", "binary": "identity_i
 _FITS: Mapping[AnyForm, Fit] = {"json": JSON, "binary": ANY, "raw": RAW_FLOATS}
 
 
-def make_form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False, fits: bool = False) -> Row:
+def make_form_row(name: str, form: AnyForm, *values: Any, fits: bool = False) -> Row:
     """Return a row for one form, passed to the check before `values`; with `fits`, it also runs on deployed models."""
     fit = _FITS[form] if fits else None
-    return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], thorough=thorough, fit=fit)
+    return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], fit=fit)
 
 
 def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> SaltedRequest:

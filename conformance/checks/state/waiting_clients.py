@@ -37,7 +37,7 @@ USUAL, OTHER_CASE = "100-continue", "100-Continue"
     *[make_form_row(form, form, 3, USUAL, fits=True) for form in FORMS],
     *[make_form_row(f"long-{form}", form, 1000, USUAL) for form in FORMS],
     *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE, fits=form == "json") for form in FORMS],
-    make_form_row("binary-512KiB", "binary", 128 * 1024, USUAL, thorough=True),
+    make_form_row("binary-512KiB", "binary", 128 * 1024, USUAL),
 )
 def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm, length: int, value: str) -> str:
     """The server answers a request with `Expect: 100-continue` as it answers one without."""
@@ -103,7 +103,7 @@ def _tensor(model: Model) -> Tensor:
 
 
 def _row(form: AnyForm, role: str) -> Row:
-    return Row(form, (form,), role=role, needs=NEEDS[form], thorough=True)
+    return Row(form, (form,), role=role, needs=NEEDS[form])
 
 
 @check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")

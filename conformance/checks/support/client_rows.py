@@ -176,10 +176,10 @@ def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
     return tuple(name for name, is_owed in found.items() if is_owed)
 
 
-def make_sending_row(name: str, inference: Inference, own: Sequence[str] = (), *, thorough: bool = False) -> Row:
+def make_sending_row(name: str, inference: Inference, own: Sequence[str] = ()) -> Row:
     """Return a row that judges a request by `own` and by the requirements that apply to its tensors."""
     requirements = tuple(dict.fromkeys((*own, *list_owed_requirements(inference))))
-    return Row(name, (inference, requirements), answers=requirements, thorough=thorough)
+    return Row(name, (inference, requirements), answers=requirements)
 
 
 # --- elements of BYTES --------------------------------------------------------------------------------------------------

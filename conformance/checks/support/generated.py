@@ -19,32 +19,13 @@ from conformance.wire.tensor import Tensor
 
 Expectation = Callable[[Tensor], object]
 
-# Roles whose rows the `quick` profile takes: those of the datatypes with most corner values, and of the highest rank.
-QUICK_ROLES = frozenset(
-    {
-        *(f"identity_{name}" for name in ("bool", "uint8", "uint64", "int64", "fp16", "fp32", "fp64", "bytes", "bf16")),
-        *(
-            "cast_fp16_fp32",
-            "cast_fp32_fp16",
-            "rank4",
-            "rank2_bytes",
-            "batching",
-            "raw_middle",
-            "raw_batching",
-            "raw_bytes_one",
-        ),
-    }
-)
 # Roles whose tensors have several dimensions.
 SEVERAL_DIMENSIONS = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "weighted_sum")
 
 
 def make_generated_rows(sending: Sending, answers: Callable[[str], tuple[str, ...]]) -> list[Row]:
     """Return a row for each role with generated tensors; `answers` returns the requirements of a role."""
-    return [
-        Row(role.replace("_", "-"), role=role, answers=answers(role), thorough=role not in QUICK_ROLES)
-        for role in ROLES[sending]
-    ]
+    return [Row(role.replace("_", "-"), role=role, answers=answers(role)) for role in ROLES[sending]]
 
 
 def expect_generated(model: Model, sending: Sending, expectation: Expectation) -> None:

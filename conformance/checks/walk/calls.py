@@ -49,13 +49,12 @@ def _rows() -> Iterator[Row]:
         common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
         for role in axes["role"]:
             for part in PARTS:
-                yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, thorough=True, **common)
+                yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, **common)
         for number in range(deployed_steps.PARTS):
             yield Row(
                 f"{kind}-{number + 1}",
                 (kind, str(number)),
                 fit=deployed_steps.FITS[kind],
-                thorough=number > 0,
                 **common,
             )
 

@@ -158,7 +158,7 @@ def grpc_unknown_names_are_not_found(original: Any, error: Any) -> Any:
     return (StatusCode.NOT_FOUND if "no such" in text else code), text
 
 
-@variation("grpc_contents.decode_raw", "grpc_server.status", large=True)
+@variation("grpc_contents.decode_raw", "grpc_server.status")
 def grpc_large_tensors_exhaust_the_server(original: Any, *arguments: Any) -> Any:
     """A raw tensor of more than 64 KiB is refused with RESOURCE_EXHAUSTED."""
     from grpc import StatusCode

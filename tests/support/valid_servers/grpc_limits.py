@@ -22,7 +22,7 @@ MOMENT = 0.003  # seconds; calls in flight together overlap for so long
 LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 
 
-@variation(LISTENS, CALLS, large=True)
+@variation(LISTENS, CALLS)
 def grpc_messages_over_1_mib_exhaust_the_server(original: Any, *arguments: Any) -> Any:
     """A message of more than 1 MiB is refused with RESOURCE_EXHAUSTED before it was read."""
     if len(arguments) == 3:
@@ -31,7 +31,7 @@ def grpc_messages_over_1_mib_exhaust_the_server(original: Any, *arguments: Any) 
     return original(*others, min(max_message, MIB))
 
 
-@variation("grpc_server.answer", "grpc_server.status", large=True)
+@variation("grpc_server.answer", "grpc_server.status")
 def grpc_messages_over_4_mib_are_out_of_range(original: Any, *arguments: Any) -> Any:
     """A message of more than 4 MiB is refused with OUT_OF_RANGE, as Tonic does."""
     if len(arguments) == 1:

@@ -51,7 +51,7 @@ def more_than_100_elements_are_refused(original: Any, model: Any, spec: Any, sha
     _elements(100, 422)(original, model, spec, shape)
 
 
-@variation(SHAPE, large=True)
+@variation(SHAPE)
 def more_than_10000_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
     """Inputs of more than 10000 elements are refused with 400."""
     _elements(10_000, 400)(original, model, spec, shape)
@@ -163,28 +163,28 @@ def strings_over_100_bytes_are_refused(original: Any, *arguments: Any) -> Any:
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
 
-@variation("request.parse", large=True)
+@variation("request.parse")
 def bodies_over_64_kib_are_bad_requests(original: Any, *arguments: Any) -> Any:
     """Bodies of more than 64 KiB are refused with 400."""
     _refuse(len(arguments[2]) > LIMIT, "the body is")
     return original(*arguments)
 
 
-@variation("request.parse", large=True)
+@variation("request.parse")
 def bodies_over_256_kib_are_refused(original: Any, *arguments: Any) -> Any:
     """Bodies of more than 256 KiB are refused with 422."""
     _refuse(len(arguments[2]) > 4 * LIMIT, "the body is", 422)
     return original(*arguments)
 
 
-@variation("request.parse_json", large=True)
+@variation("request.parse_json")
 def json_over_64_kib_is_refused(original: Any, *arguments: Any) -> Any:
     """JSON of more than 64 KiB is refused."""
     _refuse(len(arguments[0]) > LIMIT, "the JSON is")
     return original(*arguments)
 
 
-@variation("request.parse_inputs", large=True)
+@variation("request.parse_inputs")
 def inputs_over_20000_bytes_are_refused(original: Any, *arguments: Any) -> Any:
     """Inputs that take more than 20000 bytes of memory are refused."""
     found = original(*arguments)
@@ -196,7 +196,7 @@ def inputs_over_20000_bytes_are_refused(original: Any, *arguments: Any) -> Any:
     return found
 
 
-@variation("response.frame", large=True)
+@variation("response.frame")
 def answers_over_64_kib_are_refused(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """Requests whose answer would be longer than 64 KiB are refused."""
     _refuse(len(head) + sum(map(len, binary)) > LIMIT, "the answer is")

@@ -63,7 +63,7 @@ def errors_with_another_content_type(original: Any, *arguments: Any) -> Response
 LIMIT = 65_536
 
 
-@variation("app.Service.infer", large=True)
+@variation("app.Service.infer")
 async def large_bodies_are_refused(original: Any, service: app.Service, http: Any) -> Response:
     """Bodies of 64 KiB and more are refused with status 413."""
     if len(await http.body()) >= LIMIT:

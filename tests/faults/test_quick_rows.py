@@ -1,0 +1,88 @@
+"""The rows of the profile quick: few, and yet some row of them fails for each fault that the suite knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+import pytest
+
+from conformance.judging.quick_rows import FILE
+from conformance.judging.selection import CLIENTS, Subjects, collected_rows
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import TRANSPORTS
+from reference_server import faults
+from tests.clients.sightings import SEEN_BY as SEEN_BY_OF_CLIENTS
+from tests.support.quick_record import Key, read_record, read_seen_by
+from tests.support.quick_rows import choose_rows, list_unmet, sort_rows
+
+MAX_ROWS = 450  # over HTTP and gRPC, without hostile rows
+EVERYTHING = Subjects(robustness=True)
+HINT = "run `python -m tests.support.quick_rows`"
+
+
+def list_quick_rows() -> list[Key]:
+    return [(check, row) for check, row in json.loads(FILE.read_text(encoding="utf-8"))]
+
+
+def list_cases(subjects: Subjects, *, dangerous: bool = False) -> list[tuple[Check, Row]]:
+    return collected_rows("certify", dangerous=dangerous, subjects=subjects, transports=TRANSPORTS)
+
+
+def find_uncovered(wanted: dict[str, Collection[Key]]) -> list[str]:
+    chosen = set(list_quick_rows())
+    return [name for name, rows in wanted.items() if chosen.isdisjoint(rows)]
+
+
+def test_the_set_is_small() -> None:
+    assert len(collected_rows("quick", transports=TRANSPORTS)) <= MAX_ROWS
+
+
+def test_each_row_exists_and_is_named_once() -> None:
+    rows = list_quick_rows()
+    known = {(c.id, r.id) for subjects in (EVERYTHING, CLIENTS) for c, r in list_cases(subjects, dangerous=True)}
+    assert set(rows) <= known, HINT
+    assert len(rows) == len(set(rows))
+
+
+def test_each_fault_is_seen() -> None:
+    record = read_record().faults
+    assert set(record) == set(faults.load()), HINT
+    assert find_uncovered({name: one.rows for name, one in record.items()}) == [], HINT
+
+
+def test_each_fault_of_a_client_is_seen() -> None:
+    assert find_uncovered(dict(read_seen_by(SEEN_BY_OF_CLIENTS))) == [], HINT
+
+
+def test_each_unmet_requirement_of_a_real_server_is_seen() -> None:
+    assert find_uncovered(dict(list_unmet())) == [], HINT
+
+
+@pytest.mark.parametrize("subjects", [EVERYTHING, CLIENTS], ids=["servers", "clients"])
+def test_each_check_and_requirement_has_a_row(subjects: Subjects) -> None:
+    wanted: dict[str, Collection[Key]] = {}
+    for check, row in list_cases(subjects):
+        for name in (check.id, *check.requirements(row)):
+            wanted[name] = [*wanted.get(name, ()), (check.id, row.id)]
+    assert find_uncovered(wanted) == [], HINT
+
+
+# --- how rows are chosen ----------------------------------------------------------------------------------------------
+
+A, B, C, D = (("check", name) for name in "abcd")
+
+
+def test_few_and_cheap_rows_are_chosen() -> None:
+    wanted = {"1": [A, B], "2": [A, B], "3": [C, D], "4": [A]}
+    assert choose_rows(wanted, {A: 1, B: 1, C: 100, D: 1}) == [A, D]
+
+
+def test_a_row_that_later_ones_make_superfluous_is_dropped() -> None:
+    wanted = {"1": [A, B], "2": [A, C], "3": [A, D], "4": [B], "5": [C], "6": [D]}
+    assert sorted(choose_rows(wanted, {A: 1, B: 1, C: 1, D: 1})) == [B, C, D]
+
+
+def test_the_row_that_sees_most_faults_is_first_and_others_keep_their_order() -> None:
+    seen = {"1": [C], "2": [C], "3": [B]}
+    assert sort_rows([A, B, C, D], seen, {}, {A: 0, B: 1, C: 2, D: 3}) == [C, B, A, D]

@@ -1,0 +1,213 @@
+"""Which candidate rows of the profile quick see which fault, kept in a file so that only new pairs are run.
+
+Candidates are the rows that first saw a fault in the kill matrix, and a few rows of each check and requirement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic
+from zlib import crc32
+
+from conformance.judging.selection import Subjects, collected_rows
+from conformance.spec.check import Check, Row
+from conformance.spec.extensions import TRANSPORTS
+from conformance.spec.ledger import get_requirement
+from reference_server import faults
+from reference_server.faults import Fault
+from tests.support.matrix import PROCESSES, get_impatient_server, get_server, get_server_for
+from tests.support.samples import SEEN_BY, is_walk
+from tests.support.sightings import judge_rows, see, serve_grpc
+from tests.support.step_tracing import Rows
+
+RECORD = SEEN_BY.with_name("quick_record.json")
+DRAWN_ROWS = 4  # candidates of each check, besides those that have seen a fault
+MAX_ROWS_OF_BROAD = 40  # candidates that are tried on a fault that breaks nearly everything
+TIMES = 3  # a row costs the least time of so many runs
+
+Key = tuple[str, str]  # the ids of check and row
+
+
+@dataclass(slots=True)
+class FaultRecord:
+    """What is known of a fault: the requirements that it broke when its rows were tried, and the rows that saw it."""
+
+    breaks: tuple[str, ...]
+    rows: set[Key] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Record:
+    """The candidates with their costs in milliseconds, each rounded up to a power of two, and what they see."""
+
+    costs: dict[Key, int] = field(default_factory=dict)
+    faults: dict[str, FaultRecord] = field(default_factory=dict)
+
+
+@cache
+def list_server_rows() -> dict[Key, tuple[Check, Row]]:
+    """Return every row for servers, hostile and dangerous ones too, by its ids."""
+    every = collected_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
+    return {(check.id, row.id): (check, row) for check, row in every}
+
+
+def read_seen_by(file: Path) -> dict[str, list[Key]]:
+    """Return for each fault the rows that a kill matrix has seen it by."""
+    return {name: [(check, row) for check, row in rows] for name, rows in json.loads(file.read_text("utf-8")).items()}
+
+
+def add_candidates(rows: Mapping[Key, tuple[Check, Row]], seen: Iterable[Key]) -> list[Key]:
+    """Return candidates in the order of the suite: the rows seen, and some of each check and of each requirement."""
+    chosen = (set(seen) & set(rows)) | draw_rows(rows)
+    named: set[str] = set()
+    for key in [*sorted(chosen), *rows]:
+        check, row = rows[key]
+        names = {check.id, *check.requirements(row)}
+        if not row.dangerous and (key in chosen or not names <= named):
+            chosen.add(key)
+            named |= names
+    return [key for key in rows if key in chosen]
+
+
+def draw_rows(rows: Mapping[Key, tuple[Check, Row]]) -> set[Key]:
+    """Return a few rows of each check, which stay the same when other rows are added."""
+    taken: Counter[str] = Counter()
+    drawn = set()
+    for key in sorted(rows, key=lambda key: crc32(" ".join(key).encode())):
+        check, row = rows[key]
+        if taken[check.id] < DRAWN_ROWS and not (row.dangerous or is_walk(check)):
+            taken[check.id] += 1
+            drawn.add(key)
+    return drawn
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def read_record(file: Path = RECORD) -> Record:
+    """Return the record of a file; an empty one if there is no file."""
+    if not file.exists():
+        return Record()
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    costs = {(check, row): cost for check, row, cost in kept["costs"]}
+    found = {
+        name: FaultRecord(tuple(one["breaks"]), {(check, row) for check, row in one["rows"]})
+        for name, one in kept["faults"].items()
+    }
+    return Record(costs, found)
+
+
+def write_record(record: Record, file: Path = RECORD) -> None:
+    """Write a record, a line for each row and each fault."""
+    costs = [json.dumps([*key, cost]) for key, cost in sorted(record.costs.items())]
+    found = [
+        f"{json.dumps(name)}: {json.dumps({'breaks': one.breaks, 'rows': sorted(one.rows)})}"
+        for name, one in sorted(record.faults.items())
+    ]
+    parts = ('{\n"costs": [\n', ",\n".join(costs), '\n],\n"faults": {\n', ",\n".join(found), "\n}\n}\n")
+    text = "".join(parts)
+    file.write_text(text, encoding="utf-8")
+
+
+# --- what is new ------------------------------------------------------------------------------------------------------
+
+
+def update_record(record: Record) -> Record:
+    """Return a record of the faults and candidates of today; what the given one does not know is run."""
+    known, seen = faults.load(), read_seen_by(SEEN_BY)
+    keys = add_candidates(list_server_rows(), (key for name in known for key in seen.get(name, ())))
+    new = [key for key in keys if key not in record.costs]
+    jobs = {name: _list_untried(fault, keys, new, record) for name, fault in known.items()}
+    tried = _run({name: rows for name, rows in jobs.items() if rows})
+    found = {
+        name: FaultRecord(
+            fault.breaks,
+            (_known_rows(fault, record) | tried.get(name, set()) | set(seen.get(name, ()))) & set(keys),
+        )
+        for name, fault in known.items()
+    }
+    costs = {**record.costs, **(measure_costs(new) if new else {})}
+    return Record({key: costs[key] for key in keys}, found)
+
+
+def _known_rows(fault: Fault, record: Record) -> set[Key]:
+    """Return the rows that saw a fault; none if it breaks something else than at that time."""
+    one = record.faults.get(fault.name)
+    return one.rows if one is not None and one.breaks == fault.breaks else set()
+
+
+def _list_untried(fault: Fault, keys: list[Key], new: Collection[Key], record: Record) -> list[Key]:
+    """Return the candidates that may see a fault and were not run on it."""
+    one = record.faults.get(fault.name)
+    is_new = one is None or one.breaks != fault.breaks
+    fitting = [key for key in keys if may_see(fault, *list_server_rows()[key])]
+    if fault.broad:
+        return fitting[:MAX_ROWS_OF_BROAD] if is_new else []
+    return [key for key in fitting if is_new or key in new]
+
+
+def may_see(fault: Fault, check: Check, row: Row) -> bool:
+    """Return whether a row judges what a fault breaks, in the kind of request that shows it."""
+    if check.is_over_grpc != fault.over_grpc or row.dangerous:
+        return False
+    if fault.walks:
+        return is_walk(check) and row.values[0] == fault.walks
+    return fault.broad or bool(set(check.requirements(row)) & set(fault.breaks))
+
+
+def _run(jobs: Mapping[str, list[Key]]) -> dict[str, set[Key]]:
+    """Return for each fault those of its candidates that see it."""
+    if not jobs:
+        return {}
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        return dict(zip(jobs, pool.map(_find_seeing, jobs, jobs.values()), strict=True))
+
+
+def _find_seeing(name: str, keys: list[Key]) -> set[Key]:
+    fault = faults.load()[name]
+    sighting = see(get_server_for(fault), fault, [list_server_rows()[key] for key in keys])
+    missed = sighting.select("fail", "advisory")
+    return {(miss.check, miss.row) for miss in missed if fault.broad or miss.requirement in fault.breaks}
+
+
+# --- costs ------------------------------------------------------------------------------------------------------------
+
+
+def measure_costs(keys: Collection[Key]) -> dict[Key, int]:
+    """Return what each row costs against the bundled server in milliseconds, rounded up to a power of two."""
+    rows = [list_server_rows()[key] for key in keys]
+    hostile = [case for case in rows if _is_hostile(case)]
+    others = [case for case in rows if not _is_hostile(case)]
+    least: dict[Key, float] = {}
+    for _ in range(TIMES):
+        for key, seconds in (*_time_rows(others, False), *_time_rows(hostile, True)):
+            least[key] = min(seconds, least.get(key, seconds))
+    return {key: _round_up(seconds * 1000) for key, seconds in least.items()}
+
+
+def _is_hostile(case: tuple[Check, Row]) -> bool:
+    return get_requirement(case[0].requirements(case[1])[0]).is_of_robustness
+
+
+def _time_rows(rows: Rows, is_hostile: bool) -> Iterator[tuple[Key, float]]:
+    server = get_impatient_server() if is_hostile else get_server()
+    server.replace()
+    with serve_grpc(server) as address:
+        before = monotonic()
+        for (check, row), _ in zip(rows, judge_rows(server.url, rows, address), strict=True):
+            yield (check.id, row.id), monotonic() - before
+            before = monotonic()
+
+
+def _round_up(milliseconds: float) -> int:
+    cost = 1
+    while cost < milliseconds:
+        cost *= 2
+    return cost
