@@ -244,3 +244,9 @@ async def refused_requests_are_never_answered(_original: Any, _request: Any, _ex
 async def unknown_paths_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
     """What no endpoint takes is logged, and not answered."""
     return Unanswered()
+
+
+@fault("app.Service.infer_coded", breaks="OIP-REQUEST-HEADERS")
+async def several_accepted_codings_are_read_for_ever(original: Any, service: Any, http: Request) -> Response:
+    """The reader of Accept-Encoding finds the first comma again and again."""
+    return Unanswered() if "," in http.headers.get("Accept-Encoding", "") else await original(service, http)
