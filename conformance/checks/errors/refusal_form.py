@@ -104,6 +104,11 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilde
     for finding in parse_json(reply.body).findings:
         if finding.kind == "json-not-utf8":
             raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", finding.described, finding.offset)
+    expect_client_error(reply)
+
+
+def expect_client_error(reply: Reply) -> None:
+    """Expect that the status of a refusal blames the client."""
     if reply.status is not None and reply.status >= 500:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("a 4xx status", escape_text(reply.outcome()))
 
@@ -170,21 +175,30 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 
 # --- versions that the model does not have ----------------------------------------------------------------------------
 
-UNLISTED = "87654"
+# One that fits 64 bits, and one that does not.
+UNLISTED = {"": "87654", "-of-20-digits": "18446744073709551616"}
 ANSWERING = "inference-by-the-version-that-answers"
 
 
-@check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
-@rows("inference", "metadata", ANSWERING)
-def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
-    """The server refuses a request at the path of a version that its metadata do not list."""
+@check(
+    "errors.unlisted-version-is-refused",
+    answers=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"),
+    role="identity_int32",
+    fit=JSON,
+)
+@rows(
+    *[(f"{of}{kind}", of, version) for kind, version in UNLISTED.items() for of in ("inference", "metadata")],
+    (ANSWERING, "inference", None),
+)
+def unlisted_version_is_refused(target: Target, model: Model, of: str, unlisted: str | None) -> None:
+    """The server refuses a request at the path of a version that its metadata do not list, with a 4xx status."""
     listed = list_versions(target, model)
-    version = _find_answering_version(target, model) if of == ANSWERING else UNLISTED
+    version = _find_answering_version(target, model) if unlisted is None else unlisted
     if not listed or version in ("", *listed):
         raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
     named = replace(model, version=version)
     message = Message(named.path, method="GET") if of == "metadata" else named.request(send="json").message()
-    expect_refusal(target, model, message, "a version that there is not")
+    expect_client_error(expect_refusal(target, model, message, "a version that there is not"))
 
 
 def _find_answering_version(target: Target, model: Model) -> str:
