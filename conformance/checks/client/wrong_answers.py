@@ -14,7 +14,7 @@ from conformance.checks.support.client_rows import (
     make_small_script,
     make_tensor,
 )
-from conformance.clients.answers import honest, honest_calls
+from conformance.clients.answers import honest, honest_calls, wrong_calls
 from conformance.clients.answers.errors import (
     ERRORS,
     IN_CHUNKS,
@@ -163,6 +163,8 @@ ID_ROWS = tuple(
 
 @check("client.refuses-answers-to-another-id", answers=REFUSES)
 @rows(*ID_ROWS)
+@check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
+@rows(make_wrong_row("another-id-raw", "binary", grpc=wrong_calls.id_of_another, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer with another id than it sent."""
     expect_error(client.infer(inference, script), "the answer has another id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from conformance.clients.answers.honest import encode_binary
@@ -91,6 +92,11 @@ def garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) 
 def cut_off(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The message is cut off inside its last entry."""
     return CallAnswer(RAW(received, inference, tensors).message[:-3])
+
+
+def id_of_another(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+    """The answer has the id of another request."""
+    return RAW(received, replace(inference, id="another-id"), tensors)
 
 
 WRONG_CALLS: Final[Mapping[str, CallScript]] = {

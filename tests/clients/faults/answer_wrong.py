@@ -155,8 +155,8 @@ def fractions_cut(original: Original, value: Any) -> int:
     return int(value) if isinstance(value, Decimal) else int(original(value))
 
 
-@fault("answer.expect_own", misses="CLIENT-REFUSES-WRONG")
-def id_not_compared(original: Original, asked: CallerRequest, said: dict[str, Any], outputs: Any) -> None:
+@fault("answer.expect_own", "grpc_answer.expect_own", misses="CLIENT-REFUSES-WRONG CLIENT-REFUSES-WRONG/grpc")
+def id_not_compared(original: Original, asked: CallerRequest, said: Any, outputs: Any) -> None:
     """The id of an answer is not compared with that of the request."""
     original(replace(asked, id=None), said, outputs)
 
