@@ -102,6 +102,11 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilde
     for finding in parse_json(reply.body).findings:
         if finding.kind == "json-not-utf8":
             raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", finding.described, finding.offset)
+    expect_client_error(reply)
+
+
+def expect_client_error(reply: Reply) -> None:
+    """Expect that the status of a refusal blames the client."""
     if reply.status is not None and reply.status >= 500:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("a 4xx status", escape_text(reply.outcome()))
 
@@ -168,16 +173,21 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 
 # --- versions that the model does not have ----------------------------------------------------------------------------
 
-UNLISTED = "87654"
+UNLISTED = {"": "87654", "-of-20-digits": "18446744073709551616"}  # one that fits 64 bits, and one that does not
 
 
-@check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
-@rows("inference", "metadata")
-def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
-    """A request at the path of a version that the model's metadata do not list is refused."""
+@check(
+    "errors.unlisted-version-is-refused",
+    answers=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"),
+    role="identity_int32",
+    fit=JSON,
+)
+@rows(*[(f"{of}{kind}", of, version) for kind, version in UNLISTED.items() for of in ("inference", "metadata")])
+def unlisted_version_is_refused(target: Target, model: Model, of: str, version: str) -> None:
+    """A request at the path of a version that the model's metadata do not list is refused with a 4xx status."""
     listed = list_versions(target, model)
-    if not listed or UNLISTED in listed:
+    if not listed or version in listed:
         raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
-    named = replace(model, version=UNLISTED)
+    named = replace(model, version=version)
     message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
-    expect_refusal(target, model, message, "a version that there is not")
+    expect_client_error(expect_refusal(target, model, message, "a version that there is not"))

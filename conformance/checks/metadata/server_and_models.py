@@ -59,7 +59,7 @@ def _expect_listed(target: Target, name: str) -> None:
 # Metadata are compared with the role by tensor names, as leniently as the protocol allows; see the top of this module.
 
 # One role of each kind; the other roles are similar.
-_TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
+_TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank0", "rank4"})
 
 
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)

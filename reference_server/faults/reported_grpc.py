@@ -1,0 +1,119 @@
+"""Faults over gRPC that servers really had: contents, lists of outputs, methods, and calls after a failed one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.models import Model
+from reference_server.request import RequestedOutput
+from reference_server.tensors import Tensor, make_objects, split_elements
+
+Message = Any
+PREFIX = 4  # bytes of the length of a BYTES element
+
+
+# --- contents ---------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_contents.encode_typed", breaks=("GRPC-TYPED", "CLS-PARAMETER/grpc", "CLS-LABEL/grpc", "CLS-ONLY/grpc"))
+def grpc_typed_strings_of_answers_fail(original: Any, tensor: Tensor) -> dict[str, Any]:
+    """An answer with BYTES in typed contents ends with an internal error: they are one string, not a list."""
+    if tensor.datatype == "BYTES":
+        raise RuntimeError("has type str, but expected one of: bytes")
+    return original(tensor)
+
+
+@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+def grpc_typed_strings_that_are_no_text_fail(original: Any, datatype: str, field: str, values: Any) -> Any:
+    """A call with BYTES in typed contents that are not UTF-8 ends with an internal error."""
+    if datatype == "BYTES":
+        for value in values:
+            bytes(value).decode()  # an exception that nobody catches
+    return original(datatype, field, values)
+
+
+@fault(
+    "grpc_request.parse_inputs",
+    breaks=("GRPC-RAW", "GRPC-RAW-BYTES", "GRPC-ORDER-I", "CLS-BATCH/grpc", "GRPC-RAW-AND-TYPED"),
+)
+def grpc_raw_contents_not_read(original: Any, model: Model, message: Message) -> Any:
+    """Raw contents are not known, so that inputs that come in them have no contents."""
+    del message.raw_input_contents[:]
+    return original(model, message)
+
+
+@fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
+def grpc_raw_entries_fill_the_first_inputs(original: Any, message: Message) -> Any:
+    """Raw entries are given to the inputs from the first on, over contents that they have; the others keep theirs."""
+    if not message.raw_input_contents or len(message.raw_input_contents) > len(message.inputs):
+        return original(message)
+    for entry, _ in zip(message.inputs, message.raw_input_contents, strict=False):
+        entry.ClearField("contents")
+    return [*message.raw_input_contents, *[None] * (len(message.inputs) - len(message.raw_input_contents))]
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
+def grpc_missing_raw_strings_are_empty(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """BYTES elements that raw contents lack are empty: only the lengths that are there are looked at."""
+    if datatype != "BYTES":
+        return original(datatype, shape, data)
+    count, missing = 1, b"\0" * PREFIX
+    for extent in shape:
+        count *= extent
+    for lacking in range(count + 1):
+        try:
+            elements = split_elements(memoryview(data + missing * lacking), count)
+        except InferenceError:
+            continue
+        return Tensor(datatype, tuple(shape), make_objects(elements.tolist()))
+    return original(datatype, shape, data)
+
+
+# --- lists of outputs -------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
+def grpc_first_output_whatever_is_listed(original: Any, model: Model, message: Message) -> list[RequestedOutput]:
+    """A call that lists outputs gets the model's first one."""
+    found: list[RequestedOutput] = original(model, message)
+    return [replace(found[0], name=model.outputs[0].name)] if message.outputs else found
+
+
+# --- methods and services ---------------------------------------------------------------------------------------------
+
+
+@fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
+def grpc_has_no_word_of_health(original: Any) -> dict[str, Any]:
+    """ServerLive, ServerReady and ModelReady are not implemented."""
+    return {name: method for name, method in original().items() if not name.endswith(("Live", "Ready"))}
+
+
+@fault(
+    "grpc_server.Service.service",
+    breaks=("OIP-ENDPOINTS/grpc", "OIP-ALIVE/grpc", "CLS-LISTED/grpc", "OIP-MODEL-METADATA/grpc"),
+)
+def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> Any:
+    """The service stands in another package, under whose name no client looks for it."""
+    call = call._replace(method=call.method.replace("/inference.", "/openinference."))
+    return original(service, call)
+
+
+# --- calls after a failed one -----------------------------------------------------------------------------------------
+
+_ended: list[str] = []
+
+
+@fault("grpc_server.answer", breaks=("OIP-ALIVE/grpc", "OIP-ALIVE-LEGAL/grpc"))
+def grpc_exceptions_end_the_server(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
+    """A refusal that is not about an unknown name is an exception that ends the server; the next calls are lost."""
+    if _ended:
+        raise InferenceError(_ended.pop())
+    try:
+        return original(models, method, octets)
+    except InferenceError as refusal:
+        if refusal.status == 400:
+            _ended.extend(["the server is not available"] * 2)
+        raise

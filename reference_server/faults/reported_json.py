@@ -1,0 +1,247 @@
+"""Faults in JSON that servers really had: elements, members and errors of answers, and documents of requests."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from starlette.responses import Response
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.members import Object
+from reference_server.models import Model
+from reference_server.request import RequestedOutput
+from reference_server.tensors import NUMPY, Tensor, TensorSpec, join_elements
+
+Answer = Mapping[str, Any]
+SAME_VALUES = "BIN-SAME-AS-JSON-O"
+
+
+# --- strings in answers -----------------------------------------------------------------------------------------------
+
+OUTPUT = "response.output_part"
+
+
+def _is_only_strings(model: Model, wish: RequestedOutput, tensor: Tensor) -> bool:
+    """Whether an output, not classified, is the only one of its model, and is BYTES."""
+    return wish.classes is None and len(model.outputs) == 1 and tensor.datatype == "BYTES"
+
+
+@fault(OUTPUT, breaks=("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"))
+def strings_in_json_are_base64(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+    """BYTES elements of the only output of a model stand in JSON answers in base64."""
+    entry, binary = original(model, wish, tensor)
+    if "data" in entry and _is_only_strings(model, wish, tensor):
+        entry["data"] = [base64.b64encode(item).decode() for item in tensor.elements.tolist()]
+    return entry, binary
+
+
+@fault(OUTPUT, breaks=("OIP-SHAPE", "OIP-ANSWER"))
+def strings_in_json_are_one_with_lengths(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+    """The only output of a model, if BYTES, is one string in JSON: all elements, each behind its length in binary."""
+    entry, binary = original(model, wish, tensor)
+    if entry.get("data") and _is_only_strings(model, wish, tensor):
+        entry["data"] = [join_elements(tensor.elements.tolist()).decode("latin-1")]
+    return entry, binary
+
+
+@fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-VALUE"))
+def strings_in_json_are_joined(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+    """BYTES elements of the only output of a model are joined to one string, in the place of the array."""
+    entry, binary = original(model, wish, tensor)
+    if "data" in entry and _is_only_strings(model, wish, tensor):
+        entry["data"] = "".join(entry["data"])
+    return entry, binary
+
+
+@fault(
+    OUTPUT,
+    breaks=("OIP-ANSWER", "BIN-DATA-WITHOUT-SIZE", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
+)
+def strings_in_json_answers_fail(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+    """An answer whose only output is BYTES in JSON is an internal error, since its elements are text already."""
+    if not wish.binary and _is_only_strings(model, wish, tensor):
+        raise InferenceError("decoding str is not supported", status=500)
+    return original(model, wish, tensor)
+
+
+@fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
+def strings_have_no_datatype(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+    """The datatype of the only output of a model, if BYTES, is null: the server's own strings have no name."""
+    entry, binary = original(model, wish, tensor)
+    return entry | ({"datatype": None} if _is_only_strings(model, wish, tensor) else {}), binary
+
+
+# --- other elements and members of answers ----------------------------------------------------------------------------
+
+
+def _change_outputs(answer: Answer, change: Any) -> Answer:
+    """Return an answer with each of its outputs changed."""
+    return {**answer, "outputs": [change(one) for one in answer["outputs"]]} if "outputs" in answer else answer
+
+
+@fault(OUTPUT, breaks="OIP-OUTPUT-MEMBERS")
+def datatype_in_camel_case(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+    """The datatype of an output that is no classes is the member `dataType`."""
+    entry, binary = original(model, wish, tensor)
+    if wish.classes is None:
+        entry = {"dataType" if name == "datatype" else name: entry[name] for name in entry}
+    return entry, binary
+
+
+@fault("response.encode", breaks="OIP-NULL")
+def absent_members_are_null(original: Any, answer: Answer) -> bytes:
+    """Optional members that have nothing to say are null: the id, parameters, and data of binary outputs."""
+    absent = {"data": None, "parameters": None}
+    return original({"id": None, "parameters": None, **_change_outputs(answer, lambda one: absent | one)})
+
+
+@fault(OUTPUT, breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
+def half_floats_have_no_data_in_json(original: Any, model: Model, wish: RequestedOutput, tensor: Tensor) -> Any:
+    """An FP16 output in JSON has no data, which nobody has written yet."""
+    if tensor.datatype != "FP16" or wish.binary or wish.classes is not None:
+        return original(model, wish, tensor)
+    return {"name": wish.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}, None
+
+
+@fault(OUTPUT, breaks=("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA"))
+def outputs_of_one_dimension_become_columns(original: Any, model: Model, wish: Any, tensor: Tensor) -> Any:
+    """An output of one dimension, of shape [n], has the shape [n, 1] where the model computes a sum."""
+    entry, binary = original(model, wish, tensor)
+    if wish.classes is None and len(tensor.shape) == 1 and model.compute == "weighted_sum":
+        entry["shape"] = [*tensor.shape, 1]
+    return entry, binary
+
+
+@fault("tensors.encode_json", "response.encode", breaks="OIP-JSON")
+def numbers_that_are_not_finite_are_not_written(original: Any, given: Any) -> Any:
+    """For NaN and infinities the writer of JSON writes nothing between the commas."""
+    if isinstance(given, Tensor):
+        return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
+    text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+    return re.sub(r"(?<=[\[,])-?(NaN|Infinity)(?=[\],])", "", text).encode()
+
+
+@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+def texts_of_errors_not_escaped(_original: Any, message: str, status: int, headers: Any = None) -> Response:
+    """The text of an error is put between quotes as it is, whatever quotes it has itself."""
+    return Response(f'{{"error": "{message}"}}', status, headers, "application/json")
+
+
+@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
+def errors_are_pages(_original: Any, message: str, status: int, headers: Any = None) -> Response:
+    """Errors are the pages of a web framework."""
+    return Response(f"<html><title>{status}: {message}</title></html>", status, headers, "text/html")
+
+
+# --- data of requests -------------------------------------------------------------------------------------------------
+
+
+@fault(
+    "tensors.decode_json",
+    breaks=(
+        "OIP-ANSWER",
+        "OIP-VALUE",
+        "OIP-DATA",
+        "BIN-SAME-AS-JSON-I",
+        "BIN-MIXED-I",
+        "BIN-BYTES-O",
+        "BIN-PACKED-O",
+        "BIN-ORDER-O",
+    ),
+)
+def numbers_in_json_written_as_bytes(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """Each number of JSON data is written as one byte into a buffer of the size of the tensor."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype in ("BYTES", "BOOL", "FP16", "BF16") or not tensor.elements.size:
+        return tensor
+    with np.errstate(all="ignore"):
+        octets = tensor.elements.astype(np.int64).astype(np.uint8).tobytes()
+    filled = octets.ljust(tensor.elements.nbytes, b"\0")
+    return Tensor(datatype, tensor.shape, np.frombuffer(filled, NUMPY[datatype]))
+
+
+@fault(
+    "request.parse_input",
+    breaks=(
+        "OIP-ANSWER",
+        "OIP-VALUE",
+        "OIP-BOOL",
+        "BIN-SIZE-O",
+        "BIN-BOOL-O",
+        "BIN-SAME-AS-JSON-I",
+        "BIN-SAME-AS-JSON-O",
+    ),
+)
+def booleans_in_json_refused(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Tensor:
+    """JSON data of BOOL for the only input of a model are refused: the reader knows numbers alone."""
+    if spec.datatype == "BOOL" and len(model.inputs) == 1 and entry.get("data") is not None:
+        raise InferenceError("the input could not be parsed")
+    return original(model, spec, entry, rest)
+
+
+@fault("tensors.decode_json", "tensors.decode_binary", breaks=("OIP-ANSWER", "OIP-DATA"))
+def string_inputs_lose_their_dimensions(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """A BYTES input has one dimension, whatever shape it comes with."""
+    tensor: Tensor = original(datatype, shape, data)
+    return Tensor(datatype, (tensor.elements.size,), tensor.elements) if datatype == "BYTES" else tensor
+
+
+@fault("tensors.decode_json", breaks="OIP-REFUSAL")
+def strings_in_json_not_counted(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """A BYTES input of one dimension has as many elements as its JSON data, whatever its shape says."""
+    if datatype == "BYTES" and len(shape) == 1 and isinstance(data, list):
+        shape = (len(data),)
+    return original(datatype, shape, data)
+
+
+# --- the documents of requests ----------------------------------------------------------------------------------------
+
+
+@fault("request.parse_inputs", breaks=("OIP-ANSWER", "BIN-ORDER-O", "OIP-OUTPUTS-ALL"))
+def last_json_input_alone_kept(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """The list of two inputs is emptied before each, where the request is JSON alone, so that the second stays."""
+    inputs = request.get("inputs")
+    if rest is None and isinstance(inputs, list) and len(model.inputs) == 2:
+        request = request | {"inputs": inputs[-1:]}
+    return original(model, request, rest)
+
+
+@fault(
+    "strict_json.parse_object",
+    breaks=(
+        "OIP-ANSWER",
+        "BIN-HEADER-OPTIONAL",
+        "BIN-HEADER-IN-BYTES",
+        "BIN-HEADER-ON-JSON-O",
+        "BIN-CONTENT-TYPE-OF-JSON",
+        "BIN-NOT-CHUNKED",
+        "BIN-SIZE-O",
+        "BIN-ORDER-O",
+        "BIN-FALSE-OVERRIDES",
+        "BIN-TRUE-OVERRIDES",
+        "BIN-OUTPUT-TRUE",
+        "OIP-OUTPUTS-LISTED",
+        "OIP-OUTPUTS-ALL",
+    ),
+)
+def parameters_of_requests_refused(original: Any, data: Any) -> Object:
+    """A request with parameters is refused: they are expected in the form that Protocol Buffers give them."""
+    found: Object = original(data)
+    if found.get("parameters"):
+        raise InferenceError("cannot read a number into an InferParameter")
+    return found
+
+
+@fault("members.shape", breaks="OIP-ERROR-STATUS")
+def negative_dimensions_are_internal_errors(original: Any, owner: Object) -> Any:
+    """A negative dimension is read as a number without a sign, which ends as an internal error."""
+    shape = owner.get("shape")
+    if isinstance(shape, list) and any(type(extent) is int and extent < 0 for extent in shape):
+        raise InferenceError("the value is no unsigned integer", status=500)
+    return original(owner)
