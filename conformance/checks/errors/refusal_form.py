@@ -171,23 +171,37 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
     expect_error_object(reply, "OIP-ERROR-ELSEWHERE")
 
 
-# --- versions that the model does not have ----------------------------------------------------------------------------
-
-UNLISTED = {"": "87654", "-of-20-digits": "18446744073709551616"}  # one that fits 64 bits, and one that does not
+BEYOND_64_BITS = str(2**64)
 
 
 @check(
-    "errors.unlisted-version-is-refused",
+    "errors.version-beyond-64-bits-is-refused",
     answers=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"),
     role="identity_int32",
     fit=JSON,
 )
-@rows(*[(f"{of}{kind}", of, version) for kind, version in UNLISTED.items() for of in ("inference", "metadata")])
-def unlisted_version_is_refused(target: Target, model: Model, of: str, version: str) -> None:
-    """A request at the path of a version that the model's metadata do not list is refused with a 4xx status."""
-    listed = list_versions(target, model)
-    if not listed or version in listed:
-        raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
-    named = replace(model, version=version)
+@rows("inference", "metadata")
+def version_beyond_64_bits_is_refused(target: Target, model: Model, of: str) -> None:
+    """A request at the path of a version of 20 digits, which no model has, is refused with a 4xx status."""
+    if not list_versions(target, model):
+        raise NotApplicableError(f"the metadata of {model.name} list no versions")
+    named = replace(model, version=BEYOND_64_BITS)
     message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
     expect_client_error(expect_refusal(target, model, message, "a version that there is not"))
+
+
+# --- versions that the model does not have ----------------------------------------------------------------------------
+
+UNLISTED = "87654"
+
+
+@check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
+@rows("inference", "metadata")
+def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
+    """A request at the path of a version that the model's metadata do not list is refused."""
+    listed = list_versions(target, model)
+    if not listed or UNLISTED in listed:
+        raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
+    named = replace(model, version=UNLISTED)
+    message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
+    expect_refusal(target, model, message, "a version that there is not")
