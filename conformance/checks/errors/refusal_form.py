@@ -175,30 +175,37 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
 
 # --- versions that the model does not have ----------------------------------------------------------------------------
 
-# One that fits 64 bits, and one that does not.
-UNLISTED = {"": "87654", "-of-20-digits": "18446744073709551616"}
+UNLISTED, BEYOND_64_BITS = "87654", str(2**64)
 ANSWERING = "inference-by-the-version-that-answers"
 
 
 @check(
-    "errors.unlisted-version-is-refused",
+    "errors.version-beyond-64-bits-is-refused",
     answers=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"),
     role="identity_int32",
     fit=JSON,
 )
-@rows(
-    *[(f"{of}{kind}", of, version) for kind, version in UNLISTED.items() for of in ("inference", "metadata")],
-    (ANSWERING, "inference", None),
-)
-def unlisted_version_is_refused(target: Target, model: Model, of: str, unlisted: str | None) -> None:
-    """The server refuses a request at the path of a version that its metadata do not list, with a 4xx status."""
+@rows("inference", "metadata")
+def version_beyond_64_bits_is_refused(target: Target, model: Model, of: str) -> None:
+    """The server refuses a version of 20 digits, which no model has, with a 4xx status."""
+    if not list_versions(target, model):
+        raise NotApplicableError(f"the metadata of {model.name} list no versions")
+    named = replace(model, version=BEYOND_64_BITS)
+    message = named.request(send="json").message() if of == "inference" else Message(named.path, method="GET")
+    expect_client_error(expect_refusal(target, model, message, "a version that there is not"))
+
+
+@check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
+@rows("inference", "metadata", ANSWERING)
+def unlisted_version_is_refused(target: Target, model: Model, of: str) -> None:
+    """The server refuses a request at the path of a version that its metadata do not list."""
     listed = list_versions(target, model)
-    version = _find_answering_version(target, model) if unlisted is None else unlisted
+    version = _find_answering_version(target, model) if of == ANSWERING else UNLISTED
     if not listed or version in ("", *listed):
         raise NotApplicableError(f"the metadata of {model.name} list {'that version' if listed else 'no versions'}")
     named = replace(model, version=version)
     message = Message(named.path, method="GET") if of == "metadata" else named.request(send="json").message()
-    expect_client_error(expect_refusal(target, model, message, "a version that there is not"))
+    expect_refusal(target, model, message, "a version that there is not")
 
 
 def _find_answering_version(target: Target, model: Model) -> str:
