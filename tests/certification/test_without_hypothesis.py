@@ -24,7 +24,11 @@ OPTIONS = (*LABEL_OPTIONS[:-1], "--profile=binary")
 def test_a_failure_of_a_generated_tensor_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "c"
     with run_bundled(
-        "--fault=strings-read-up-to-a-nul", SCORES_MODEL, "--model=identity_bytes", program=PRODUCT
+        "--fault=strings-read-up-to-a-nul",
+        SCORES_MODEL,
+        "--model=identity_bytes",
+        "--model=string_length",
+        program=PRODUCT,
     ) as url:
         main(["certify", f"--target-url={url}", *OPTIONS, "-o", str(folder)])
     report: dict[str, Any] = json.loads(lzma.decompress((folder / REPORT).read_bytes()))

@@ -38,7 +38,7 @@ from tests.support.servers import FEW_MODELS, run_bundled
 # What an answer that came whole may be said to lack; of one that did not, only the row's own requirement is missed.
 OF_ANSWERS = {"OIP-JSON", "OIP-OUTPUT-MEMBERS", "OIP-OUTPUTS-ALL", "OIP-SHAPE"}
 ALIVE = "OIP-ALIVE"
-ROWS = {f"{check.id}[{row.id}]": (check, row) for check, row in collected_rows("quick")}
+ROWS = {f"{check.id}[{row.id}]": (check, row) for check, row in collected_rows("certify")}
 ANSWERED = "ordering.request-follows-its-json[INT64-BOOL-FP32-BYTES]"
 REFUSED = "sizes.wrong-size-is-refused[last-byte-missing]"
 

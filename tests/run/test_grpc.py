@@ -176,7 +176,7 @@ def test_an_unreachable_door_is_one_line_and_status_6(tmp_path: Path) -> None:
 
 def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path, big_endian: tuple[str, str]) -> None:
     url, address = big_endian
-    selection = ("-k", "grpc.raw-tensors-come-back", "--conformance-profile=quick")
+    selection = ("-k", "grpc.raw-tensors-come-back and FP64")
     run = judge(tmp_path, f"--target-url={url}", f"--target-grpc={address}", *selection)
     (repeat, *_) = [line.partition("Repeat    ")[2] for line in run.stdout.splitlines() if "Repeat    " in line]
     command = repeat.replace("python -c", f"{sys.executable} -c")
@@ -215,7 +215,7 @@ def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, big_endian: tuple[str
 
 
 def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
-    options = ("-k", "raw_entries or answer_has", "--conformance-profile=quick")
+    options = ("-k", "raw_entries or answer_has")
     with faulty("grpc-raw-outputs-are-reversed") as (url, address):
         addresses = (f"--target-url={url}", f"--target-grpc={address}")
         live = judge(tmp_path, *addresses, *options, "--conformance-evidence=e", "--conformance-report=a.json")
