@@ -140,10 +140,10 @@ def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None)
         _expect_row_major(target, model, shape, "written")
     else:
         tensors = find_inputs(model, changed_tensors.read_by_columns)
-        expect_written(target, model, tensors, _columns_as_rows)
+        expect_written(target, model, tensors, _restore_row_order)
 
 
-def _columns_as_rows(elements: NDArray[Any]) -> NDArray[Any]:
+def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
     """Return elements that were written in column-major order in their right order."""
     return elements.reshape(-1).reshape(elements.shape, order="F")
 
@@ -168,17 +168,18 @@ DRAWN = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank
 @rows(*DRAWN, Row("weighted_sum", role="weighted_sum"))
 def drawn_shapes_are_read(target: Target, model: Model) -> None:
     """The server reads a binary input of any shape row by row."""
-    _explore(target, model, "read")
+    _explore_shapes(target, model, "read")
 
 
 @check("bytes.drawn-shapes-are-written", answers="BIN-ROW-MAJOR-O", explores=True)
 @rows(*DRAWN)
 def drawn_shapes_are_written(target: Target, model: Model) -> None:
     """The server writes a binary output of any shape row by row."""
-    _explore(target, model, "written")
+    _explore_shapes(target, model, "written")
 
 
-def _explore(target: Target, model: Model, side: Side) -> None:
+def _explore_shapes(target: Target, model: Model, side: Side) -> None:
+    """Expect tensors of any shape, drawn by Hypothesis, to survive one side."""
     from conformance.roles import tensor_strategies  # and with it hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

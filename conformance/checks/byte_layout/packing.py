@@ -47,7 +47,7 @@ OWN_ODD, OWN_EVEN = 3, 8  # elements or items of a deployed model; eight of any 
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server expects no padding between or after the elements of a binary input."""
     if shape is not None:
-        expect_side(target, model, [_small(model, shape)], "read")
+        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "read")
     else:
         odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
         try:
@@ -64,14 +64,14 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes no padding between or after the elements of a binary output."""
     if shape is not None:
-        expect_side(target, model, [_small(model, shape)], "written")
+        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
         odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
         with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are wrong, too"):
             expect_written(target, model, odd)
 
 
-def _small(model: Model, shape: Sequence[int]) -> Tensor:
+def _build_symmetric_tensor(model: Model, shape: Sequence[int]) -> Tensor:
     """Return a symmetric tensor of positive integers that are equal in either byte order."""
     unit = {"INT8": 1, "INT16": 0x0101, "INT32": 0x010100}[model.role.inputs[0].datatype]
     return model.tensor((3 * np.indices(shape).sum(axis=0) + 35) * unit, shape)
@@ -108,17 +108,17 @@ def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int],
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server reads a wider tensor directly after an odd number of bytes."""
-    _expect_behind_bools(target, multi, count, "read")
+    _expect_fp32_behind_bools(target, multi, count, "read")
 
 
 @check("bytes.output-tensors-are-packed", answers="BIN-PACKED-O", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server writes a wider tensor directly after an odd number of bytes."""
-    _expect_behind_bools(target, multi, count, "written")
+    _expect_fp32_behind_bools(target, multi, count, "written")
 
 
-def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+def _expect_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
     """Expect the right FP32 tensor after `count` BOOL elements, in declared order; the other tensors are not judged.
 
     Raises:
@@ -126,13 +126,14 @@ def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -
     """
 
     def is_wrong_behind_eight() -> bool:
-        return not is_met(lambda: _expect_right_behind_bools(target, multi, 8, side))
+        return not is_met(lambda: _expect_right_fp32_behind_bools(target, multi, 8, side))
 
     with block_if(is_wrong_behind_eight, "the FP32 tensor is wrong behind eight bytes, too"):
-        _expect_right_behind_bools(target, multi, count, side)
+        _expect_right_fp32_behind_bools(target, multi, count, side)
 
 
-def _expect_right_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+def _expect_right_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+    """Expect the right FP32 tensor after `count` BOOL elements."""
     wide = Tensor.from_values("IN_FP32", "FP32", SYMMETRIC_FLOATS)
     tensors = [
         Tensor.from_values("IN_INT64", "INT64", [1, 2]),
@@ -223,14 +224,14 @@ def nothing_follows_the_last_tensor(
     """The server ends the body with the last byte of the last binary output."""
     tensors = model.sample() if values is None else [model.tensor(values)]
     if listed == ():
-        outputs = _json_output_last(model)
+        outputs = _list_outputs_json_last(model)
     else:
         names = listed or [spec.name for spec in model.role.outputs]
         outputs = [RequestedOutput(name, name != "OUT_BYTES" or listed is None) for name in names]
     expect(target.infer(model.request(tensors, send=model.sends, outputs=outputs))).free_of("trailing-bytes")
 
 
-def _json_output_last(model: Model) -> list[RequestedOutput]:
+def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
     """Request every output of a deployed model as binary data, except for one JSON output at the end.
 
     Raises:

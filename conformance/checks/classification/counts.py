@@ -118,7 +118,7 @@ _OWN_ORDERS = (Row("own", (None,), fit=SEVERAL_SCORED),)
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
     """The server gives each of two classified outputs its own number of classes."""
     tensors = model.sample()
-    counts = _COUNTS if order else _own_counts(model, tensors)
+    counts = _COUNTS if order else _choose_own_counts(model, tensors)
     listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
     outputs = [RequestedOutput(name, classification=counts[name]) for name in listed]
     reply = ask(target, model, tensors, *outputs, send=send)
@@ -126,8 +126,8 @@ def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] |
         _expect_counts(reply, counts, {name: len(read_texts(reply, name)) for name in counts})
 
 
-def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return output -> number of classes, a small and a large one, for two one-dimensional outputs that are no batches.
+def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
+    """Choose a small and a large number of classes for two one-dimensional outputs that are no batches.
 
     Raises:
         NotApplicable: there are no two such outputs.
@@ -142,7 +142,7 @@ def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
 
 
 def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
-    # Equal or exchanged counts. The check of the count itself judges other wrong counts.
+    """Expect neither equal nor exchanged counts; the check of the count itself judges other wrong counts."""
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
         raise UnmetError(f"{describe_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)

@@ -70,12 +70,12 @@ def items_are_ranked_apart(
 ) -> None:
     """The server ranks each batch item separately, with indices that count within the item."""
     if values is None:
-        _expect_own_items_apart(target, model, send)
+        _expect_separate_own_rankings(target, model, send)
     else:
         ClassifiedAnswer.ask(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
 
 
-def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
+def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> None:
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
@@ -89,13 +89,15 @@ def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
         raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
 
     def is_wrong_alone() -> bool:
-        return not all(_is_right(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1])
+        return not all(
+            _has_highest_indices(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1]
+        )
 
     with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
-        case.expect_rule(apply_to_items(_is_right))
+        case.expect_rule(apply_to_items(_has_highest_indices))
 
 
-def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+def _has_highest_indices(listed: Sequence[ClassText], scores: Scores) -> bool:
     """Say whether the indices of an item are those of its highest scores; other checks judge the values."""
     return class_texts.are_highest(class_texts.find_scores_by_index(listed, scores), scores)
 
@@ -259,18 +261,20 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
         raise NotApplicableError(f"some scores of {name} are equal, and have no order")
     over_http = ClassifiedAnswer.ask(target.over_http, model, values, 2).reply
     over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_send).reply
-    usual, found = (_understood(read_texts(reply, name)) for reply in (over_http, over_grpc))
+    usual, found = (_parse_classes(read_texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
         with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
-            _expect_alike(usual, found, over_grpc)
+            _expect_same_classes(usual, found, over_grpc)
 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether the outputs are right over gRPC without classification."""
     plain = target.infer(model.request(tensors, send=model.plain_send))
     return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 
-def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
+def _expect_same_classes(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
+    """Expect the same classes over gRPC as over HTTP."""
     if len(usual) != len(found) or not all(map(class_texts.is_same, usual, found)):
         raise UnmetError(
             f"{escape_text(describe_classes(usual), 300)}, as over HTTP",
@@ -279,5 +283,6 @@ def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_g
         )
 
 
-def _understood(listed: Sequence[str]) -> list[ClassText]:
+def _parse_classes(listed: Sequence[str]) -> list[ClassText]:
+    """Return the classes that can be parsed."""
     return [entry for text in listed if (entry := class_texts.parse_leniently(text)) is not None]
