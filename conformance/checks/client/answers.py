@@ -42,22 +42,22 @@ BYTES_SHAPES = ((2, 3), (0,))
 
 def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | None = None) -> Row:
     """Return a row with a correct answer that has these outputs, requested in a form."""
-    asked = tuple(RequestedOutput(one.name, form) for one in outputs)
+    requested = tuple(RequestedOutput(one.name, form) for one in outputs)
     script = make_script(outputs, style or Style(), CALLS[form])
-    made = make_small_inference(f"read-{name}", form, outputs=asked)
+    made = make_small_inference(f"read-{name}", form, outputs=requested)
     return Row(name, (made, script), answers=("CLIENT-READS-VALUES",))
 
 
-def to_call_row(row: Row) -> Row:
+def convert_to_call_row(row: Row) -> Row:
     """Return the row over gRPC; for typed contents it also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
 
 def expect_read(client: Client, inference: Inference, script: Script) -> None:
-    """Expect the client to return the outputs; over gRPC, an error on typed contents breaks CLIENT-READS-FORM."""
-    seen = client.infer(inference, script)
-    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    """Expect the client to return the outputs; an error on typed contents over gRPC breaks CLIENT-READS-FORM."""
+    observation = client.infer(inference, script)
+    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
 def make_datatype_rows() -> Iterator[Row]:
@@ -94,7 +94,7 @@ def make_corner_rows() -> Iterator[Row]:
 @check("client.reads-every-datatype", answers="CLIENT-READS-VALUES")
 @rows(*make_datatype_rows())
 @check("client-grpc.reads-every-datatype", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_call_row, make_datatype_rows()))
+@rows(*map(convert_to_call_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the elements of an output of any datatype."""
     expect_read(client, inference, script)
@@ -103,7 +103,7 @@ def reads_every_datatype(client: Client, inference: Inference, script: Script) -
 @check("client.reads-every-shape", answers="CLIENT-READS-VALUES")
 @rows(*make_shape_rows())
 @check("client-grpc.reads-every-shape", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*[to_call_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
+@rows(*[convert_to_call_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the shape of an output of any rank, empty or not."""
     expect_read(client, inference, script)
@@ -112,17 +112,23 @@ def reads_every_shape(client: Client, inference: Inference, script: Script) -> N
 @check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
 @rows(*make_corner_rows())
 @check("client-grpc.reads-corner-values", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_call_row, make_corner_rows()))
+@rows(*map(convert_to_call_row, make_corner_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
     Raises:
         NotApplicable: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
     """
-    seen = client.infer(inference, script)
-    if seen.heard and seen.result.error is not None and has_nul_in_json(client, inference, seen.outputs):
-        raise NotApplicableError(f"the client takes no strings with NUL in JSON: {escape_text(seen.result.error)}")
-    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    observation = client.infer(inference, script)
+    if (
+        observation.heard
+        and observation.result.error is not None
+        and has_nul_in_json(client, inference, observation.outputs)
+    ):
+        raise NotApplicableError(
+            f"the client takes no strings with NUL in JSON: {escape_text(observation.result.error)}"
+        )
+    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
@@ -144,19 +150,19 @@ def make_several_outputs(row: str) -> Tensors:
 def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
     """Return answer styles, for HTTP and gRPC, that list three outputs in this order."""
 
-    def listed(tensors: Tensors) -> Tensors:
+    def reorder(tensors: Tensors) -> Tensors:
         return tuple(tensors[place] for place in order)
 
-    return Style(order=listed), CallStyle(order=listed)
+    return Style(order=reorder), CallStyle(order=reorder)
 
 
 def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary outputs in the answer; the request always has the same order."""
-    asked = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL)
+    requested = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL)
     for order in permutations(range(3)):
         name = "-".join(str(place) for place in order)
         script = make_script(make_several_outputs(name), *make_ordered_styles(order))
-        made = make_small_inference(f"order-{name}", outputs=asked)
+        made = make_small_inference(f"order-{name}", outputs=requested)
         yield Row(name, (made, script), answers=("CLIENT-READS-ORDER",))
     script = make_script(make_several_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))
     made = make_small_inference("order-unlisted", all_outputs="binary")
@@ -181,8 +187,8 @@ def make_form_row(
 ) -> Row:
     """Return a row with the requested forms and the style of the answer; a client error breaks `unread`."""
     outputs = tuple(make_tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
-    asked = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
-    made = make_small_inference(f"form-{name}", forms[0], outputs=asked)
+    requested = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
+    made = make_small_inference(f"form-{name}", forms[0], outputs=requested)
     answers = tuple(dict.fromkeys(("CLIENT-READS-FORM", unread)))
     return Row(name, (made, make_script(outputs, style), unread), answers=answers)
 
@@ -260,12 +266,12 @@ def reads_the_form_that_comes(client: Client, inference: Inference, script: Scri
 
 
 def leave_out_version(document: Document) -> Document:
-    """Return the document without the version of the model, as of a server that has none."""
+    """Return the document without the version of the model, like the answer of a server without versions."""
     return {name: value for name, value in document.items() if name != "model_version"}
 
 
 def add_empty_parameters(document: Document) -> Document:
-    """Return the document with parameters that hold nothing, in the answer and in each output that has none."""
+    """Return the document with empty parameters in the answer and in each output that has none."""
     return {**document, "parameters": {}, "outputs": [{"parameters": {}, **entry} for entry in document["outputs"]]}
 
 
@@ -281,8 +287,8 @@ def make_member_rows() -> Iterator[Row]:
     for (name, edit), form, identity in product(OPTIONAL_MEMBERS.items(), FORMS, (None, "id-1")):
         row = f"{name}-{'with-id-' if identity else ''}{form}"
         outputs = (make_tensor(row, "OUT0", "INT32", (3,)), make_tensor(row, "OUT1", "FP64", (2,)))
-        asked = tuple(RequestedOutput(one.name, form) for one in outputs)
-        made = make_small_inference(f"members-{row}", form, outputs=asked, id=identity)
+        requested = tuple(RequestedOutput(one.name, form) for one in outputs)
+        made = make_small_inference(f"members-{row}", form, outputs=requested, id=identity)
         yield Row(row, (made, make_script(outputs, Style(edit=edit))))
 
 
@@ -310,10 +316,10 @@ def make_sending_rows() -> Iterator[Row]:
     """Yield rows with requests for classes."""
     for count in (1, 5):
         for form in (None, *FORMS):
-            asked = (RequestedOutput("OUT0", form, classes=count),)
+            requested = (RequestedOutput("OUT0", form, classes=count),)
             name = f"{count}-{form or 'open'}"
             own = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-CLASSIFICATION-PLACE")
-            yield Row(name, (make_small_inference(f"classes-{name}", "json", outputs=asked), own), answers=own)
+            yield Row(name, (make_small_inference(f"classes-{name}", "json", outputs=requested), own), answers=own)
 
 
 @check("client.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION")
@@ -329,9 +335,9 @@ def make_reading_rows() -> Iterator[Row]:
     """Yield a row for each list of classes in `TEXTS`, in each form."""
     for name, texts in TEXTS.items():
         for form in FORMS:
-            asked = (RequestedOutput("OUT0", form, classes=len(texts)),)
+            requested = (RequestedOutput("OUT0", form, classes=len(texts)),)
             script = make_script((Tensor.from_values("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
-            made = make_small_inference(f"read-classes-{name}-{form}", form, outputs=asked)
+            made = make_small_inference(f"read-classes-{name}-{form}", form, outputs=requested)
             yield Row(f"{name}-{form}", (made, script, texts), answers=("CLIENT-READS-CLASSES",))
 
 

@@ -63,12 +63,13 @@ def put_outputs_first(document: Document) -> Document:
 
 def put_size_last(document: Document) -> Document:
     """Return the document with custom parameters before the size, which is the very last member."""
-    outputs = [_size_last(entry) for entry in document["outputs"]]
+    outputs = [_put_entry_size_last(entry) for entry in document["outputs"]]
     rest = {name: member for name, member in document.items() if name != "outputs"}
     return {**rest, "outputs": outputs}
 
 
-def _size_last(entry: Document) -> Document:
+def _put_entry_size_last(entry: Document) -> Document:
+    """Return the entry of an output with its size as the last member."""
     own = {"x_layout": "row-major", "x_strides": "[4,1]"}
     rest = {name: member for name, member in entry.items() if name != "parameters"}
     return {**rest, "parameters": {**own, **entry.get("parameters", {})}}
@@ -134,8 +135,8 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
     Wrong outputs break the first of the requirements, an error in the client the last one.
     """
     outputs = make_outputs(name)
-    asked = tuple(RequestedOutput(one.name, form) for one in outputs)
-    made = make_small_inference(f"style-{name}", form, outputs=asked, accepts=accepts)
+    requested = tuple(RequestedOutput(one.name, form) for one in outputs)
+    made = make_small_inference(f"style-{name}", form, outputs=requested, accepts=accepts)
     return Row(name, (made, make_script(outputs, style), requirements[-1]), answers=requirements)
 
 

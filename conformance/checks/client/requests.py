@@ -145,7 +145,7 @@ def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str])
 
 
 def make_coding_rows() -> Iterator[Row]:
-    """Yield rows with requests in content codings."""
+    """Yield rows with compressed requests."""
     for coding in ("gzip", "deflate"):
         for form in FORMS:
             row = f"{coding}-{form}"
@@ -186,8 +186,8 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
     """Return a row for each entry of `options`, which describe the requested outputs."""
     own = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
     return [
-        make_bare_row(name, make_small_inference(f"out-{name}", "json", **given), *own)
-        for name, given in options.items()
+        make_bare_row(name, make_small_inference(f"out-{name}", "json", **requested), *own)
+        for name, requested in options.items()
     ]
 
 
@@ -238,8 +238,8 @@ def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -
     """The client leaves nothing of one request in the next, whatever its size and form."""
     inferences = make_connection_requests(count, forms)
     outputs = make_small_script(inferences[0])
-    for seen in client.infer_all(inferences, outputs):
-        expect_sent(seen)
+    for observation in client.infer_all(inferences, outputs):
+        expect_sent(observation)
 
 
 def make_concurrent_rows() -> Iterator[Row]:
@@ -255,8 +255,8 @@ def make_concurrent_rows() -> Iterator[Row]:
             yield Row(name, (name, count, form, is_raw, bursts))
 
 
-def make_burst(row: str, count: int, form: Form, *, is_raw: bool) -> list[Inference]:
-    """Return inferences of two sizes, each with its own model, values and, unless it is raw, id."""
+def make_concurrent_inferences(row: str, count: int, form: Form, *, is_raw: bool) -> list[Inference]:
+    """Return inferences of two sizes, each with its own model, values and id; raw ones have no id."""
     names = [f"{row}-{k}" for k in range(count)]
     tensors = [make_sample_tensor("IN0", "FP32", (300 + 7 * (k % 2),), k) for k in range(count)]
     return [
@@ -276,10 +276,10 @@ def make_burst(row: str, count: int, form: Form, *, is_raw: bool) -> list[Infere
 def sends_each_of_many_at_once(client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int) -> None:
     """The client sends each of many concurrent requests with its own tensors, id and lengths."""
     for burst in range(bursts):
-        inferences = make_burst(f"{name}-{burst}", count, form, is_raw=is_raw)
+        inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw)
         script = make_small_script(inferences[0])
-        for seen in client.infer_all(inferences, script, at_once=True):
-            expect_sent(seen, ("CLIENT-SENDS-OUTPUTS",))
+        for observation in client.infer_all(inferences, script, at_once=True):
+            expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
 
 
 def make_shared_name_row(form: Form) -> Row:

@@ -103,12 +103,12 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
         NotApplicable: the client sends nothing, because it has no form that can carry the tensor.
         Unmet: the request does not follow the rules, or none was received.
     """
-    seen = client.infer(inference, make_small_script(inference))
-    if not seen.heard and seen.result.error is not None and not can_be_json(client, inference.inputs[0]):
+    observation = client.infer(inference, make_small_script(inference))
+    if not observation.heard and observation.result.error is not None and not can_be_json(client, inference.inputs[0]):
         plain = make_small_inference(f"{inference.model}-plain", "binary")
-        if sends_json_alone(client.anew().infer(plain, make_small_script(plain))):
-            raise NotApplicableError(f"the client sends no binary data: {escape_text(seen.result.error)}")
-    expect_sent(seen, own)
+        if is_sent_as_json(client.anew().infer(plain, make_small_script(plain))):
+            raise NotApplicableError(f"the client sends no binary data: {escape_text(observation.result.error)}")
+    expect_sent(observation, own)
 
 
 def can_be_json(client: Client, one: Tensor) -> bool:
@@ -130,11 +130,11 @@ def is_utf8(element: bytes) -> bool:
     return True
 
 
-def sends_json_alone(seen: Observation) -> bool:
+def is_sent_as_json(observation: Observation) -> bool:
     """Say whether a request sends JSON, or typed contents over gRPC, for inputs that the caller has as binary data."""
-    if not seen.heard:
+    if not observation.heard:
         return False
-    received = seen.heard[-1].received
+    received = observation.heard[-1].received
     parsed = parsed_call.parse(received) if received.is_over_grpc else parsed_request.parse(received)
     return parsed is not None and bool(parsed.inputs) and not any(one.binary for one in parsed.inputs)
 
@@ -270,9 +270,9 @@ HALF_ROW = make_unfit_row("FP16-json", HALVES, "CLIENT-SENDS-FP16")
 @rows(to_grpc_row(HALF_ROW))
 def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client refuses a value that the requested form cannot hold, or sends it in another form."""
-    seen = client.infer(inference, make_small_script(inference))
-    if seen.heard:
-        expect_sent(seen, own)
+    observation = client.infer(inference, make_small_script(inference))
+    if observation.heard:
+        expect_sent(observation, own)
 
 
 @check("client.announces-no-coding-of-the-answers", answers="CLIENT-SENDS-CODING")

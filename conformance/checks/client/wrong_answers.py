@@ -56,8 +56,8 @@ from conformance.wire.tensor import Tensor
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """The client reports an answer with an error status as an error."""
-    seen = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
-    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
+    observation = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
+    expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
 
 
 @check("client.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT")
@@ -66,9 +66,9 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The client's error contains the server's message, or the status where there is none."""
-    seen = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
-    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
-    expect_text(seen, *error.list_expected_texts(over_grpc=client.is_over_grpc))
+    observation = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
+    expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
+    expect_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
 
 
 @check("client.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR")
@@ -125,10 +125,10 @@ WRONG_CALL_ROWS = tuple(make_wrong_row(name, "binary", grpc=script) for name, sc
 @rows(*WRONG_CALL_ROWS)
 def refuses_wrong_answers(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an answer that contradicts itself as an error, in time."""
-    seen = client.infer(inference, script)
-    expect_error(seen, "the answer contradicts itself")
+    observation = client.infer(inference, script)
+    expect_error(observation, "the answer contradicts itself")
     with attribute_to(ENDS):
-        expect_in_time(seen)
+        expect_in_time(observation)
 
 
 def make_element_rows() -> Iterator[Row]:
@@ -176,8 +176,8 @@ def refuses_answers_to_another_id(client: Client, inference: Inference, script: 
 @rows("binary")
 def makes_up_no_output(client: Client, form: Form) -> None:
     """The client gives its caller no output that the answer lacks."""
-    seen = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
-    expect_absent(seen, "OUT1")
+    observation = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
+    expect_absent(observation, "OUT1")
 
 
 # --- incomplete answers -----------------------------------------------------------------------------------------------
@@ -186,19 +186,19 @@ SILENT_PLACES = ("before-anything", "in-the-head", "in-the-last-tensor")
 RESET_PLACES = ("before-anything", "in-the-head", "in-the-json", "in-the-last-tensor")
 
 
-def make_unended_rows() -> Iterator[Row]:
+def make_incomplete_rows() -> Iterator[Row]:
     """Yield rows in which the connection is closed, reset or silent at some place of the answer."""
     for name, place in PLACES.items():
-        yield make_unended_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
-    yield make_unended_row(
+        yield make_incomplete_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
+    yield make_incomplete_row(
         "closed-before-the-last-chunk", make_broken_off_script(before_the_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
     )
     for name in RESET_PLACES:
-        yield make_unended_row(
+        yield make_incomplete_row(
             f"reset-{name}", make_broken_off_script(PLACES[name], Ending.RESET), form=choose_form(name)
         )
     for name in SILENT_PLACES:
-        yield make_unended_row(
+        yield make_incomplete_row(
             f"silent-{name}",
             make_broken_off_script(PLACES[name], Ending.SILENT),
             form=choose_form(name),
@@ -211,7 +211,7 @@ def choose_form(place: str) -> Form:
     return "binary" if place.endswith("tensor") else "json"
 
 
-def make_unended_row(
+def make_incomplete_row(
     name: str,
     http: HttpScript = honest.USUAL,
     grpc: CallScript = honest_calls.USUAL,
@@ -224,20 +224,20 @@ def make_unended_row(
     return Row(name, (make_two_output_inference(f"end-{name}", form), script, timeout))
 
 
-def make_unended_call_row(name: str) -> Row:
+def make_incomplete_call_row(name: str) -> Row:
     """Return a row with an incomplete answer over gRPC."""
-    return make_unended_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
+    return make_incomplete_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
 
 
 @check("client.ends-with-an-error", answers=ENDS)
-@rows(*make_unended_rows())
+@rows(*make_incomplete_rows())
 @check("client-grpc.ends-with-an-error", answers=f"{ENDS}/grpc", over=(GRPC,))
-@rows(*map(make_unended_call_row, UNENDED_CALLS))
+@rows(*map(make_incomplete_call_row, UNENDED_CALLS))
 def ends_with_an_error(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reports an error within its caller's time limit when an answer never completes."""
-    seen = client.infer(inference, script, timeout=timeout)
-    expect_error(seen, "the answer never came whole")
-    expect_in_time(seen)
+    observation = client.infer(inference, script, timeout=timeout)
+    expect_error(observation, "the answer never came whole")
+    expect_in_time(observation)
 
 
 # --- inferences after errors ------------------------------------------------------------------------------------------
@@ -267,28 +267,28 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 
 def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row:
     """Return a row with a silent peer, which fails for `ends` if the client does not return."""
-    row = make_unended_row(
+    row = make_incomplete_row(
         "after-silence", http, grpc, form="json" if ends == ENDS else "binary", timeout=SHORT_TIMEOUT_S
     )
     return replace(row, answers=(ends.replace(ENDS, GOES_ON), ends))
 
 
-def wait_until_closed(seen: Observation) -> None:
+def wait_until_closed(observation: Observation) -> None:
     """Wait until the peer has closed the connections that it closes by a script: no client can use one meanwhile."""
-    for one in seen.heard:
+    for one in observation.heard:
         if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
             one.answer.closed.wait(MAX_CLOSING_S)
 
 
 @check("client.goes-on-after-errors", answers=GOES_ON)
 @rows(
-    *[make_unended_row(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
-    *[make_unended_row(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
+    *[make_incomplete_row(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
+    *[make_incomplete_row(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
     make_after_silence_row(SILENT_SCRIPT, honest_calls.USUAL, ENDS),
 )
 @check("client-grpc.goes-on-after-errors", answers=f"{GOES_ON}/grpc", over=(GRPC,))
 @rows(
-    *[make_unended_row(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
+    *[make_incomplete_row(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
     make_after_silence_row(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),
 )
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
@@ -299,9 +299,9 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     form = inference.form_of(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
     with attribute_values_to(GOES_ON):
-        seen = client.infer(following, make_small_script(following), timeout=timeout)
-        if client.is_over_grpc and not seen.heard and any(not one.answer.is_kept for one in failed.heard):
+        observation = client.infer(following, make_small_script(following), timeout=timeout)
+        if client.is_over_grpc and not observation.heard and any(not one.answer.is_kept for one in failed.heard):
             # grpc-core ends the call before its channel learns of the close: the next may meet the old connection.
-            seen = client.infer(following, make_small_script(following), timeout=timeout)
-        expect_request(seen, GOES_ON)
-        expect_outputs(seen)
+            observation = client.infer(following, make_small_script(following), timeout=timeout)
+        expect_request(observation, GOES_ON)
+        expect_outputs(observation)
