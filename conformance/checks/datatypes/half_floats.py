@@ -77,7 +77,7 @@ def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
 
 
 def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
-    """Say whether the elements are cast to FP32 right: as binary data, or in JSON for finite nonzero numbers.
+    """Say whether the server casts the elements to FP32 correctly, as binary data or, if finite and nonzero, in JSON.
 
     Raises:
         Blocked: FP32 elements with these values are wrong by themselves, and JSON has none of them.
@@ -108,11 +108,13 @@ def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: 
 
 
 def _expect_half_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """Expect the right FP32 outputs for 16-bit floats with these bits."""
     tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
     _expect_half(target, model, tensor, "read" if in_json else "both", tensor.array)
 
 
 def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """Expect the right 16-bit floats for FP32 inputs with the same values."""
     halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         tensor = model.tensor(halves.astype("<f4"))
@@ -142,7 +144,7 @@ def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
 _FP16 = frozenset({"FP16"})
 
 
-def _own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
+def _build_own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
     """Return a request to a deployed model that is plain except for FP16 inputs, or FP16 outputs, in JSON."""
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
@@ -173,14 +175,15 @@ def fp16_in_json_is_refused_or_right(
 ) -> str:
     """The server refuses an FP16 tensor in JSON, or reads its numbers correctly."""
     if own:
-        reply = target.infer(_own_request(model, send))
+        reply = target.infer(_build_own_request(model, send))
         with unless_unsteady(target, model.expected(model.sample()) if reply.succeeded else ()):
-            return _refused_or_right(model, model.sample(), reply)
+            return _expect_refused_or_right(model, model.sample(), reply)
     tensors = [model.tensor([1.5, -0.25, 1024.0, 0.0999755859375])]
-    return _refused_or_right(model, tensors, target.infer(model.request(tensors, send=send, want=want)))
+    return _expect_refused_or_right(model, tensors, target.infer(model.request(tensors, send=send, want=want)))
 
 
-def _refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
+def _expect_refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
+    """Expect a refusal or the right values; return which of them it is."""
     if reply.status is not None and reply.status >= 400:
         return "refused"
     expect_values(reply, model, tensors, through_json=True)

@@ -92,14 +92,14 @@ CORNERS = [
 @rows(*CORNERS)
 def corner_values_are_read(target: Target, model: Model, group: str) -> None:
     """The server reads the extreme values of each datatype from binary data."""
-    expect_survival(target, model, [_corner(model, group)], "read")
+    expect_survival(target, model, [_build_corner_tensor(model, group)], "read")
 
 
 @check("datatypes.corner-values-are-written", answers="BIN-DATATYPES-O")
 @rows(*CORNERS)
 def corner_values_are_written(target: Target, model: Model, group: str) -> None:
     """The server writes the extreme values of each datatype to binary data."""
-    expect_survival(target, model, [_corner(model, group)], "written")
+    expect_survival(target, model, [_build_corner_tensor(model, group)], "written")
 
 
 @check("datatypes.values-beyond-json-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
@@ -112,7 +112,7 @@ def corner_values_are_written(target: Target, model: Model, group: str) -> None:
 )
 def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
     """The server returns signed zeros, infinities, NaN and extremes from binary data to binary data."""
-    expect_return(target, model, [_corner(model, group)], "BIN-DATATYPES-O")
+    expect_return(target, model, [_build_corner_tensor(model, group)], "BIN-DATATYPES-O")
 
 
 @check("datatypes.every-16-bit-value-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
@@ -124,7 +124,8 @@ def every_16_bit_value_survives(target: Target, model: Model) -> None:
     expect_return(target, model, tensors, "BIN-DATATYPES-O")
 
 
-def _corner(model: Model, group: str) -> Tensor:
+def _build_corner_tensor(model: Model, group: str) -> Tensor:
+    """Return the corner values of a group as the first input of a model."""
     spec = model.role.inputs[0]
     return make_corner_tensor(spec.name, spec.datatype, group)
 

@@ -35,7 +35,7 @@ BOOL_ONLY = frozenset({"BOOL"})
 OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a byte
 
 
-def _own_bools(model: Model) -> Sequence[Tensor]:
+def _find_own_bools(model: Model) -> Sequence[Tensor]:
     """Return inputs of a deployed model with both BOOL values."""
     return find_inputs(model, lambda tensors: move_up([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT)
 
@@ -47,7 +47,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
     if values is not None:
         expect_side(target, model, [model.tensor(values)], "read")
     else:
-        tensors = _own_bools(model)
+        tensors = _find_own_bools(model)
         expect_read(target, model, tensors, misread=negate(tensors), of=BOOL_ONLY)
 
 
@@ -56,7 +56,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
     if values is None:
-        expect_written(target, model, _own_bools(model), of=BOOL_ONLY, free_of=("bool-byte",))
+        expect_written(target, model, _find_own_bools(model), of=BOOL_ONLY, free_of=("bool-byte",))
     else:
         reply = target.infer(model.request([model.tensor(values)], send="json", want="binary"))
         expect(reply).free_of("bool-byte").tensors(model.expected([model.tensor(values)]))
@@ -80,24 +80,25 @@ OWN_GROUPS = ("empty", "nul", "two-to-four-byte-letters", "255-256-long")
 _BYTES = frozenset({"BYTES"})
 
 
-def _own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
+def _list_own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
+    """Return rows for deployed models: one with sample inputs, and one for each group of strings."""
     return [Row("own", ((), True), fit=fit)] + [
         Row(f"own-{group}", (TEXTS[group], True), fit=fit_of_groups) for group in OWN_GROUPS
     ]
 
 
-def _own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
+def _fill_own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
     """Return inputs of a deployed model with these strings, or its sample inputs if there are none."""
     tensors = model.salted(len(elements) or 1, model.salt)
     return fill_texts(tensors, elements[::-1]) if elements else tensors
 
 
 @check("datatypes.strings-are-read", answers="BIN-BYTES-I")
-@rows(*TEXT_ROWS, *_own_rows(TAKES_TEXTS, TAKES_TEXTS))
+@rows(*TEXT_ROWS, *_list_own_rows(TAKES_TEXTS, TAKES_TEXTS))
 def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server reads a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
-        tensors = _own_inputs(model, elements)
+        tensors = _fill_own_inputs(model, elements)
         expect_read(target, model, tensors, misread=fill_texts(tensors, [b"other"]), of=_BYTES)
     else:
         expect_survival(target, model, [model.tensor(elements)], "read")
@@ -111,11 +112,11 @@ def string_lengths_are_read(target: Target, model: Model, elements: Sequence[byt
 
 
 @check("datatypes.strings-are-written", answers="BIN-BYTES-O")
-@rows(*TEXT_ROWS, *_own_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
+@rows(*TEXT_ROWS, *_list_own_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
 def strings_are_written(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server writes a BYTES element as a length of four bytes and exactly that many bytes."""
     if own:
-        expect_written(target, model, _own_inputs(model, elements), of=_BYTES)
+        expect_written(target, model, _fill_own_inputs(model, elements), of=_BYTES)
     else:
         expect_survival(target, model, [model.tensor(elements)], "written")
 
