@@ -43,7 +43,7 @@ def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
     return make
 
 
-def send_elsewhere(model: Model) -> Message:
+def send_to_unknown_model(model: Model) -> Message:
     """Return a good request to a model that does not exist."""
     return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
 
@@ -76,7 +76,7 @@ def lower_datatype(model: Model) -> Message:
     return edit_first_input(datatype=model.role.inputs[0].datatype.lower())(model)
 
 
-def send_as(datatype: str, values: Sequence[Any]) -> MessageBuilder:
+def send_other_datatype(datatype: str, values: Sequence[Any]) -> MessageBuilder:
     """Return a builder of a binary request whose input has another datatype, with data that match it."""
     return lambda model: model.request([Tensor.from_values(model.role.inputs[0].name, datatype, values)]).message()
 
@@ -122,13 +122,16 @@ NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 )
 
 
-def _refusal(entry: Entry, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None) -> Refusal:
+def _build_refusal(
+    entry: Entry, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
+) -> Refusal:
+    """Return the refusal of an entry; `tensors` are the inputs if the server accepts the request."""
     fault, make, role = entry
     return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
 
 
 IMPOSSIBLE: tuple[Entry, ...] = (
-    ("unknown-model", send_elsewhere, "identity_int32"),
+    ("unknown-model", send_to_unknown_model, "identity_int32"),
     ("metadata-of-an-unknown-model", request_unknown_metadata, "identity_int32"),
     ("input-missing", edit_request(lambda document: document["inputs"].pop()), "add_sub"),
     ("no-inputs", edit_request(lambda document: document.update(inputs=[])), "add_sub"),
@@ -171,8 +174,8 @@ CONTRADICTING: tuple[Entry, ...] = (
     ("wider-integers", edit_first_input(datatype="INT64"), "identity_int32"),
     ("strings-for-integers", edit_first_input(datatype="BYTES", data=["a", "b", "c"]), "identity_int32"),
     ("integers-for-strings", edit_first_input(datatype="INT32", data=[1, 2, 3]), "identity_bytes"),
-    ("binary-floats-for-integers", send_as("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
-    ("binary-integers-of-eight-bytes", send_as("INT64", [1, 2, 3]), "identity_int32"),
+    ("binary-floats-for-integers", send_other_datatype("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
+    ("binary-integers-of-eight-bytes", send_other_datatype("INT64", [1, 2, 3]), "identity_int32"),
     ("unknown-datatype", edit_first_input(datatype="INTEGER"), "identity_int32"),
     ("datatype-in-lower-case", lower_datatype, "identity_int32"),
     ("dimensions-exchanged", edit_first_input(shape=[3, 2]), "fixed"),
@@ -186,7 +189,7 @@ CONTRADICTING: tuple[Entry, ...] = (
 )
 
 
-def send_binary_under(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
+def send_binary_with_shape(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
     """Return a builder of a binary request with elements 1, 2, 3, ... of `shape`; its JSON has the shape `written`."""
 
     def make(model: Model) -> Message:
@@ -203,7 +206,7 @@ NEGATIVE: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
     ("minus-one-for-any-number", edit_first_input(shape=[-1], data=[1, 2, 3]), "identity_int32", (3,)),
     ("two-negative-dimensions", edit_first_input(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]), "rank2", (2, 3)),
     ("negative-batch", edit_first_input(shape=[-1, 3], data=[1, 2, 3, 4, 5, 6]), "batching", (2, 3)),
-    ("binary-minus-one-for-any-number", send_binary_under((3,), (-1,)), "cast_int32_fp32", (3,)),
+    ("binary-minus-one-for-any-number", send_binary_with_shape((3,), (-1,)), "cast_int32_fp32", (3,)),
 )
 
 
@@ -274,16 +277,16 @@ BEYOND_JSON: tuple[Entry, ...] = (
 )
 
 REFUSALS: tuple[Refusal, ...] = (
-    *[_refusal(entry, "OIP-JSON-STRICT", tensors=sample_inputs) for entry in BEYOND_JSON],
-    *[_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE],
-    *[_refusal(entry, "OIP-RANGE") for entry in WORDS],
+    *[_build_refusal(entry, "OIP-JSON-STRICT", tensors=sample_inputs) for entry in BEYOND_JSON],
+    *[_build_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE],
+    *[_build_refusal(entry, "OIP-RANGE") for entry in WORDS],
     *MISNAMED,
-    *[_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
+    *[_build_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
     *[
         Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, NEEDS.get(fault, ()), tensors=fill_with_counts(shape))
         for fault, make, role, shape in NEGATIVE
     ],
-    *[_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],
-    *[_refusal(entry, "OIP-TWICE") for entry in REPEATED],
+    *[_build_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],
+    *[_build_refusal(entry, "OIP-TWICE") for entry in REPEATED],
     *OWN,
 )
