@@ -135,31 +135,38 @@ _BINARY: Mapping[str, Any] = {"want": "binary"}
 _BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
 
 
-def _these(listed: Sequence[str]) -> Choose:
+def _list_these_outputs(listed: Sequence[str]) -> Choose:
+    """Return a function that lists these outputs of any model."""
     return lambda _: listed
 
 
-def _last(model: Model) -> Sequence[str]:
+def _list_last_output(model: Model) -> Sequence[str]:
+    """List the last output of a model."""
     return [model.role.outputs[-1].name]
 
 
-def _last_two_backwards(model: Model) -> Sequence[str]:
+def _list_last_two_reversed(model: Model) -> Sequence[str]:
+    """List the last two outputs of a model in reverse order."""
     return [spec.name for spec in model.role.outputs[:-3:-1]]
 
 
-def _all_backwards(model: Model) -> Sequence[str]:
+def _list_all_reversed(model: Model) -> Sequence[str]:
+    """List all outputs of a model in reverse order."""
     return [spec.name for spec in model.role.outputs[::-1]]
 
 
 @check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
 @rows(
-    *[Row("-".join(o), (_these(o), {}), role="multi") for o in _LISTED],
-    *[Row(f"{'-'.join(o)}-binary", (_these(o), _BINARY), role="multi", needs=BINARY) for o in _LISTED],
-    *[Row(f"{'-'.join(o)}-binary-by-default", (_these(o), _BY_DEFAULT), role="multi", needs=BINARY) for o in _LISTED],
-    Row("last", (_last, {}), fit=JSON),
-    Row("last-binary", (_last, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
-    Row("last-two-backwards", (_last_two_backwards, {}), fit=Fit(min_outputs=2, is_json=True)),
-    Row("all-backwards", (_all_backwards, {}), fit=Fit(min_outputs=3, is_json=True)),
+    *[Row("-".join(o), (_list_these_outputs(o), {}), role="multi") for o in _LISTED],
+    *[Row(f"{'-'.join(o)}-binary", (_list_these_outputs(o), _BINARY), role="multi", needs=BINARY) for o in _LISTED],
+    *[
+        Row(f"{'-'.join(o)}-binary-by-default", (_list_these_outputs(o), _BY_DEFAULT), role="multi", needs=BINARY)
+        for o in _LISTED
+    ],
+    Row("last", (_list_last_output, {}), fit=JSON),
+    Row("last-binary", (_list_last_output, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
+    Row("last-two-backwards", (_list_last_two_reversed, {}), fit=Fit(min_outputs=2, is_json=True)),
+    Row("all-backwards", (_list_all_reversed, {}), fit=Fit(min_outputs=3, is_json=True)),
 )
 def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:
     """The server returns the outputs that the request lists, and no others."""
@@ -242,17 +249,19 @@ def id_comes_back(target: Target, model: Model, identity: str, send: Form, want:
 def escaped_id_comes_back(target: Target, model: Model, identity: str) -> None:
     r"""The server returns an id written with \u escapes as the text that it stands for."""
     request = model.request(send="json", request_id=identity)
-    escaped = "".join(f"\\u{unit:04x}" for unit in _utf_16(identity))
+    escaped = "".join(f"\\u{unit:04x}" for unit in _list_utf_16_units(identity))
     text = json.dumps({**request.written(), "id": "@"}, separators=(",", ":")).replace('"@"', f'"{escaped}"')
     _expect_id(target.infer(request.message().with_body(text.encode())), identity)
 
 
-def _utf_16(text: str) -> list[int]:
+def _list_utf_16_units(text: str) -> list[int]:
+    """Return the UTF-16 code units of a text."""
     octets = text.encode("utf-16-be")
     return [int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2)]
 
 
 def _expect_id(reply: Reply, identity: str) -> None:
+    """Expect an answer with this id."""
     expect(reply).answered()
     found = (reply.answer.document or {}).get("id")
     if found != identity:

@@ -72,6 +72,7 @@ _PLAIN: Mapping[str, Texts] = {
 
 
 def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message:
+    """Return a request for these numbers, as JSON texts or as binary data."""
     if send == "binary":
         return model.request([model.tensor(list(texts.values()))], send="binary", want=want).message()
     return make_spelled_request(model, list(texts), "binary" if want == "binary" else None)
@@ -119,7 +120,7 @@ def _expect_bits(reply: Reply, model: Model, values: Sequence[Any]) -> None:
     output, expectation = expect(reply).answered().output(expected.name), expect(reply)
     if output.array is None or output.array.shape != expected.array.shape:
         raise expectation.unmet(f"{len(values)} elements", "elements that cannot be read")
-    wrong = np.flatnonzero(_bits(expected, output.array) != _bits(expected, expected.array))
+    wrong = np.flatnonzero(_view_bits(expected, output.array) != _view_bits(expected, expected.array))
     if wrong.size:
         place = int(wrong[0])
         raise UnmetError(
@@ -127,5 +128,6 @@ def _expect_bits(reply: Reply, model: Model, values: Sequence[Any]) -> None:
         )
 
 
-def _bits(tensor: Tensor, array: Any) -> Any:
+def _view_bits(tensor: Tensor, array: Any) -> Any:
+    """Return the elements of an array as unsigned integers with the same bits."""
     return np.asarray(array, tensor.array.dtype).view(f"u{tensor.array.dtype.itemsize}")
