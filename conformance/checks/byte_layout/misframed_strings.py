@@ -50,8 +50,8 @@ def make_misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
         octets = bytes.fromhex(data)
         stand_in = Tensor.from_values("INPUT", "UINT8", list(octets))
         parameters = {"binary_data_size": len(octets)}
-        given = {"name": "INPUT", "shape": shape, "datatype": "BYTES", "parameters": parameters}
-        return _annotate_as_bytes(frame(model.infer_path, {"inputs": [given]}, [stand_in], model.names), "INPUT")
+        entry = {"name": "INPUT", "shape": shape, "datatype": "BYTES", "parameters": parameters}
+        return _annotate_as_bytes(frame(model.infer_path, {"inputs": [entry]}, [stand_in], model.names), "INPUT")
 
     return build
 

@@ -44,8 +44,8 @@ def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | 
     """Return a row with a correct answer that has these outputs, requested in a form."""
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
     script = make_script(outputs, style or Style(), CALLS[form])
-    made = make_small_inference(f"read-{name}", form, outputs=requested)
-    return Row(name, (made, script), answers=("CLIENT-READS-VALUES",))
+    inference = make_small_inference(f"read-{name}", form, outputs=requested)
+    return Row(name, (inference, script), answers=("CLIENT-READS-VALUES",))
 
 
 def convert_to_call_row(row: Row) -> Row:
@@ -73,20 +73,20 @@ def make_shape_rows() -> Iterator[Row]:
     for shape in SHAPES:
         for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             name = f"{datatype}-{'x'.join(map(str, shape)) or 'rank-0'}"
-            made = (make_tensor(name, "OUT0", datatype, shape),)
-            yield from (make_reading_row(f"{name}-{form}", form, made) for form in FORMS)
+            outputs = (make_tensor(name, "OUT0", datatype, shape),)
+            yield from (make_reading_row(f"{name}-{form}", form, outputs) for form in FORMS)
             if len(shape) > 1:
-                yield make_reading_row(f"{name}-nested", "json", made, style=Style(nested=True))
+                yield make_reading_row(f"{name}-nested", "json", outputs, style=Style(nested=True))
 
 
 def make_corner_rows() -> Iterator[Row]:
     """Yield rows of corner values and of arbitrary bytes; in JSON, those that it can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
-        made = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
-        yield make_reading_row(f"{datatype}-binary", "binary", made)
+        outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
+        yield make_reading_row(f"{datatype}-binary", "binary", outputs)
         if datatype != "FP16":
-            made = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype, json=True)),)
-            yield make_reading_row(f"{datatype}-json", "json", made)
+            outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype, json=True)),)
+            yield make_reading_row(f"{datatype}-json", "json", outputs)
     for group, form, one in list_strings():
         yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
 
@@ -162,11 +162,11 @@ def make_order_rows() -> Iterator[Row]:
     for order in permutations(range(3)):
         name = "-".join(str(place) for place in order)
         script = make_script(make_several_outputs(name), *make_ordered_styles(order))
-        made = make_small_inference(f"order-{name}", outputs=requested)
-        yield Row(name, (made, script), answers=("CLIENT-READS-ORDER",))
+        inference = make_small_inference(f"order-{name}", outputs=requested)
+        yield Row(name, (inference, script), answers=("CLIENT-READS-ORDER",))
     script = make_script(make_several_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))
-    made = make_small_inference("order-unlisted", all_outputs="binary")
-    yield Row("unlisted-2-0-1", (made, script), answers=("CLIENT-READS-ORDER",))
+    inference = make_small_inference("order-unlisted", all_outputs="binary")
+    yield Row("unlisted-2-0-1", (inference, script), answers=("CLIENT-READS-ORDER",))
 
 
 @check("client.reads-in-the-answers-order", answers="CLIENT-READS-ORDER")
@@ -188,9 +188,9 @@ def make_form_row(
     """Return a row with the requested forms and the style of the answer; a client error breaks `unread`."""
     outputs = tuple(make_tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
     requested = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
-    made = make_small_inference(f"form-{name}", forms[0], outputs=requested)
+    inference = make_small_inference(f"form-{name}", forms[0], outputs=requested)
     answers = tuple(dict.fromkeys(("CLIENT-READS-FORM", unread)))
-    return Row(name, (made, make_script(outputs, style), unread), answers=answers)
+    return Row(name, (inference, make_script(outputs, style), unread), answers=answers)
 
 
 def make_no_outputs_row() -> Row:
@@ -288,8 +288,8 @@ def make_member_rows() -> Iterator[Row]:
         row = f"{name}-{'with-id-' if identity else ''}{form}"
         outputs = (make_tensor(row, "OUT0", "INT32", (3,)), make_tensor(row, "OUT1", "FP64", (2,)))
         requested = tuple(RequestedOutput(one.name, form) for one in outputs)
-        made = make_small_inference(f"members-{row}", form, outputs=requested, id=identity)
-        yield Row(row, (made, make_script(outputs, Style(edit=edit))))
+        inference = make_small_inference(f"members-{row}", form, outputs=requested, id=identity)
+        yield Row(row, (inference, make_script(outputs, Style(edit=edit))))
 
 
 @check("client.needs-no-optional-member", answers="CLIENT-READS-VALUES")
@@ -337,8 +337,8 @@ def make_reading_rows() -> Iterator[Row]:
         for form in FORMS:
             requested = (RequestedOutput("OUT0", form, classes=len(texts)),)
             script = make_script((Tensor.from_values("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
-            made = make_small_inference(f"read-classes-{name}-{form}", form, outputs=requested)
-            yield Row(f"{name}-{form}", (made, script, texts), answers=("CLIENT-READS-CLASSES",))
+            inference = make_small_inference(f"read-classes-{name}-{form}", form, outputs=requested)
+            yield Row(f"{name}-{form}", (inference, script, texts), answers=("CLIENT-READS-CLASSES",))
 
 
 @check("client.reads-classes", answers="CLIENT-READS-CLASSES")

@@ -136,8 +136,8 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
     """
     outputs = make_outputs(name)
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
-    made = make_small_inference(f"style-{name}", form, outputs=requested, accepts=accepts)
-    return Row(name, (made, make_script(outputs, style), requirements[-1]), answers=requirements)
+    inference = make_small_inference(f"style-{name}", form, outputs=requested, accepts=accepts)
+    return Row(name, (inference, make_script(outputs, style), requirements[-1]), answers=requirements)
 
 
 def make_written_rows() -> Iterator[Row]:
@@ -175,10 +175,10 @@ def make_large_row(form: Form) -> Row:
     """Return a row with a large answer: 2^18 INT32 elements as binary data (1 MiB), or 2^13 as JSON."""
     name = f"large-{form}"
     count = 2**18 if form == "binary" else 2**13
-    made = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
+    tensor = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
     inference = make_small_inference(f"style-{name}", form, outputs=(RequestedOutput("OUT0", form),))
     style = Style(delivery=Delivery(chunk=40_000))
-    return Row(name, (inference, make_script((made,), style)), answers=("CLIENT-READS-FRAMING",))
+    return Row(name, (inference, make_script((tensor,), style)), answers=("CLIENT-READS-FRAMING",))
 
 
 @check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")

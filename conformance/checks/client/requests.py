@@ -36,8 +36,8 @@ MODELS = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%
 
 def make_several_inputs(row: str, order: Sequence[int], *forms: Form) -> Inference:
     """Return an inference with three inputs in this order."""
-    made = [make_tensor(row, *SEVERAL[place]) for place in order]
-    return make_inference(row, made, *forms)
+    tensors = [make_tensor(row, *SEVERAL[place]) for place in order]
+    return make_inference(row, tensors, *forms)
 
 
 def make_order_rows() -> Iterator[Row]:
@@ -150,8 +150,8 @@ def make_coding_rows() -> Iterator[Row]:
         for form in FORMS:
             row = f"{coding}-{form}"
             own = ("CLIENT-SENDS-CODING", *(("CLIENT-SENDS-HEADER-LENGTH",) if form == "binary" else ()))
-            made = make_inference(row, [make_tensor(row, "IN0", "INT32", (300,))], form, coding=coding)
-            yield make_sending_row(row, made, own)
+            inference = make_inference(row, [make_tensor(row, "IN0", "INT32", (300,))], form, coding=coding)
+            yield make_sending_row(row, inference, own)
 
 
 @check("client.applies-the-coding-it-announces", answers="CLIENT-SENDS-CODING")
@@ -286,8 +286,8 @@ def make_shared_name_row(form: Form) -> Row:
     """Return a row with input names that share a prefix, that are long, or that have characters which JSON escapes."""
     row = f"odd-names-{form}"
     names = ("IN", "IN0", 'quote"and\\slash', "x" * 300)
-    made = [Tensor.from_values(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]
-    return make_sending_row(row, make_inference(row, made, form))
+    tensors = [Tensor.from_values(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]
+    return make_sending_row(row, make_inference(row, tensors, form))
 
 
 @check("client.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES")

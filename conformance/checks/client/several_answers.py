@@ -93,9 +93,9 @@ def make_truth_rows() -> Iterator[Row]:
     """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"truths-{form}"
-        made = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
+        inference = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
         one = Tensor.from_values("OUT0", "BOOL", [True, False, False, True, True])
-        yield Row(form, (made, make_script((one,), grpc=CALLS[form])))
+        yield Row(form, (inference, make_script((one,), grpc=CALLS[form])))
 
 
 @check("client.reads-both-truths", answers=VALUES)
@@ -118,11 +118,11 @@ def reads_both_truths(client: Client, inference: Inference, script: Script) -> N
 def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
     """The client gives each of two inferences with the same id its own answer."""
     outputs = (RequestedOutput("OUT0", form),)
-    made = [
+    inferences = [
         make_small_inference(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)
     ]
     script = Script(lambda one: (make_tensor(one.model, "OUT0", "INT32", (3,)),), honest.USUAL, honest_calls.USUAL)
-    expect_own_outputs(client, client.infer_all(made, script))
+    expect_own_outputs(client, client.infer_all(inferences, script))
 
 
 def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> None:

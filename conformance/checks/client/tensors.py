@@ -69,8 +69,8 @@ def make_corner_rows() -> Iterator[Row]:
     """Yield rows of corner values: integers, binary floats by group, and the floats that JSON preserves."""
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
-            made = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
-            yield make_tensor_row(f"{datatype}-{form}", made, form)
+            tensor = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
+            yield make_tensor_row(f"{datatype}-{form}", tensor, form)
     for datatype in FLOATS:
         for group in CORNER_GROUPS:
             yield make_tensor_row(f"{datatype}-{group}-binary", make_corner_tensor("IN0", datatype, group), "binary")
@@ -200,8 +200,10 @@ def make_empty_rows() -> Iterator[Row]:
     """Yield rows with an empty input before, between and after others."""
     for place in range(3):
         name = f"empty-input-{place}"
-        made = [make_tensor(name, f"IN{k}", ("INT32", "BYTES", "FP64")[k], (0 if k == place else 2,)) for k in range(3)]
-        yield make_sending_row(name, make_inference(name, made))
+        tensors = [
+            make_tensor(name, f"IN{k}", ("INT32", "BYTES", "FP64")[k], (0 if k == place else 2,)) for k in range(3)
+        ]
+        yield make_sending_row(name, make_inference(name, tensors))
 
 
 @check("client.sends-both-truths", answers="CLIENT-SENDS-VALUES")
@@ -230,9 +232,11 @@ def make_count_rows() -> Iterator[Row]:
     for datatype in OIP_DATATYPES:
         for form in list_forms(datatype):
             name = f"few-{datatype}-{form}"
-            made = [make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in COUNTS]
-            requirements = list_owed_requirements(made[-1])
-            yield Row(f"{datatype}-{form}", (made, requirements), answers=requirements)
+            inferences = [
+                make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in COUNTS
+            ]
+            requirements = list_owed_requirements(inferences[-1])
+            yield Row(f"{datatype}-{form}", (inferences, requirements), answers=requirements)
 
 
 @check("client.sends-few-elements", answers="CLIENT-SENDS-VALUES")

@@ -78,10 +78,10 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """The client reads a successful answer whose output resembles an error."""
     output = Tensor.from_values(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
-    made = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
-    plain = replace(made, outputs=(RequestedOutput("OUT0", "json"),))
+    inference = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
+    plain = replace(inference, outputs=(RequestedOutput("OUT0", "json"),))
     with block_if_unread(client, plain, (Tensor.from_values("OUT0", "BYTES", ["one", "two"]),)):
-        expect_outputs(client.infer(made, make_script((output,))))
+        expect_outputs(client.infer(inference, make_script((output,))))
 
 
 # --- wrong answers ----------------------------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ def refuses_wrong_answers(client: Client, inference: Inference, script: Script) 
 def make_element_rows() -> Iterator[Row]:
     """Yield rows with an element that is none of its datatype, at either end of either of two outputs."""
     for place, (output, element) in WRONG_PLACES.items():
-        for datatype, what, value in WRONG_ELEMENTS:
-            name = f"{datatype}-{what}-{place}"
+        for datatype, fault, value in WRONG_ELEMENTS:
+            name = f"{datatype}-{fault}-{place}"
             script = make_json_script(make_element_edit(output, element, value), "json")
             yield make_element_row(name, datatype, "json", script)
         yield make_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))

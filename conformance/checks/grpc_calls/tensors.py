@@ -114,15 +114,15 @@ NUMERIC_ROWS = _list_numeric_rows()
 
 
 def _choose_tensors(
-    model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int
+    model: Model, choice: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int
 ) -> list[Tensor]:
     """Return samples, the corner values of a group, or the given values, repeated `times`."""
-    if what is None:
+    if choice is None:
         return list(_sample_other_sizes(model))
     spec = model.role.inputs[0]
-    if isinstance(what, str):
-        return [make_corner_tensor(spec.name, spec.datatype, what)]
-    return [model.tensor(list(what) * times, shape)]
+    if isinstance(choice, str):
+        return [make_corner_tensor(spec.name, spec.datatype, choice)]
+    return [model.tensor(list(choice) * times, shape)]
 
 
 def _sample_other_sizes(model: Model) -> Sequence[Tensor]:
@@ -146,7 +146,7 @@ def _sample_other_sizes(model: Model) -> Sequence[Tensor]:
 def raw_tensors_come_back(
     target: GrpcTarget,
     model: Model,
-    what: str | Sequence[Any] | None = None,
+    choice: str | Sequence[Any] | None = None,
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
@@ -154,7 +154,7 @@ def raw_tensors_come_back(
     if model.is_own_oracle:
         _expect_own_raw(target, model, lambda tensor: tensor.datatype != "BYTES")
         return
-    _expect_return(target, model, _choose_tensors(model, what, shape, times), "binary")
+    _expect_return(target, model, _choose_tensors(model, choice, shape, times), "binary")
 
 
 @check("grpc.typed-tensors-come-back", answers="GRPC-TYPED", over=(GRPC,))
@@ -171,7 +171,7 @@ def raw_tensors_come_back(
 def typed_tensors_come_back(
     target: GrpcTarget,
     model: Model,
-    what: str | Sequence[Any] | None = None,
+    choice: str | Sequence[Any] | None = None,
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
@@ -179,7 +179,7 @@ def typed_tensors_come_back(
     if model.is_own_oracle:
         _expect_fields_of_datatypes(expect_form_right(target, model, require_reading(model), "json"))
         return
-    _expect_return(target, model, _choose_tensors(model, what, shape, times), "json")
+    _expect_return(target, model, _choose_tensors(model, choice, shape, times), "json")
 
 
 def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
@@ -262,14 +262,14 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     Row("own", (None,), fit=Fit(some_input=frozenset({"BYTES"}), is_json=True)),
 )
 def raw_strings_come_back(
-    target: GrpcTarget, model: Model, what: Sequence[bytes] | None, shape: Sequence[int] | None = None
+    target: GrpcTarget, model: Model, choice: Sequence[bytes] | None, shape: Sequence[int] | None = None
 ) -> None:
     """The server reads and writes a raw BYTES element as a length of four bytes and its bytes."""
     if model.is_own_oracle:
         has_others = any(tensor.datatype != "BYTES" for tensor in model.sample())
         _expect_own_raw(target, model, lambda tensor: tensor.datatype == "BYTES" or not has_others)
         return
-    _expect_return(target, model, _choose_tensors(model, what, shape, 1), "binary")
+    _expect_return(target, model, _choose_tensors(model, choice, shape, 1), "binary")
 
 
 HALVES = {

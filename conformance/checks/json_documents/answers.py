@@ -61,8 +61,8 @@ def model_version_is_a_string(target: Target, model: Model, make: MessageBuilder
 @rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
 def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder | None) -> None:
     """The dimensions of an output are non-negative integers, and their product is the number of elements."""
-    made = make(model) if make else model.request(make_empty_inputs(target, model), send="json")
-    reply = target.infer(made)
+    request = make(model) if make else model.request(make_empty_inputs(target, model), send="json")
+    reply = target.infer(request)
     expect_fits_schema(reply, "OIP-SHAPE")
     expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
 
@@ -84,8 +84,8 @@ def integers_are_written_as_such(target: Target, model: Model, make: MessageBuil
 )
 def absent_members_are_left_out(target: Target, model: Model, make: MessageBuilder) -> None:
     """The server leaves an optional member out rather than writing null."""
-    made = make(model)
-    reply = target.send(made) if isinstance(made, Message) else target.infer(made)
+    request = make(model)
+    reply = target.send(request) if isinstance(request, Message) else target.infer(request)
     expect(reply, "OIP-ENDPOINTS" if reply.exchange.message.method == "GET" else "OIP-ANSWER").answered()
     expect_no_null(reply, reply.answer.document)
 
