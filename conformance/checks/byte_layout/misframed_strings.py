@@ -90,20 +90,20 @@ REFUSALS: tuple[Refusal, ...] = (
 
 # --- of any model that takes strings ---------------------------------------------------------------------------------
 
-LENGTH = strings.PREFIX.size  # bytes of a length prefix
+PREFIX_BYTES = strings.PREFIX.size  # bytes of a length prefix
 
 
 def _replace_last_length(data: bytes, last: int, length: int) -> bytes:
     """Return the binary data with another length prefix of the last element, which starts at offset `last`."""
-    return data[:last] + length.to_bytes(LENGTH, "little") + data[last + LENGTH :]
+    return data[:last] + length.to_bytes(PREFIX_BYTES, "little") + data[last + PREFIX_BYTES :]
 
 
 # fault -> a change of the binary data of a BYTES input; it receives the offset of the last element
 OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
     "own-length-past-the-end-by-one": lambda data, last: _replace_last_length(
-        data, last, len(data) - last - LENGTH + 1
+        data, last, len(data) - last - PREFIX_BYTES + 1
     ),
-    "own-length-that-wraps-to-zero": lambda data, last: _replace_last_length(data, last, 2**32 - last - LENGTH),
+    "own-length-that-wraps-to-zero": lambda data, last: _replace_last_length(data, last, 2**32 - last - PREFIX_BYTES),
     "own-fewer-elements-than-the-shape": lambda data, last: data[:last],
     "own-one-stray-byte": lambda data, _: data + b"z",
 }

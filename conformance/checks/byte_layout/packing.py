@@ -30,7 +30,7 @@ from conformance.wire.tensor import Tensor
 # --- no gaps ----------------------------------------------------------------------------------------------------------
 
 # Shapes that do not fill whole words: a server that pads to word boundaries shifts all later elements.
-ODD_COUNTS = (
+ODD_COUNT_ROWS = (
     *[Row(f"INT8-{count}", ([count],), role="identity_int8") for count in (1, 2, 3, 5, 7, 9)],
     *[Row(f"INT16-{count}", ([count],), role="identity_int16") for count in (1, 3, 5)],
     *[Row(f"INT32-{count}", ([count],), role="identity_int32") for count in (1, 3)],
@@ -39,17 +39,17 @@ ODD_COUNTS = (
     Row("INT32-odd-items", ([3, 3],), role="batching"),
     Row("own", (None,), fit=ANY),
 )
-OWN_ODD, OWN_EVEN = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
+OWN_ODD_COUNT, OWN_EVEN_COUNT = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
 
 
 @check("bytes.inputs-are-packed", answers="BIN-PACKED-I")
-@rows(*ODD_COUNTS)
+@rows(*ODD_COUNT_ROWS)
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server expects no padding between or after the elements of a binary input."""
     if shape is not None:
         expect_side(target, model, [_build_symmetric_tensor(model, shape)], "read")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         try:
             expect_read(target, model, odd, changed_tensors.move_up(odd), plain=even)
         except UnmetError as unmet:
@@ -60,13 +60,13 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
 
 
 @check("bytes.outputs-are-packed", answers="BIN-PACKED-O")
-@rows(*ODD_COUNTS)
+@rows(*ODD_COUNT_ROWS)
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes no padding between or after the elements of a binary output."""
     if shape is not None:
         expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are wrong, too"):
             expect_written(target, model, odd)
 
@@ -81,18 +81,18 @@ def _build_symmetric_tensor(model: Model, shape: Sequence[int]) -> Tensor:
 SYMMETRIC_FLOATS = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
 
 
-ODD_STRINGS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
+ODD_STRING_ROWS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
 
 
 @check("bytes.input-strings-are-packed", answers=("BIN-PACKED-I", "BIN-BYTES-I"), role="string_length")
-@rows(*ODD_STRINGS)
+@rows(*ODD_STRING_ROWS)
 def input_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """The server expects no padding between the BYTES elements of a binary input."""
     _expect_packed_strings(target, model, lengths, "read")
 
 
 @check("bytes.output-strings-are-packed", answers=("BIN-PACKED-O", "BIN-BYTES-O"), role="identity_bytes")
-@rows(*ODD_STRINGS)
+@rows(*ODD_STRING_ROWS)
 def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """The server writes no padding between the BYTES elements of a binary output."""
     _expect_packed_strings(target, model, lengths, "written")
@@ -148,15 +148,15 @@ def _expect_right_fp32_behind_bools(target: Target, multi: Model, count: int, si
 
 # --- right after the JSON, and left alone -----------------------------------------------------------------------------
 
-OPAQUE = [Row(name, (octets,), role="identity_uint8") for name, octets in LOOKALIKES.items()]
-_OF_FLOATS = Fit(some_input=WIDE_FLOATS)
+LOOKALIKE_ROWS = [Row(name, (octets,), role="identity_uint8") for name, octets in LOOKALIKES.items()]
+_FLOAT_INPUT_FIT = Fit(some_input=WIDE_FLOATS)
 OWN_STRINGS = "own-strings"
 
 
 @check("bytes.input-bytes-are-opaque", answers="BIN-BODY-I")
 @rows(
-    *OPAQUE,
-    *[Row(f"own-{name}", (name,), fit=_OF_FLOATS) for name in OWN_LOOKALIKES],
+    *LOOKALIKE_ROWS,
+    *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in OWN_LOOKALIKES],
     Row(OWN_STRINGS, (OWN_STRINGS,), fit=TEXTS),
 )
 def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
@@ -174,8 +174,8 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
 
 @check("bytes.output-bytes-are-opaque", answers="BIN-BODY-O")
 @rows(
-    *OPAQUE,
-    *[Row(f"own-{name}", (name,), fit=_OF_FLOATS) for name in ("closing-braces", "line-end")],
+    *LOOKALIKE_ROWS,
+    *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in ("closing-braces", "line-end")],
 )
 def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
     """The server writes binary data directly after the JSON and changes no byte of them."""

@@ -45,7 +45,7 @@ from conformance.wire.tensor import Tensor
 
 
 # One class too many, and a count that is 2 if the server reads only 32 bits.
-_OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
+_OWN_COUNT_ROWS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
 
 
 @check("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
@@ -56,7 +56,7 @@ _OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2-of-1", ((5,), 2), role="identity_int32"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
-    *_OWN_COUNTS,
+    *_OWN_COUNT_ROWS,
 )
 @check("grpc.no-class-is-made-up", answers="CLS-COUNT-ABOVE/grpc", over=(GRPC,))
 @rows(
@@ -65,7 +65,7 @@ _OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2^63-1-of-4", (SCORES, 2**63 - 1), role="scores"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
-    *_OWN_COUNTS,
+    *_OWN_COUNT_ROWS,
 )
 def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
     """The server refuses a count above the number of classes, or returns each class once."""
@@ -161,7 +161,7 @@ def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -
 # --- datatypes that need not be served ------------------------------------------------------------------------------
 
 
-_SHORT_FLOATS = (
+_SHORT_FLOAT_ROWS = (
     Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
     Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
     Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
@@ -169,9 +169,9 @@ _SHORT_FLOATS = (
 
 
 @check("classification.short-floats-right-or-refused", answers="CLS-FP16")
-@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY))
+@rows(*_SHORT_FLOAT_ROWS, Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY))
 @check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
-@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
+@rows(*_SHORT_FLOAT_ROWS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
     """The server classifies scores of 16 bits correctly, or refuses."""
     if values is None:
@@ -180,14 +180,14 @@ def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None
         _expect_right_or_refused(target, model, values, "binary")
 
 
-_BOOLS = (False, True, False, True)
-_OWN_BOOLS = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
+_BOOL_SCORES = (False, True, False, True)
+_OWN_BOOL_ROW = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
 
 
 @check("classification.bool-right-or-refused", answers="CLS-BOOL")
-@rows(Row("", (_BOOLS,), role="identity_bool"), _OWN_BOOLS)
+@rows(Row("", (_BOOL_SCORES,), role="identity_bool"), _OWN_BOOL_ROW)
 @check("grpc.bool-right-or-refused", answers="CLS-BOOL/grpc", over=(GRPC,))
-@rows(Row("", (_BOOLS,), role="identity_bool"), _OWN_BOOLS)
+@rows(Row("", (_BOOL_SCORES,), role="identity_bool"), _OWN_BOOL_ROW)
 def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
     """The server ranks BOOL scores, or refuses to classify them."""
     if values is None:
@@ -272,7 +272,7 @@ def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], 
         )
 
 
-_NAN = {
+_NAN_SCORES = {
     "first": (math.nan, 1.0, 2.0, 3.0),
     "amid": (3.0, math.nan, 2.0, 5.0),
     "last": (3.0, 1.0, 2.0, math.nan),
@@ -280,9 +280,9 @@ _NAN = {
 
 
 @check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
-@rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN.items()])
+@rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN_SCORES.items()])
 @check("grpc.nan-somewhere", answers="CLS-NAN/grpc", role="scores", over=(GRPC,))
-@rows(*[Row(name, (values,)) for name, values in _NAN.items()])
+@rows(*[Row(name, (values,)) for name, values in _NAN_SCORES.items()])
 def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
     """The server places a NaN score anywhere in the ranking, or refuses."""
     wanted = [RequestedOutput("SCORES", classification=4)]

@@ -37,7 +37,7 @@ from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
 
-ITEMS_OF_OWN = 3  # batch items in a request to a deployed model
+OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
 
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> N
             ranked as a whole.
     """
     name = find_scored_output(model)
-    several, one = (choose_inputs(model, name, items=items) for items in (ITEMS_OF_OWN, 1))
+    several, one = (choose_inputs(model, name, items=items) for items in (OWN_ITEM_COUNT, 1))
     case = ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=several[0])
     found = len(read_texts(case.reply, name))
     is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
@@ -196,7 +196,7 @@ def classes_have_their_shape(
 
 # --- scores of several dimensions -----------------------------------------------------------------------------------
 
-_MATRICES = (
+_MATRIX_ROWS = (
     Row("2x3", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),
     Row("2x2x2", ((((1, 3), (2, 6)), ((4, 5), (8, 7))),), role="rank3"),
@@ -204,9 +204,9 @@ _MATRICES = (
 
 
 @check("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
-@rows(*_MATRICES)
+@rows(*_MATRIX_ROWS)
 @check("grpc.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX/grpc", "CLS-INDEX/grpc"), over=(GRPC,))
-@rows(*repeat_in_both_forms(*_MATRICES))
+@rows(*repeat_in_both_forms(*_MATRIX_ROWS))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
     """The server ranks a matrix of a model without batching as a whole, or row by row."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)

@@ -139,12 +139,12 @@ def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> b
 
 # --- several outputs --------------------------------------------------------------------------------------------------
 
-SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2,)))
+SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2,)))
 
 
 def make_several_outputs(row: str) -> Tensors:
     """Return three outputs of different sizes."""
-    return tuple(make_tensor(row, *one) for one in SEVERAL)
+    return tuple(make_tensor(row, *one) for one in SEVERAL_OUTPUTS)
 
 
 def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
@@ -158,7 +158,7 @@ def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
 
 def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary outputs in the answer; the request always has the same order."""
-    requested = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL)
+    requested = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL_OUTPUTS)
     for order in permutations(range(3)):
         name = "-".join(str(place) for place in order)
         script = make_script(make_several_outputs(name), *make_ordered_styles(order))
@@ -301,7 +301,7 @@ def needs_no_optional_member(client: Client, inference: Inference, script: Scrip
 
 # --- classes ----------------------------------------------------------------------------------------------------------
 
-TEXTS: Mapping[str, Sequence[str]] = {
+CLASS_TEXTS: Mapping[str, Sequence[str]] = {
     "one": ("0.750000:3",),
     "three": ("0.75:3", "0.5:11", "-0.25:0"),
     "labelled": ("17.5:2:tabby cat", "3.25:0:dog", "-1e-07:1:ibex"),
@@ -332,8 +332,8 @@ def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -
 
 
 def make_reading_rows() -> Iterator[Row]:
-    """Yield a row for each list of classes in `TEXTS`, in each form."""
-    for name, texts in TEXTS.items():
+    """Yield a row for each list of classes in `CLASS_TEXTS`, in each form."""
+    for name, texts in CLASS_TEXTS.items():
         for form in FORMS:
             requested = (RequestedOutput("OUT0", form, classes=len(texts)),)
             script = make_script((Tensor.from_values("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])

@@ -24,7 +24,7 @@ from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped,
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
+UNKNOWN_REQUIREMENT = "CLIENT-READS-UNKNOWN-MEMBERS"
 BLANKS = " \t\r\n  "
 
 # Custom members with values of every JSON type.
@@ -143,7 +143,7 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
 def make_written_rows() -> Iterator[Row]:
     """Yield a row for each style of JSON, in each form."""
     for name, style in WRITING_STYLES.items():
-        more = [UNKNOWN] if style.edit is add_unknown_members else []
+        more = [UNKNOWN_REQUIREMENT] if style.edit is add_unknown_members else []
         yield from (make_reading_row(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 

@@ -29,21 +29,21 @@ from conformance.wire.tensor import Tensor
 
 OUT0, OUT1, OUT2 = (RequestedOutput(f"OUT{k}") for k in range(3))
 # Inputs of different sizes, so that a wrong order is detected.
-SEVERAL = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))
+SEVERAL_INPUTS = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))
 # Names that have to be encoded in a URL; some have more bytes than characters.
-MODELS = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
+MODEL_NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
 
 
 def make_several_inputs(row: str, order: Sequence[int], *forms: Form) -> Inference:
     """Return an inference with three inputs in this order."""
-    tensors = [make_tensor(row, *SEVERAL[place]) for place in order]
+    tensors = [make_tensor(row, *SEVERAL_INPUTS[place]) for place in order]
     return make_inference(row, tensors, *forms)
 
 
 def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary inputs."""
     for order in permutations(range(3)):
-        name = "-".join(SEVERAL[place][0] for place in order)
+        name = "-".join(SEVERAL_INPUTS[place][0] for place in order)
         yield make_sending_row(name, make_several_inputs(name, order))
 
 
@@ -51,7 +51,7 @@ def make_mixed_rows() -> Iterator[Row]:
     """Yield rows with inputs in both forms."""
     for forms in (("binary", "json", "binary"), ("json", "binary", "binary"), ("binary", "binary", "json")):
         for order in ((0, 1, 2), (2, 1, 0)):
-            name = "-".join(f"{SEVERAL[place][0]}-{form}" for place, form in zip(order, forms, strict=True))
+            name = "-".join(f"{SEVERAL_INPUTS[place][0]}-{form}" for place, form in zip(order, forms, strict=True))
             yield make_sending_row(name, make_several_inputs(name, order, *forms), ["CLIENT-SENDS-DATA-OR-SIZE"])
 
 
@@ -130,7 +130,7 @@ def make_path_rows() -> Iterator[Row]:
     """Yield rows with different names of models, and a version."""
     post = "CLIENT-SENDS-POST"
     yield make_bare_row("plain", make_small_inference("path-plain", "json"), post)
-    for name, model in MODELS.items():
+    for name, model in MODEL_NAMES.items():
         yield make_bare_row(name, replace(make_small_inference(f"path-{name}", "json"), model=model), post)
     yield make_bare_row("version", make_small_inference("path-version", "json", version="7"), post)
 

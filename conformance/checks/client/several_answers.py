@@ -34,17 +34,17 @@ from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 VALUES, OWN, REFUSES = "CLIENT-READS-VALUES", "CLIENT-READS-OWN", "CLIENT-REFUSES-WRONG"
-SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
+SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
 
 
 def make_several_outputs(row: str) -> Tensors:
     """Return three outputs that differ in name, datatype, shape and values."""
-    return tuple(make_tensor(row, *one) for one in SEVERAL)
+    return tuple(make_tensor(row, *one) for one in SEVERAL_OUTPUTS)
 
 
 def make_three_output_inference(row: str, form: Form) -> Inference:
     """Return an inference that requests the three outputs in order."""
-    outputs = tuple(RequestedOutput(name, form) for name, _, _ in SEVERAL)
+    outputs = tuple(RequestedOutput(name, form) for name, _, _ in SEVERAL_OUTPUTS)
     return make_small_inference(f"rare-{row}", form, outputs=outputs)
 
 

@@ -186,14 +186,14 @@ def sends_large_tensors(client: Client, inference: Inference, own: Sequence[str]
 
 # --- less common tensors ----------------------------------------------------------------------------------------------
 
-TRUTHS = (True, False, False, True, True)
+BOOL_VALUES = (True, False, False, True, True)
 
 
 def make_truth_rows() -> Iterator[Row]:
     """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"both-truths-{form}"
-        yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(TRUTHS))], form))
+        yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(BOOL_VALUES))], form))
 
 
 def make_empty_rows() -> Iterator[Row]:
@@ -224,7 +224,7 @@ def sends_empty_inputs_among_others(client: Client, inference: Inference, own: S
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-COUNTS = (0, 1, 2)
+FEW_COUNTS = (0, 1, 2)
 
 
 def make_count_rows() -> Iterator[Row]:
@@ -233,7 +233,7 @@ def make_count_rows() -> Iterator[Row]:
         for form in list_forms(datatype):
             name = f"few-{datatype}-{form}"
             inferences = [
-                make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in COUNTS
+                make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in FEW_COUNTS
             ]
             requirements = list_owed_requirements(inferences[-1])
             yield Row(f"{datatype}-{form}", (inferences, requirements), answers=requirements)
@@ -251,7 +251,7 @@ def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Seq
 
 # --- values that a form cannot carry ----------------------------------------------------------------------------------
 
-HALVES = Tensor.from_values("IN0", "FP16", [0.5, -1.75, 3.0])
+HALF_TENSOR = Tensor.from_values("IN0", "FP16", [0.5, -1.75, 3.0])
 NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
@@ -261,7 +261,7 @@ def make_unfit_row(name: str, one: Tensor, requirement: str) -> Row:
     return make_sending_row(name, make_inference(f"unfit-{name}", [one], "json"), (requirement,))
 
 
-HALF_ROW = make_unfit_row("FP16-json", HALVES, "CLIENT-SENDS-FP16")
+HALF_ROW = make_unfit_row("FP16-json", HALF_TENSOR, "CLIENT-SENDS-FP16")
 
 
 @check("client.sends-nothing-else-instead", answers="CLIENT-SENDS-VALUES")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.datatypes.half_floats import FP32_TOO, is_fp32_right, is_half_read_right
+from conformance.checks.datatypes.half_floats import FP32_WRONG_TOO, is_fp32_right, is_half_read_right
 from conformance.checks.support.binary_sides import (
     Side,
     expect_return,
@@ -20,7 +20,7 @@ from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 _OWN_REQUIREMENTS = ("BOOL", "BYTES", "BF16")  # datatypes that have one
-_HALVES = ("FP16", "BF16")
+_HALF_DATATYPES = ("FP16", "BF16")
 
 
 def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
@@ -103,11 +103,11 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
     requirement = _list_written_requirements(model.role.name)[-1]
     if model.role.compute == "cast":
         halves = tensor.array
-        with block_if(lambda: not is_fp32_right(target, halves), FP32_TOO):
+        with block_if(lambda: not is_fp32_right(target, halves), FP32_WRONG_TOO):
             expect_side(target, model, [tensor], "both")
     elif model.role.compute != "identity":
         expect_side(target, model, [tensor], "both")
-    elif tensor.datatype in _HALVES:
+    elif tensor.datatype in _HALF_DATATYPES:
         _expect_half_return(target, model, tensor, requirement)
     else:
         try:

@@ -38,25 +38,25 @@ def make_half_rows(datatype: str) -> list[Row]:
 
 
 PART_ELEMENTS = 4096  # elements
-EVERY_VALUE = Row("every", (range(2**16), False))  # all bit patterns, NaN among them
+EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, NaN among them
 
 
 @check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
-@rows(*make_half_rows("FP16"), EVERY_VALUE)
+@rows(*make_half_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary FP16 input as IEEE 754 binary16."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
-@rows(*make_half_rows("FP16"), EVERY_VALUE)
+@rows(*make_half_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary FP16 output as IEEE 754 binary16."""
     _expect_half_written(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
-@rows(*make_half_rows("FP16"), EVERY_VALUE)
+@rows(*make_half_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
     """The server returns FP16 elements bit by bit, from binary data to binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
@@ -89,19 +89,19 @@ def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> boo
     if numbers.size:
         return is_right(target, casting, [casting.tensor(numbers)], "read")
     if not is_fp32_right(target, tensor.array):
-        raise BlockedError(FP32_TOO, unmet)
+        raise BlockedError(FP32_WRONG_TOO, unmet)
     return False
 
 
 @check("datatypes.bf16-is-read", answers="BIN-BF16-I", role="cast_bf16_fp32")
-@rows(*make_half_rows("BF16"), EVERY_VALUE)
+@rows(*make_half_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary BF16 input as the upper half of FP32."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
-@rows(*make_half_rows("BF16"), EVERY_VALUE)
+@rows(*make_half_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary BF16 output as the upper half of FP32."""
     _expect_half_written(target, model, bits, in_json)
@@ -127,11 +127,11 @@ def _expect_half(target: Target, model: Model, tensor: Tensor, side: Side, wide:
     Raises:
         Blocked: the FP32 elements are wrong by themselves.
     """
-    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_TOO):
+    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_WRONG_TOO):
         expect_survival(target, model, [tensor], side)
 
 
-FP32_TOO = "the same FP32 elements are wrong too"
+FP32_WRONG_TOO = "the same FP32 elements are wrong too"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:

@@ -70,7 +70,7 @@ TEXT_ROWS = [Row(group, (elements,), role="identity_bytes") for group, elements 
 OCTET_ROWS = [Row(group, (elements,)) for group, elements in BYTE_STRINGS.items()]
 
 
-MANY_STRINGS = (
+MANY_STRING_ROWS = (
     Row("1000-of-1000", ([b"s" * 1000] * 1000,)),
     Row("65536-empty", ([b""] * 65_536,)),
     Row("one-of-1MiB", ([b"s" * KIB * KIB],)),
@@ -105,7 +105,7 @@ def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], ow
 
 
 @check("datatypes.string-lengths-are-read", answers="BIN-BYTES-I", role="string_length")
-@rows(*[replace(row, role=None) for row in TEXT_ROWS], *OCTET_ROWS, *MANY_STRINGS)
+@rows(*[replace(row, role=None) for row in TEXT_ROWS], *OCTET_ROWS, *MANY_STRING_ROWS)
 def string_lengths_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """The server reads as many bytes of a BYTES element as its prefix says, whatever they are."""
     expect_side(target, model, [model.tensor(elements)], "read")
@@ -122,7 +122,7 @@ def strings_are_written(target: Target, model: Model, elements: Sequence[bytes],
 
 
 @check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")
-@rows(*OCTET_ROWS, *MANY_STRINGS)
+@rows(*OCTET_ROWS, *MANY_STRING_ROWS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """The server returns BYTES elements that JSON cannot carry unchanged."""
     expect_return(target, model, [model.tensor(elements)], "BIN-BYTES-O")

@@ -19,13 +19,13 @@ from conformance.wire.tensor import Tensor
 
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
-EQUAL = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
-OWN = Row("own", ("sample",), fit=ANY)
-OWN_FRACTIONS = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
+EQUAL_ROWS = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
+OWN_ROW = Row("own", ("sample",), fit=ANY)
+OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
-@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN, OWN_FRACTIONS)
+@rows(*EQUAL_ROWS, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN_ROW, OWN_FRACTIONS_ROW)
 def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The server computes the same outputs from JSON as from binary data."""
     if own:
@@ -39,7 +39,7 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") 
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
-@rows(*EQUAL, OWN, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
+@rows(*EQUAL_ROWS, OWN_ROW, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
 def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The server returns the same datatype, shape and values as JSON and as binary data."""
     if own:

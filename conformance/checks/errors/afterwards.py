@@ -26,16 +26,20 @@ from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-LEGAL = "OIP-ALIVE-LEGAL"
+ALIVE_REQUIREMENT = "OIP-ALIVE-LEGAL"
 # requirement -> the row id of its first refusal over HTTP
-_FIRST: Mapping[str, str] = {refusal.requirement: identity for identity, refusal in reversed(REFUSALS_BY_ROW.items())}
-_FIRST_OVER_GRPC: Mapping[str, Refusal] = {refusal.requirement: refusal for refusal in reversed(EVERY_GRPC_REFUSAL)}
+_FIRST_BY_REQUIREMENT: Mapping[str, str] = {
+    refusal.requirement: identity for identity, refusal in reversed(REFUSALS_BY_ROW.items())
+}
+_FIRST_BY_REQUIREMENT_OVER_GRPC: Mapping[str, Refusal] = {
+    refusal.requirement: refusal for refusal in reversed(EVERY_GRPC_REFUSAL)
+}
 
 
 def _list_rows() -> Iterator[Row]:
     """Yield a row for each refusal of this area and for the first of each requirement; fewer for deployed models."""
     for identity, refusal in REFUSALS_BY_ROW.items():
-        is_for_role = refusal in REFUSALS or identity == _FIRST[refusal.requirement]
+        is_for_role = refusal in REFUSALS or identity == _FIRST_BY_REQUIREMENT[refusal.requirement]
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
             yield Row(identity, (refusal.message,), role, needs=refusal.extensions, fit=fit)
@@ -47,7 +51,7 @@ def _list_rows() -> Iterator[Row]:
 @rows(
     *[
         Row(refusal.fault, (refusal.message,), refusal.role, needs=refusal.extensions, fit=refusal.fit)
-        for refusal in _FIRST_OVER_GRPC.values()
+        for refusal in _FIRST_BY_REQUIREMENT_OVER_GRPC.values()
     ]
 )
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
@@ -118,13 +122,13 @@ def _send_empty_over_grpc(model: Model) -> Message:
     return make_infer_message(model.request([model.tensor([], (0,))]))
 
 
-MANY = 500_000  # elements of ten digits: about 5.5 MB of JSON
+MANY_ELEMENTS = 500_000  # elements of ten digits: about 5.5 MB of JSON
 
 
 def _send_megabytes_of_json(model: Model) -> Message:
     """Return a JSON request with an input of about 5.5 MB."""
-    elements = range(2**30, 2**30 + MANY)
-    return model.request([model.tensor(elements, (MANY,))], send="json").message()
+    elements = range(2**30, 2**30 + MANY_ELEMENTS)
+    return model.request([model.tensor(elements, (MANY_ELEMENTS,))], send="json").message()
 
 
 def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = ()) -> Row:
@@ -132,13 +136,13 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
     return Row(identity, (make,), role=role, needs=needs, dangerous=True)
 
 
-@check("errors.server-outlives-what-has-ended-others", answers=LEGAL)
+@check("errors.server-outlives-what-has-ended-others", answers=ALIVE_REQUIREMENT)
 @rows(
     _build_dangerous_row("classified-strings", _request_classes, "identity_bytes", CLASSES),
     _build_dangerous_row("classes-of-no-elements", _request_classes_of_empty, "identity_fp32", CLASSES),
     _build_dangerous_row("megabytes-of-json", _send_megabytes_of_json, "identity_int32"),
 )
-@check("grpc.server-outlives-what-has-ended-others", answers=f"{LEGAL}/grpc", over=(GRPC,))
+@check("grpc.server-outlives-what-has-ended-others", answers=f"{ALIVE_REQUIREMENT}/grpc", over=(GRPC,))
 @rows(
     _build_dangerous_row("classified-strings", _request_classes_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     _build_dangerous_row(
@@ -149,7 +153,7 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
 def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
     """The server survives a request that has crashed other servers, and answers a good one afterwards."""
     reply = target.send(message(model), fresh=True)
-    expect_alive(target, model, LEGAL)
+    expect_alive(target, model, ALIVE_REQUIREMENT)
     if reply.status is None:
         silent = attribution.attribute_silence(reply)
         raise expect(reply, silent).unmet("an answer, with or without an error", escape_text(reply.outcome()))
@@ -182,10 +186,10 @@ def data_that_fill_no_such_shape_are_refused(
 
 # --- discovery --------------------------------------------------------------------------------------------------------
 
-STATUS = "OIP-ERROR-STATUS"
+STATUS_REQUIREMENT = "OIP-ERROR-STATUS"
 
 
-@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS), of_survey=True)
+@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), of_survey=True)
 @check(
     "grpc.nothing-breaks-in-the-survey",
     answers=("OIP-ALIVE-LEGAL/grpc", "OIP-ERROR-STATUS/grpc"),
@@ -195,7 +199,7 @@ STATUS = "OIP-ERROR-STATUS"
 def nothing_breaks_in_the_survey(target: Peer) -> None:
     """The server answers or refuses every request of the discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
-        requirement = STATUS if one.is_deliberate else attribution.attribute_broken_request(one)
+        requirement = STATUS_REQUIREMENT if one.is_deliberate else attribution.attribute_broken_request(one)
         raise UnmetError(one.expected, _describe_broken_request(one), one.reply, requirement=requirement)
 
 

@@ -67,7 +67,7 @@ MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
         fit=Fit(max_inputs=1, is_json=True),  # with several inputs, the first may be optional
     ),
 )
-_CALLS: tuple[Refusal, ...] = (
+_FAULTY_CALLS: tuple[Refusal, ...] = (
     make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _rename_model, unknown=True),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, unknown=True),
     make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _delete_inputs),
@@ -94,10 +94,10 @@ _CALLS: tuple[Refusal, ...] = (
     make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _add_input, unknown=True),
 )
 # Faults that do not depend on a role's signature; these also go to deployed models.
-_FITTING = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
+_FAULTS_OF_ANY_MODEL = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
     *MISNAMED_OVER_GRPC,
-    *[replace(call, fit=JSON if call.fault in _FITTING else None) for call in _CALLS],
+    *[replace(call, fit=JSON if call.fault in _FAULTS_OF_ANY_MODEL else None) for call in _FAULTY_CALLS],
 )
 
 

@@ -18,7 +18,7 @@ from conformance.spec.fit import ANY, JSON, Fit
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
-Entry = tuple[str, MessageBuilder, str]
+FaultyRequest = tuple[str, MessageBuilder, str]
 
 NO_MODEL = "no_model_of_this_name"
 
@@ -123,14 +123,14 @@ NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 
 
 def _build_refusal(
-    entry: Entry, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
+    entry: FaultyRequest, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
 ) -> Refusal:
     """Return the refusal of an entry; `tensors` are the inputs if the server accepts the request."""
     fault, make, role = entry
     return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
 
 
-IMPOSSIBLE: tuple[Entry, ...] = (
+IMPOSSIBLE: tuple[FaultyRequest, ...] = (
     ("unknown-model", send_to_unknown_model, "identity_int32"),
     ("metadata-of-an-unknown-model", request_unknown_metadata, "identity_int32"),
     ("input-missing", edit_request(lambda document: document["inputs"].pop()), "add_sub"),
@@ -157,7 +157,7 @@ IMPOSSIBLE: tuple[Entry, ...] = (
     ("nested-array-too-long", edit_first_input(shape=[2, 2], data=[[1, 2], [3, 4, 5]]), "rank2"),
 )
 # No document specifies how a server coerces a word to an integer.
-WORDS: tuple[Entry, ...] = (
+WORDS: tuple[FaultyRequest, ...] = (
     ("elements-of-another-type", edit_first_input(data=["a", "b", "c"]), "identity_int32"),
     ("one-word-among-integers", edit_first_input(data=[1, "b", 3]), "identity_int32"),
 )
@@ -169,7 +169,7 @@ MISNAMED: tuple[Refusal, ...] = tuple(
         ("one-of-two-inputs-under-an-unknown-name", edit_first_input(name="C"), "add_sub"),
     )
 )
-CONTRADICTING: tuple[Entry, ...] = (
+CONTRADICTING: tuple[FaultyRequest, ...] = (
     ("floats-for-integers", edit_first_input(datatype="FP32", data=[1.5, 2.5, 3.5]), "identity_int32"),
     ("wider-integers", edit_first_input(datatype="INT64"), "identity_int32"),
     ("strings-for-integers", edit_first_input(datatype="BYTES", data=["a", "b", "c"]), "identity_int32"),
@@ -225,7 +225,7 @@ def list_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
     return edit_request(lambda document: document.update(outputs=list(outputs)))
 
 
-INCOMPLETE: tuple[Entry, ...] = (
+INCOMPLETE: tuple[FaultyRequest, ...] = (
     ("input-without-datatype", remove_member("datatype"), "identity_int32"),
     ("strings-without-datatype", remove_member("datatype"), "identity_bytes"),
     ("second-input-without-datatype", remove_member("datatype", 1), "add_sub"),
@@ -248,7 +248,7 @@ INCOMPLETE: tuple[Entry, ...] = (
     ("output-without-name", list_outputs({}), "identity_int32"),
     ("second-output-without-name", list_outputs({"name": "SUM"}, {}), "add_sub"),
 )
-REPEATED: tuple[Entry, ...] = (
+REPEATED: tuple[FaultyRequest, ...] = (
     ("output-twice", list_first_output_and(), "identity_int32"),
     ("one-of-two-outputs-twice", list_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
     (
@@ -269,7 +269,7 @@ REPEATED: tuple[Entry, ...] = (
 )
 
 # Extensions of JSON that some parsers accept.
-BEYOND_JSON: tuple[Entry, ...] = (
+BEYOND_JSON: tuple[FaultyRequest, ...] = (
     ("comma-behind-the-last-member", edit_text(lambda body: body[:-1] + b",}"), "identity_int32"),
     ("text-behind-the-json", edit_text(lambda body: body + b" x"), "identity_int32"),
     ("quotes-of-the-wrong-kind", edit_text(lambda body: body.replace(b'"', b"'")), "identity_int32"),

@@ -82,7 +82,7 @@ class CountingMismatch:
 
 
 # floating-point datatype -> the integer datatype of the same width
-AS_WIDE = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
+INTEGER_OF_SAME_WIDTH = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ ROWS = (
     *ROWS,
     RecastMismatch(WIDER, is_binary=False).build_row("wider-elements-in-json"),
     RecastMismatch(WIDER, is_binary=True).build_row("wider-elements"),
-    RecastMismatch(AS_WIDE, is_binary=True).build_row("whole-numbers-as-integers"),
+    RecastMismatch(INTEGER_OF_SAME_WIDTH, is_binary=True).build_row("whole-numbers-as-integers"),
 )
 def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, mismatch: MismatchedRequest) -> str:
     """The server refuses an input of an undeclared datatype or shape, or changes no value."""
@@ -197,14 +197,14 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
     for tensor in expected:
         array = expect(reply).output(tensor.name).array
         right = tensor.array.reshape(-1).tolist()
-        near = NEAR_BY_ITSELF if tensor.is_near else NEAR
+        near = MODEL_TOLERANCE if tensor.is_near else ROUNDING_TOLERANCE
         if array is None or not _is_same(array.reshape(-1).tolist(), right, near):
             found = "no values that can be read" if array is None else format_elements(array)
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
 
 # Relative tolerances: for rounding in JSON, and for an unknown model, which may compute in wider datatypes.
-NEAR, NEAR_BY_ITSELF = 1e-6, 1e-3
+ROUNDING_TOLERANCE, MODEL_TOLERANCE = 1e-6, 1e-3
 
 
 def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> bool:
@@ -220,10 +220,10 @@ def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> b
 # --- repeated tensors -------------------------------------------------------------------------------------------------
 
 # Builds a request, and the alternative sets of right outputs.
-MakeRepeated = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
+RepeatedRequestBuilder = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
-def _list_outputs(*listed: tuple[str, object]) -> MakeRepeated:
+def _list_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
     """Return a builder of a request that lists these outputs with their `binary_data`; names may repeat."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -235,7 +235,7 @@ def _list_outputs(*listed: tuple[str, object]) -> MakeRepeated:
     return make
 
 
-def _repeat_first_output(binary: object) -> MakeRepeated:
+def _repeat_first_output(binary: object) -> RepeatedRequestBuilder:
     """Return a builder of a request that lists the first output, the last one if it is another, and the first again."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -245,7 +245,7 @@ def _repeat_first_output(binary: object) -> MakeRepeated:
     return make
 
 
-def _repeat_first_input(send: Form) -> MakeRepeated:
+def _repeat_first_input(send: Form) -> RepeatedRequestBuilder:
     """Return a builder of a request with the first input twice, with different values, before the other inputs."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -277,7 +277,7 @@ def _repeat_first_input(send: Form) -> MakeRepeated:
     Row("input-in-json", (_repeat_first_input("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
     Row("binary-input", (_repeat_first_input("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
 )
-def repeated_tensor_alters_none(target: Target, model: Model, make: MakeRepeated) -> str:
+def repeated_tensor_alters_none(target: Target, model: Model, make: RepeatedRequestBuilder) -> str:
     """The server refuses a repeated input or output, or returns all tensors correctly."""
     request, candidates = make(model)
     reply = target.send(request.message(), fresh=True)

@@ -203,7 +203,7 @@ def _has_json_inputs(case: Case) -> bool:
 DANGEROUS = frozenset({"shape-product-2-to-the-64"})
 
 # advice to refuse -> the requirement on the answer of a server that does not refuse
-_UNHARMED = {
+_SAFE_REQUIREMENTS = {
     "BIN-BODY-LONG": "BIN-BODY-LONG-SAFE",
     "BIN-SIZE-FALSE": "BIN-SIZE-FALSE-SAFE",
     "RAW-BYTES-SHAPE": "RAW-BYTES-SHAPE-SAFE",
@@ -322,5 +322,5 @@ def _expect_right_despite_fault(case: Case, model: Model, reply: Reply) -> None:
             expect_output(case, model, reply, output)
         except UnmetError as unmet:
             first, is_readable = case.requirements[0], "OIP-REFUSAL" in case.requirements
-            unmet.requirement = "OIP-REFUSAL" if is_readable else _UNHARMED.get(first, unmet.requirement)
+            unmet.requirement = "OIP-REFUSAL" if is_readable else _SAFE_REQUIREMENTS.get(first, unmet.requirement)
             raise

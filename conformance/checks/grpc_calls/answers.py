@@ -89,7 +89,7 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
 CLASSES = (RequestedOutput("SCORES", classification=2),)
 IDS = {"short": "42", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
 Outputs = Sequence[RequestedOutput | str]
-Find = Callable[[Model], Outputs]  # chooses the outputs that a request to a deployed model lists
+OutputChooser = Callable[[Model], Outputs]  # chooses the outputs that a request to a deployed model lists
 
 
 def _list_last_output(model: Model) -> Outputs:
@@ -124,7 +124,7 @@ def id_is_returned(
     model: Model,
     ids: Sequence[str],
     send: Form | None = None,
-    outputs: Outputs | Find | None = None,
+    outputs: Outputs | OutputChooser | None = None,
 ) -> None:
     """The server returns the id of a request, whatever else the request asks for."""
     send = send or find_answer_form(target, model)

@@ -44,7 +44,7 @@ def _request_unknown_output(request: Pb) -> None:
 
 
 # One refusal of each kind: an unknown model, a wrong request, wrong contents in both forms, and an invalid message.
-_REFUSED = (
+_REFUSALS = (
     make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _rename_model),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, fit=ANY),
     make_faulty_call(
@@ -65,7 +65,7 @@ _REFUSED = (
             refusal.role,
             fit=None if fresh else refusal.fit,
         )
-        for refusal in _REFUSED
+        for refusal in _REFUSALS
         for fresh in (False, True)
         if refusal.role or not fresh
     ]

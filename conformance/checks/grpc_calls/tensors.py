@@ -272,7 +272,7 @@ def raw_strings_come_back(
     _expect_return(target, model, _choose_tensors(model, choice, shape, 1), "binary")
 
 
-HALVES = {
+FP16_BITS = {
     "ordinary": (0x3E00, 0xC100, 0x3400),
     "largest": (0x7BFF, 0xFBFF),
     "subnormal": (0x0001, 0x8001, 0x03FF),
@@ -283,9 +283,9 @@ HALVES = {
 
 @check("grpc.fp16-is-raw", answers="GRPC-FP16", over=(GRPC,))
 @rows(
-    *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in HALVES.items()],
-    *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in HALVES.items()],
-    *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in HALVES.items()],
+    *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in FP16_BITS.items()],
+    *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in FP16_BITS.items()],
+    *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in FP16_BITS.items()],
     Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
 )
 def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> None:

@@ -217,7 +217,7 @@ OTHER_FIELDS: tuple[tuple[str, str, str, tuple[int | float, ...]], ...] = (
     ("bool-in-int", "identity_bool", "int_contents", (1, 0, 1)),
 )
 # Datatype of the first input of a deployed model -> field of another datatype, and the type of its values.
-_OWN: Mapping[str, tuple[str, str]] = {
+_OWN_OTHER_FIELDS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("UINT8", "UINT16", "UINT32", "INT64"), ("int_contents", "<i4")),
     **dict.fromkeys(("INT8", "INT16", "INT32"), ("int64_contents", "<i8")),
     "UINT64": ("uint_contents", "<u4"),
@@ -229,7 +229,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
 @check("grpc.another-field-is-refused-or-read", answers="GRPC-OTHER-FIELD", over=(GRPC,))
 @rows(
     *[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS],
-    Row("own", (None, ()), fit=Fit(inputs=frozenset(_OWN), is_json=True)),
+    Row("own", (None, ()), fit=Fit(inputs=frozenset(_OWN_OTHER_FIELDS), is_json=True)),
 )
 def another_field_is_refused_or_read(
     target: GrpcTarget, model: Model, field: str | None, values: tuple[int | float, ...]
@@ -254,9 +254,9 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
     Raises:
         NotApplicable: that field cannot hold them.
     """
-    if tensor.datatype not in _OWN:
+    if tensor.datatype not in _OWN_OTHER_FIELDS:
         raise NotApplicableError(f"no other field holds {tensor.datatype}")
-    field, dtype = _OWN[tensor.datatype]
+    field, dtype = _OWN_OTHER_FIELDS[tensor.datatype]
     elements = tensor.array.reshape(-1)
     if not np.array_equal(elements.astype(dtype), elements):
         raise NotApplicableError(f"{field} does not hold the elements of {tensor.name}")

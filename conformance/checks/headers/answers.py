@@ -94,7 +94,7 @@ def _request_many_elements(model: Model) -> InferRequest:
     return model.request(tensors, send=model.sends, outputs=list_half_binary(model))
 
 
-BINARY_ANSWERS = (
+BINARY_ANSWER_ROWS = (
     Row("one-output", (lambda model: model.request(send="json", want="binary"),), role="identity_uint8"),
     Row("bytes-output", (lambda model: model.request(send="json", want="binary"),), role="identity_bytes"),
     Row("all-outputs", (lambda model: model.request(send="json", binary_data_output=True),), role="multi"),
@@ -146,7 +146,7 @@ def _request_classes(model: Model) -> InferRequest:
     return model.request(outputs=[RequestedOutput(model.role.outputs[0].name, False, classification=2)])
 
 
-JSON_ANSWERS = (
+JSON_ANSWER_ROWS = (
     Row("json-request", (_request_if_json_capable(send="json"),), role="identity_int32", fit=JSON_ALONE),
     Row("binary-request", (lambda model: model.request(),), role="identity_int32"),
     Row("json-asked-for", (lambda model: model.request(send="json", want="json"),), role="multi"),
@@ -179,7 +179,7 @@ def _describe_content_type(reply: Reply) -> str:
 
 
 @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def binary_answer_has_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends the inference header with binary data."""
     reply = target.infer(ask(model))
@@ -188,7 +188,7 @@ def binary_answer_has_inference_header(target: Target, model: Model, ask: Reques
 
 
 @check("headers.answer-header-counts-the-bytes-of-the-json", answers="BIN-HEADER-IN-BYTES")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The inference header of an answer counts the bytes of its JSON, not the characters."""
     reply = target.infer(ask(model))
@@ -197,7 +197,7 @@ def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask
 
 
 @check("headers.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
-@rows(*JSON_ANSWERS)
+@rows(*JSON_ANSWER_ROWS)
 def json_answer_has_no_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends no inference header with JSON alone, or one that equals the length of the body."""
     reply = target.infer(ask(model))
@@ -210,7 +210,7 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Reque
 
 
 @check("headers.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends binary data with Content-Type application/octet-stream."""
     reply = target.infer(ask(model))
@@ -220,7 +220,7 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestB
 
 
 @check("headers.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
-@rows(*JSON_ANSWERS)
+@rows(*JSON_ANSWER_ROWS)
 def json_answer_is_application_json(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends JSON alone with Content-Type application/json."""
     reply = target.infer(ask(model))
@@ -246,7 +246,7 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
 # --- errors hold no binary data ---------------------------------------------------------------------------------------
 
 # Media types with this suffix are JSON formats (RFC 6839, 3.1).
-SUFFIX = "+json"
+JSON_SUFFIX = "+json"
 
 
 def _send_to_unknown_model(model: Model) -> Message:
@@ -284,7 +284,7 @@ def _send_header_beyond_body(model: Model) -> Message:
 
 
 # Refused at different stages (path, JSON, bytes, header), with and without a request for binary data.
-ERRORS = (
+ERROR_ROWS = (
     Row("unknown-model", (_send_to_unknown_model,), role="identity_int32", fit=JSON_ALONE),
     Row("no-json", (_cut_json,), role="identity_int32", fit=JSON_ALONE),
     Row("unknown-input-of-a-binary-request", (_send_unknown_input,), role="identity_int32", fit=ANY),
@@ -296,7 +296,7 @@ ERRORS = (
 
 
 @check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
-@rows(*ERRORS)
+@rows(*ERROR_ROWS)
 def error_has_no_inference_header(target: Target, model: Model, make: MessageBuilder) -> None:
     """The server sends no inference header with an error, or one that equals the length of the body."""
     reply = target.send(make(model), fresh=True)
@@ -306,14 +306,14 @@ def error_has_no_inference_header(target: Target, model: Model, make: MessageBui
 
 
 @check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
-@rows(*ERRORS)
+@rows(*ERROR_ROWS)
 def error_is_application_json(target: Target, model: Model, make: MessageBuilder) -> None:
     """The server sends an error with Content-Type application/json, or a subtype of it."""
     reply = target.send(make(model), fresh=True)
     found = find_media_type(reply)
     if not isinstance(parse_json(reply.body).value, dict):  # the media type of other bodies is not judged
         return
-    if is_refused(target, model, reply) and found != JSON and not found.endswith(SUFFIX):
+    if is_refused(target, model, reply) and found != JSON and not found.endswith(JSON_SUFFIX):
         raise expect(reply).unmet(
             f"Content-Type: {JSON}", escape_text(f"Content-Type: {found}" if found else "none", 60)
         )
@@ -323,7 +323,7 @@ def error_is_application_json(target: Target, model: Model, make: MessageBuilder
 
 
 @check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The Content-Length of an answer counts JSON and binary data together."""
     request = ask(model)
@@ -352,7 +352,7 @@ def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
 
 
 @check("headers.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def binary_answer_is_not_chunked(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server states the length of a binary answer in Content-Length."""
     reply = target.infer(ask(model))

@@ -28,7 +28,7 @@ MULTIBYTE_TEXT = "é猫"  # two characters, five bytes
 LETTERS: Mapping[str, str] = {"two-bytes": "éß", "three-bytes": "猫犬", "four-bytes": "😀🐈", "every-size": "aé猫😀z"}
 
 
-Spell = Callable[[Mapping[str, Any]], bytes]
+DocumentWriter = Callable[[Mapping[str, Any]], bytes]
 
 
 # --- requests: where the JSON ends -------------------------------------------------------------------------------
@@ -39,12 +39,12 @@ def _format_json(document: Mapping[str, Any], **options: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False, **options).encode()
 
 
-def _add_id(letters: str) -> Spell:
+def _add_id(letters: str) -> DocumentWriter:
     """Return a function that writes a document with an id."""
     return lambda document: _format_json({"id": letters, **document})
 
 
-SPELLINGS: Mapping[str, Spell] = {
+SPELLINGS: Mapping[str, DocumentWriter] = {
     "compact": lambda document: _format_json(document, separators=(",", ":")),
     "characters-beyond-ascii": lambda document: _format_json({"id": MULTIBYTE_TEXT, **document}),
     **{f"id-of-{size}": _add_id(letters) for size, letters in LETTERS.items()},
@@ -60,7 +60,7 @@ FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "
 
 @check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-HEADER-I", role="identity_uint8")
 @rows(*[Row(name, (spell,), fit=ANY if name in FOR_ANY_MODEL else None) for name, spell in SPELLINGS.items()])
-def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
+def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: DocumentWriter) -> None:
     """The server reads binary data from where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
@@ -115,16 +115,27 @@ def _expect_right_behind_strings(target: Target, multi: Model, strings: Sequence
 _BEHIND_ASCII = "the tensors are wrong behind ASCII, too"
 
 
-CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
+HEADER_SPELLINGS = (
+    "inference-header-content-length",
+    "INFERENCE-HEADER-CONTENT-LENGTH",
+    "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH",
+)
 
 
 @check("headers.inference-header-in-any-case", answers="BIN-HEADER-CASE", role="identity_uint8")
 @rows(
     *[
-        Row(name, (name, lambda m: m.request(outputs=m.listed()).message()), fit=None if name == CASES[2] else ANY)
-        for name in CASES
+        Row(
+            name,
+            (name, lambda m: m.request(outputs=m.listed()).message()),
+            fit=None if name == HEADER_SPELLINGS[2] else ANY,
+        )
+        for name in HEADER_SPELLINGS
     ],
-    *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
+    *[
+        Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW)
+        for name in HEADER_SPELLINGS
+    ],
 )
 def inference_header_in_any_case(target: Target, model: Model, name: str, make: MessageBuilder) -> None:
     """The server recognises the inference header in any mix of upper and lower case."""
@@ -228,7 +239,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
 # Command-line clients send the media type of forms by default, and some libraries send none. No document specifies the
 # media type of a request: a server may check or ignore it, but it may not misread the body.
 
-TYPES: Mapping[str, str | None] = {
+OTHER_CONTENT_TYPES: Mapping[str, str | None] = {
     "form": "application/x-www-form-urlencoded",
     "multipart-form": "multipart/form-data; boundary=0123456789",
     "text": "text/plain; charset=utf-8",
@@ -267,7 +278,7 @@ FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
 @rows(
     *[
         Row(row, (make, content_type), needs=needs, fit=fit if row in TYPED_FOR_ANY_MODEL else None)
-        for name, content_type in TYPES.items()
+        for name, content_type in OTHER_CONTENT_TYPES.items()
         for form, (make, needs, fit) in FORMS.items()
         for row in (f"{form}-as-{name}",)
         if content_type is not None or form == "json"  # separate advice covers the others

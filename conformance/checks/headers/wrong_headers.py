@@ -25,7 +25,7 @@ from conformance.wire.tensor import Tensor
 # All go to models that would accept them if the fault were ignored: a UINT8 input accepts any number of bytes, also in
 # a raw request. The binary bytes are neither JSON white space nor UTF-8, so the JSON can end at one offset only.
 
-Carried = Callable[[Model], Sequence[Tensor]]
+InputsBuilder = Callable[[Model], Sequence[Tensor]]
 
 # Faults that also go to deployed models: a few for each requirement.
 FITS: Mapping[str, Fit] = {
@@ -112,7 +112,11 @@ def _end_json_inside_character(model: Model) -> Message:
 
 
 def _build_refusal(
-    requirement: str, fault: str, message: MessageBuilder, role: str = "identity_uint8", tensors: Carried | None = None
+    requirement: str,
+    fault: str,
+    message: MessageBuilder,
+    role: str = "identity_uint8",
+    tensors: InputsBuilder | None = None,
 ) -> Refusal:
     """Return a refusal that also goes to deployed models if `FITS` names its fault."""
     return Refusal(fault, requirement, role, message, tensors=tensors, fit=FITS.get(fault))
@@ -133,7 +137,7 @@ def _sample_inputs(model: Model) -> Sequence[Tensor]:
     return model.sample()
 
 
-MISSING_HEADER: tuple[tuple[str, MessageBuilder, str, Carried], ...] = (
+MISSING_HEADER: tuple[tuple[str, MessageBuilder, str, InputsBuilder], ...] = (
     ("no-header", lambda model: _remove_header(_build_good_message(model)), "identity_uint8", _fill_values),
     (
         "no-header-as-json",
@@ -164,7 +168,7 @@ BEYOND_BODY: tuple[tuple[str, MessageBuilder], ...] = (
     ("right-in-64-bits", _set_header(lambda message: message.json_length + 2**64)),
     ("right-as-an-octal-number", _write_octal_header),
 )
-NOT_NUMBERS: tuple[tuple[str, MessageBuilder, str, Carried], ...] = (
+NOT_NUMBERS: tuple[tuple[str, MessageBuilder, str, InputsBuilder], ...] = (
     ("letters", _set_header_like_zero(lambda _: "abc"), "identity_uint8", _fill_values),
     ("empty-header", _set_header_like_zero(lambda _: ""), "identity_uint8", _fill_values),
     ("not-a-number", _set_header_text("NaN"), "identity_uint8", _fill_values),
@@ -253,10 +257,10 @@ def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal:
 # --- two inference headers --------------------------------------------------------------------------------------------
 
 ROLE = "identity_uint8"
-Values = Callable[[Message], tuple[int, int]]
+HeaderPair = Callable[[Message], tuple[int, int]]
 
-EQUAL: dict[str, Values] = {"equal": lambda message: (message.json_length, message.json_length)}
-DIFFERENT: dict[str, Values] = {
+EQUAL: dict[str, HeaderPair] = {"equal": lambda message: (message.json_length, message.json_length)}
+DIFFERENT: dict[str, HeaderPair] = {
     "right-then-0": lambda message: (message.json_length, 0),
     "0-then-right": lambda message: (0, message.json_length),
     "right-then-one-more": lambda message: (message.json_length, message.json_length + 1),
@@ -272,7 +276,7 @@ def _repeat_header(message: Message, *values: int) -> Message:
     return replace(plain, headers=(*plain.headers, *[(INFERENCE_HEADER, str(value)) for value in values]))
 
 
-def _send_header_twice(values: Values) -> MessageBuilder:
+def _send_header_twice(values: HeaderPair) -> MessageBuilder:
     """Return a builder of the good request with two inference headers."""
     return lambda model: _repeat_header(_build_good_message(model), *values(_build_good_message(model)))
 
@@ -293,7 +297,7 @@ def different_inference_headers_are_refused(target: Target, model: Model, refusa
 
 @check("headers.two-inference-headers-are-no-third", answers="BIN-HEADER-TWICE-SAFE", role=ROLE)
 @rows(*[Row(name, (values,), fit=REPEATED_FITS.get(name)) for name, values in {**EQUAL, **DIFFERENT}.items()])
-def two_inference_headers_are_no_third(target: Target, model: Model, values: Values) -> str:
+def two_inference_headers_are_no_third(target: Target, model: Model, values: HeaderPair) -> str:
     """The server refuses two inference headers, or reads the request by one of the two."""
     message = _build_good_message(model)
     both = values(message)

@@ -118,11 +118,11 @@ def expect_json(reply: Reply) -> None:
 
 # --- which outputs ----------------------------------------------------------------------------------------------------
 
-Choose = Callable[[Model], Sequence[str]]  # the outputs that a request lists
+OutputChooser = Callable[[Model], Sequence[str]]  # the outputs that a request lists
 
 # --- which outputs -----------------------------------------------------------------------------------------------------
 
-_LISTED: tuple[tuple[str, ...], ...] = (
+_OUTPUT_LISTS: tuple[tuple[str, ...], ...] = (
     ("OUT_FP32",),
     ("OUT_BYTES",),
     ("OUT_BYTES", "OUT_INT64"),
@@ -131,11 +131,11 @@ _LISTED: tuple[tuple[str, ...], ...] = (
 )
 
 
-_BINARY: Mapping[str, Any] = {"want": "binary"}
-_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
+_BINARY_OPTIONS: Mapping[str, Any] = {"want": "binary"}
+_BINARY_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
 
 
-def _list_these_outputs(listed: Sequence[str]) -> Choose:
+def _list_these_outputs(listed: Sequence[str]) -> OutputChooser:
     """Return a function that lists these outputs of any model."""
     return lambda _: listed
 
@@ -157,18 +157,23 @@ def _list_all_reversed(model: Model) -> Sequence[str]:
 
 @check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
 @rows(
-    *[Row("-".join(o), (_list_these_outputs(o), {}), role="multi") for o in _LISTED],
-    *[Row(f"{'-'.join(o)}-binary", (_list_these_outputs(o), _BINARY), role="multi", needs=BINARY) for o in _LISTED],
+    *[Row("-".join(o), (_list_these_outputs(o), {}), role="multi") for o in _OUTPUT_LISTS],
     *[
-        Row(f"{'-'.join(o)}-binary-by-default", (_list_these_outputs(o), _BY_DEFAULT), role="multi", needs=BINARY)
-        for o in _LISTED
+        Row(f"{'-'.join(o)}-binary", (_list_these_outputs(o), _BINARY_OPTIONS), role="multi", needs=BINARY)
+        for o in _OUTPUT_LISTS
+    ],
+    *[
+        Row(
+            f"{'-'.join(o)}-binary-by-default", (_list_these_outputs(o), _BINARY_BY_DEFAULT), role="multi", needs=BINARY
+        )
+        for o in _OUTPUT_LISTS
     ],
     Row("last", (_list_last_output, {}), fit=JSON),
-    Row("last-binary", (_list_last_output, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
+    Row("last-binary", (_list_last_output, {**_BINARY_OPTIONS, **_BINARY_BY_DEFAULT}), needs=BINARY, fit=JSON),
     Row("last-two-backwards", (_list_last_two_reversed, {}), fit=Fit(min_outputs=2, is_json=True)),
     Row("all-backwards", (_list_all_reversed, {}), fit=Fit(min_outputs=3, is_json=True)),
 )
-def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:
+def listed_outputs_come_alone(target: Target, model: Model, choose: OutputChooser, options: Mapping[str, Any]) -> None:
     """The server returns the outputs that the request lists, and no others."""
     listed = choose(model)
     reply = target.infer(model.request(send="json", outputs=listed, **options))

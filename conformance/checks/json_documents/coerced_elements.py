@@ -131,10 +131,10 @@ class Coercion(NamedTuple):
     place: int = 0
 
 
-Coerce = Callable[[Model], Coercion]
+CoercionBuilder = Callable[[Model], Coercion]
 
 
-def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
+def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> CoercionBuilder:
     """Return a builder of data with an element of another type between two of the right type."""
 
     def make(model: Model) -> Coercion:
@@ -173,7 +173,7 @@ def _fill_with_minimum(tensor: Tensor) -> Tensor:
     Row("numbers-in-strings", (_write_as_strings,), fit=Fit(inputs=SCORE_DATATYPES, is_json=True)),
     Row("booleans-in-numbers", (_write_as_numbers,), fit=Fit(some_input=frozenset({"BOOL"}), is_json=True)),
 )
-def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: Coerce) -> str:
+def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: CoercionBuilder) -> str:
     """The server coerces a JSON element of another type to the datatype, or refuses it."""
     tensors, data, candidates, place = make(model)
     plain = model.request(tensors, send="json")

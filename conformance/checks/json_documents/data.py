@@ -36,7 +36,7 @@ from conformance.wire.tensor import Tensor
 
 # --- data --------------------------------------------------------------------------------------------------------------
 
-_SHAPED = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
+_SHAPED_ROLES = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
 
 
 _UNCARRIED = "binary data of these elements are wrong by themselves"
@@ -46,12 +46,12 @@ _UNCARRIED = "binary data of these elements are wrong by themselves"
 @rows(
     *[
         Row(f"{role}-{form}", (form, None), role=role)
-        for role in ("weighted_sum", *_SHAPED)
+        for role in ("weighted_sum", *_SHAPED_ROLES)
         for form in ("flat", "nested")
     ],
     *[
         Row(f"{role}-{form}-seen-as-binary", (form, "binary"), role=role, needs=BINARY)
-        for role in _SHAPED
+        for role in _SHAPED_ROLES
         for form in ("flat", "nested")
     ],
     Row("nested", ("nested", None), fit=Fit(min_rank=2, is_json=True)),
@@ -82,7 +82,7 @@ def _read_by_columns(tensor: Tensor) -> Tensor:
 
 
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
-@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED], Row("own", ("json",), fit=JSON))
+@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED_ROLES], Row("own", ("json",), fit=JSON))
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """The server writes JSON data in row-major order, flat or nested as the shape says."""
     tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]

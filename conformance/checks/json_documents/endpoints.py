@@ -27,7 +27,7 @@ from conformance.wire.request import Message, RequestedOutput
 
 # --- paths with a version ---------------------------------------------------------------------------------------------
 
-Expect = Callable[[Reply, Model], object]
+Expectation = Callable[[Reply, Model], object]
 
 
 def _build_raw_request(model: Model) -> Message:
@@ -84,7 +84,7 @@ ROWS: tuple[Row, ...] = (
 
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
-def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expect) -> None:
+def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expectation) -> None:
     """The server answers every kind of request at the path of a listed version, by that version."""
     versioned, listed = _choose_version(target, model)
     reply = target.infer(make(versioned))

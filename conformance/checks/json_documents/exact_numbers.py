@@ -64,7 +64,7 @@ SIDES: Mapping[str, tuple[Form, Form]] = {
     "-sent-as-binary": ("binary", "json"),
 }
 # datatype -> plainer numbers, which the same way has to carry
-_PLAIN: Mapping[str, Texts] = {
+_PLAIN_NUMBERS: Mapping[str, Texts] = {
     "FP64": {"0.5": 0.5, "0.1": 0.1, "-2.25": -2.25},
     **{datatype: {"0.5": 0.5, "-2.25": -2.25} for datatype in ("FP32", "FP16")},
     **{datatype: {"1": 1, "2": 2, "4": 4} for datatype in ("INT64", "UINT64")},
@@ -106,7 +106,7 @@ def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: For
         found = target.send(_make_message(model, texts, send, want), fresh=True)
         return not is_met(lambda: _expect_bits(found, model, list(texts.values())))
 
-    plain = _PLAIN[model.role.inputs[0].datatype]
+    plain = _PLAIN_NUMBERS[model.role.inputs[0].datatype]
     with (
         block_if(lambda: is_wrong(plain, send, want), "plainer numbers are wrong as well"),
         block_if(lambda: "binary" in (send, want) and is_wrong(texts, "binary", "binary"), "binary data are wrong"),

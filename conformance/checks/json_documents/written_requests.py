@@ -295,7 +295,7 @@ def undefined_members_change_nothing(
 
 # --- the text ----------------------------------------------------------------------------------------------------------
 
-_TEXTS: dict[str, bytes] = {
+_TEXTS_TO_ESCAPE: dict[str, bytes] = {
     "quotes-and-backslashes": b'"\\"\\\\"',
     "line-ends": b"a\r\nb\tc",
     "control-characters": b"\x01\x1b\x1f\x7f",
@@ -306,7 +306,7 @@ _TEXTS: dict[str, bytes] = {
 
 
 TEXTS = Fit(some_input=frozenset({"BYTES"}), outputs=frozenset({"BYTES"}), is_json=True)
-_NO_TEXTS: dict[str, bytes] = {
+_INVALID_UTF_8: dict[str, bytes] = {
     "a-byte-that-is-never-utf-8": b"a\xffb",
     "a-sequence-cut-short": b"a\xe2\x82",
     "a-lone-surrogate": b"\xed\xa0\x80",
@@ -318,10 +318,13 @@ _FOR_ANY_MODEL = ("control-characters", "accents", "a-byte-that-is-never-utf-8")
 
 @check("json.strings-are-escaped", answers="OIP-JSON", role="identity_bytes")
 @rows(
-    *[Row(name, (text, "json"), fit=TEXTS if name in _FOR_ANY_MODEL else None) for name, text in _TEXTS.items()],
+    *[
+        Row(name, (text, "json"), fit=TEXTS if name in _FOR_ANY_MODEL else None)
+        for name, text in _TEXTS_TO_ESCAPE.items()
+    ],
     *[
         Row(name, (text, "binary"), needs=BINARY, fit=TEXTS if name in _FOR_ANY_MODEL else None)
-        for name, text in _NO_TEXTS.items()
+        for name, text in _INVALID_UTF_8.items()
     ],
 )
 def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
