@@ -301,29 +301,29 @@ DocumentEdit = Callable[[dict[str, Any], str], object]  # changes a document; re
 CLASSES: Mapping[str, Any] = {"classification": 2}
 
 
-def _put_on_request(document: dict[str, Any], _: str) -> None:
+def _put_parameter_on_request(document: dict[str, Any], _: str) -> None:
     document.update(parameters=CLASSES)
 
 
-def _list_under_request_parameter(document: dict[str, Any], name: str) -> None:
+def _put_parameter_on_request_with_outputs(document: dict[str, Any], name: str) -> None:
     document.update(parameters=CLASSES, outputs=[{"name": name}])
 
 
-def _put_on_input(document: dict[str, Any], _: str) -> None:
+def _put_parameter_on_input(document: dict[str, Any], _: str) -> None:
     parameters = document["inputs"][0].setdefault("parameters", {})
     parameters.update(CLASSES)
 
 
-def _put_beside_parameters(document: dict[str, Any], name: str) -> None:
+def _put_parameter_beside_parameters(document: dict[str, Any], name: str) -> None:
     document.update(outputs=[{"name": name, **CLASSES}])
 
 
 @check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
 @rows(
-    Row("on-the-request", (_put_on_request,), fit=_SCORED_IN_JSON),
-    ("on-the-request-of-a-listed-output", _list_under_request_parameter),
-    ("on-an-input", _put_on_input),
-    Row("beside-the-parameters", (_put_beside_parameters,), fit=_SCORED_IN_JSON),
+    Row("on-the-request", (_put_parameter_on_request,), fit=_SCORED_IN_JSON),
+    ("on-the-request-of-a-listed-output", _put_parameter_on_request_with_outputs),
+    ("on-an-input", _put_parameter_on_input),
+    Row("beside-the-parameters", (_put_parameter_beside_parameters,), fit=_SCORED_IN_JSON),
 )
 def parameter_at_another_place_classifies_nothing(target: Target, model: Model, edit: DocumentEdit) -> str:
     """A misplaced parameter `classification` changes nothing, classifies correctly, or is refused."""

@@ -207,7 +207,7 @@ def make_incomplete_rows() -> Iterator[Row]:
 
 
 def choose_form(place: str) -> Form:
-    """Return the form of outputs in an answer that breaks off at a place: JSON unless that is in binary data."""
+    """Return the form of an answer that breaks off at a place: binary within a tensor, else JSON."""
     return "binary" if place.endswith("tensor") else "json"
 
 

@@ -32,7 +32,7 @@ from conformance.wire.tensor import Tensor
 
 
 def make_half_rows(datatype: str) -> list[Row]:
-    """Return a row for each group of corner values of a 16-bit float: its bit patterns, and whether JSON has them."""
+    """Return a row for each group of corner values of a 16-bit float, which says whether JSON has them."""
     in_json = FLOAT_CORNERS[datatype]
     return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
 

@@ -21,7 +21,7 @@ from conformance.wire.grpc_request import Edit, Pb
 # --- calls with one fault ---------------------------------------------------------------------------------------------
 
 
-def _rename_model(request: Pb) -> None:
+def _name_unknown_model(request: Pb) -> None:
     request.model_name = "there-is-no-such-model"
 
 
@@ -29,7 +29,7 @@ def _request_unknown_output(request: Pb) -> None:
     request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
 
 
-def _rename_input(request: Pb) -> None:
+def _name_unknown_input(request: Pb) -> None:
     request.inputs[0].name = "THERE_IS_NO_SUCH_INPUT"
 
 
@@ -41,19 +41,19 @@ def _delete_last_input(request: Pb) -> None:
     del request.inputs[-1]
 
 
-def _set_datatype(name: str) -> Edit:
+def _set_first_datatype(name: str) -> Edit:
     def edit(request: Pb) -> None:
         request.inputs[0].datatype = name
 
     return edit
 
 
-def _add_input(request: Pb) -> None:
+def _add_unknown_input(request: Pb) -> None:
     entry = request.inputs.add(name="FURTHER", datatype="INT32", shape=[1])
     entry.contents.int_contents.append(1)
 
 
-def _declare_as_floats(request: Pb) -> None:
+def _change_input_to_floats(request: Pb) -> None:
     request.inputs[0].datatype = "FP32"
     set_typed("fp32_contents", 1.0, 2.0, 3.0)(request)
 
@@ -61,14 +61,18 @@ def _declare_as_floats(request: Pb) -> None:
 MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
     replace(
         make_faulty_call(
-            "needed-input-under-an-unknown-name", "OIP-SIGNATURE/grpc", "identity_int32", _rename_input, unknown=True
+            "needed-input-under-an-unknown-name",
+            "OIP-SIGNATURE/grpc",
+            "identity_int32",
+            _name_unknown_input,
+            unknown=True,
         ),
         tensors=sample_inputs,
         fit=Fit(max_inputs=1, is_json=True),  # with several inputs, the first may be optional
     ),
 )
 _FAULTY_CALLS: tuple[Refusal, ...] = (
-    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _rename_model, unknown=True),
+    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model, unknown=True),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, unknown=True),
     make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _delete_inputs),
     make_faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _delete_last_input),
@@ -86,12 +90,12 @@ _FAULTY_CALLS: tuple[Refusal, ...] = (
         body=lambda _: b'{"inputs":[]}',
         unknown=True,
     ),
-    make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _declare_as_floats),
-    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _set_datatype("INT33")),
+    make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _change_input_to_floats),
+    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _set_first_datatype("INT33")),
     make_faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
     make_faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
     make_faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
-    make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _add_input, unknown=True),
+    make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _add_unknown_input, unknown=True),
 )
 # Faults that do not depend on a role's signature; these also go to deployed models.
 _FAULTS_OF_ANY_MODEL = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")

@@ -190,7 +190,7 @@ CONTRADICTING: tuple[FaultyRequest, ...] = (
 
 
 def send_binary_with_shape(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request with elements 1, 2, 3, ... of `shape`; its JSON has the shape `written`."""
+    """Return a builder of a binary request with data of `shape`, whose JSON has the shape `written`."""
 
     def make(model: Model) -> Message:
         request = model.request(fill_with_counts(shape)(model))

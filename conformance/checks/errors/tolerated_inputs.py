@@ -236,7 +236,7 @@ def _list_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
 
 
 def _repeat_first_output(binary: object) -> RepeatedRequestBuilder:
-    """Return a builder of a request that lists the first output, the last one if it is another, and the first again."""
+    """Return a builder of a request that lists the first output again after the last one."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = [spec.name for spec in model.role.outputs]

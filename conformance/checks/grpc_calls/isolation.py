@@ -35,7 +35,7 @@ from conformance.wire.tensor import Tensor
 # --- after a refusal ---------------------------------------------------------------------------------------------------
 
 
-def _rename_model(request: Pb) -> None:
+def _name_unknown_model(request: Pb) -> None:
     request.model_name = "there-is-no-such-model"
 
 
@@ -45,7 +45,7 @@ def _request_unknown_output(request: Pb) -> None:
 
 # One refusal of each kind: an unknown model, a wrong request, wrong contents in both forms, and an invalid message.
 _REFUSALS = (
-    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _rename_model),
+    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model),
     make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, fit=ANY),
     make_faulty_call(
         "no-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda _: b"\xff\xff\xff", fit=ANY

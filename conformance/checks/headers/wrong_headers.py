@@ -63,7 +63,7 @@ def _set_header_text(value: str) -> MessageBuilder:
 
 
 def _set_header_like_zero(value: Callable[[Message], str]) -> MessageBuilder:
-    """Return a builder of the good request with a header that some servers parse as 0, which means a raw request."""
+    """Return a builder of the good request with a header that some servers parse as 0 (a raw request)."""
 
     def make(model: Model) -> Message:
         spare_tables(model)
@@ -73,7 +73,7 @@ def _set_header_like_zero(value: Callable[[Message], str]) -> MessageBuilder:
 
 
 def _write_octal_header(model: Model) -> Message:
-    """Return the good request with a header that exceeds the body, but is right if parsed as octal, as in C."""
+    """Return the good request with a header that exceeds the body unless parsed as octal."""
     message = _build_good_message(model)
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):
@@ -92,7 +92,7 @@ def _build_raw_request(header: str | None) -> MessageBuilder:
 
 
 def _build_json_request(by: int) -> MessageBuilder:
-    """Return a builder of a JSON request with an inference header that differs by `by` from the length of its body.
+    """Return a builder of a JSON request whose inference header is wrong by `by` bytes.
 
     It has the media type of binary requests: a server may ignore the inference header of application/json.
     """

@@ -145,13 +145,13 @@ def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> Coer
 
 
 def _write_as_strings(model: Model) -> Coercion:
-    """Write every number as a string; the answer shows whether a server reads them all as one number instead."""
+    """Write every number as a string; the answer shows whether a server reads one number for all."""
     tensors = draw_telling(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
 def _write_as_numbers(model: Model) -> Coercion:
-    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads them all as false instead."""
+    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads only false."""
     place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
     tensors = draw_telling(
         model, lambda drawn: [_fill_with_minimum(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
