@@ -43,7 +43,7 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 )
 
 
-def make_misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
+def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Message]:
     """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers are right."""
 
     def build(model: Model) -> Message:
@@ -75,7 +75,7 @@ def reach_into_next_tensor(multi: Model) -> Message:
 
 REFUSALS: tuple[Refusal, ...] = (
     *[
-        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", make_misframed(shape, data))
+        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", make_misframed_request(shape, data))
         for fault, shape, data in MISFRAMED
     ],
     Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", reach_into_next_tensor),
@@ -83,7 +83,7 @@ REFUSALS: tuple[Refusal, ...] = (
         "fewer-elements-than-rows",
         "BIN-BYTES-MISFRAMED",
         "rank2_bytes",
-        make_misframed([2, 2], "01000000 61 01000000 62 01000000 63"),
+        make_misframed_request([2, 2], "01000000 61 01000000 62 01000000 63"),
     ),
 )
 

@@ -92,14 +92,16 @@ def parameter_is_taken_in_any_place(
         RequestedOutput(each, classification=count) if each == name else model.plain_output(each) for each in listed
     ]
     tensors, _ = choose_inputs(model, name)
-    with block_if(lambda: _is_plain_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
+    with block_if(lambda: _is_unclassified_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
         read_texts(ask(target, model, tensors, *outputs, send=send), name)
 
 
 _WRONG_UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, too"
 
 
-def _is_plain_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form) -> bool:
+def _is_unclassified_wrong(
+    target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form
+) -> bool:
     """Say whether the outputs, listed in this order, are wrong without classification."""
     reply = ask(target, model, tensors, *map(model.plain_output, listed), send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
@@ -124,7 +126,7 @@ def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] |
     listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
     outputs = [RequestedOutput(name, classification=counts[name]) for name in listed]
     reply = ask(target, model, tensors, *outputs, send=send)
-    with block_if(lambda: _is_plain_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
+    with block_if(lambda: _is_unclassified_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
         _expect_counts(reply, counts, {name: len(read_texts(reply, name)) for name in counts})
 
 

@@ -79,7 +79,7 @@ def make_shape_rows() -> Iterator[Row]:
                 yield make_reading_row(f"{name}-nested", "json", outputs, style=Style(nested=True))
 
 
-def make_corner_rows() -> Iterator[Row]:
+def make_corner_value_rows() -> Iterator[Row]:
     """Yield rows of corner values and of arbitrary bytes; in JSON, those that it can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
         outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
@@ -110,9 +110,9 @@ def reads_every_shape(client: Client, inference: Inference, script: Script) -> N
 
 
 @check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
-@rows(*make_corner_rows())
+@rows(*make_corner_value_rows())
 @check("client-grpc.reads-corner-values", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(convert_to_call_row, make_corner_rows()))
+@rows(*map(convert_to_call_row, make_corner_value_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
@@ -207,7 +207,7 @@ CONTENT_TYPE = "CLIENT-READS-CONTENT-TYPE"
 CROSSED_TYPES: Sequence[tuple[Form, str]] = (("binary", JSON), ("json", OCTET_STREAM), ("binary", "text/plain"))
 
 
-def make_type_row(form: Form, content_type: str) -> Row:
+def make_content_type_row(form: Form, content_type: str) -> Row:
     """Return a row with an answer of another content type."""
     name = f"{form}-as-{content_type.rpartition('/')[2]}"
     return make_form_row(name, (form, form), Style(content_type=content_type), unread=CONTENT_TYPE)
@@ -226,7 +226,7 @@ FORM_ROWS = (
     make_form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,), "CLIENT-READS-EMPTY"),
     make_form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
     make_no_outputs_row(),
-    *[make_type_row(form, kind) for form, kind in CROSSED_TYPES],
+    *[make_content_type_row(form, kind) for form, kind in CROSSED_TYPES],
     make_form_row(
         "json-with-header-as-octet-stream",
         ("json", "json"),
@@ -282,7 +282,7 @@ OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
 }
 
 
-def make_member_rows() -> Iterator[Row]:
+def make_optional_member_rows() -> Iterator[Row]:
     """Yield a row for each choice of optional members in each form, with an id and without."""
     for (name, edit), form, identity in product(OPTIONAL_MEMBERS.items(), FORMS, (None, "id-1")):
         row = f"{name}-{'with-id-' if identity else ''}{form}"
@@ -293,7 +293,7 @@ def make_member_rows() -> Iterator[Row]:
 
 
 @check("client.needs-no-optional-member", answers="CLIENT-READS-VALUES")
-@rows(*make_member_rows())
+@rows(*make_optional_member_rows())
 def needs_no_optional_member(client: Client, inference: Inference, script: Script) -> None:
     """The client reads an answer without optional members, and with empty ones."""
     expect_read(client, inference, script)
@@ -312,7 +312,7 @@ CLASS_TEXTS: Mapping[str, Sequence[str]] = {
 }
 
 
-def make_sending_rows() -> Iterator[Row]:
+def make_class_request_rows() -> Iterator[Row]:
     """Yield rows with requests for classes."""
     for count in (1, 5):
         for form in (None, *FORMS):
@@ -323,15 +323,15 @@ def make_sending_rows() -> Iterator[Row]:
 
 
 @check("client.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION")
-@rows(*make_sending_rows())
+@rows(*make_class_request_rows())
 @check("client-grpc.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
-@rows(*[to_raw_grpc_row(row) for row in make_sending_rows() if row.id.endswith("open")])
+@rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-def make_reading_rows() -> Iterator[Row]:
+def make_class_answer_rows() -> Iterator[Row]:
     """Yield a row for each list of classes in `CLASS_TEXTS`, in each form."""
     for name, texts in CLASS_TEXTS.items():
         for form in FORMS:
@@ -342,9 +342,9 @@ def make_reading_rows() -> Iterator[Row]:
 
 
 @check("client.reads-classes", answers="CLIENT-READS-CLASSES")
-@rows(*make_reading_rows())
+@rows(*make_class_answer_rows())
 @check("client-grpc.reads-classes", answers="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_reading_rows()))
+@rows(*map(to_raw_grpc_row, make_class_answer_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The client gives its caller the value, index and full label of each class."""
     unread = get_unread_requirement(client, inference)

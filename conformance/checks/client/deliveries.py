@@ -140,14 +140,14 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
     return Row(name, (inference, make_script(outputs, style), requirements[-1]), answers=requirements)
 
 
-def make_written_rows() -> Iterator[Row]:
+def make_json_style_rows() -> Iterator[Row]:
     """Yield a row for each style of JSON, in each form."""
     for name, style in WRITING_STYLES.items():
         more = [UNKNOWN_REQUIREMENT] if style.edit is add_unknown_members else []
         yield from (make_reading_row(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 
-def make_delivered_rows() -> Iterator[Row]:
+def make_delivery_rows() -> Iterator[Row]:
     """Yield a row for each delivery, with binary data, and for some with JSON; requests accept its content coding."""
     for name, delivery in (*DELIVERIES.items(), *CODED_DELIVERIES.items()):
         for form in FORMS if name in DELIVERED_IN_JSON else FORMS[:1]:
@@ -158,20 +158,20 @@ def make_delivered_rows() -> Iterator[Row]:
 
 
 @check("client.reads-any-json", answers="CLIENT-READS-JSON")
-@rows(*make_written_rows())
+@rows(*make_json_style_rows())
 def reads_any_json(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any white space, escapes, member order and extra members."""
     expect_like_plain(client, inference, script, unread)
 
 
 @check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
-@rows(*make_delivered_rows())
+@rows(*make_delivery_rows())
 def reads_any_delivery(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any header spelling, chunking and content coding that it accepts."""
     expect_like_plain(client, inference, script, unread)
 
 
-def make_large_row(form: Form) -> Row:
+def make_large_answer_row(form: Form) -> Row:
     """Return a row with a large answer: 2^18 INT32 elements as binary data (1 MiB), or 2^13 as JSON."""
     name = f"large-{form}"
     count = 2**18 if form == "binary" else 2**13
@@ -182,7 +182,7 @@ def make_large_row(form: Form) -> Row:
 
 
 @check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")
-@rows(*map(make_large_row, FORMS))
+@rows(*map(make_large_answer_row, FORMS))
 def reads_large_answers(client: Client, inference: Inference, script: Script) -> None:
     """The client reads an answer of 1 MiB in chunks completely."""
     expect_outputs(client.infer(inference, script))

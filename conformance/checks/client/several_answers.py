@@ -89,7 +89,7 @@ def reads_several_outputs(client: Client, inference: Inference, script: Script) 
     expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
-def make_truth_rows() -> Iterator[Row]:
+def make_bool_rows() -> Iterator[Row]:
     """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"truths-{form}"
@@ -99,9 +99,9 @@ def make_truth_rows() -> Iterator[Row]:
 
 
 @check("client.reads-both-truths", answers=VALUES)
-@rows(*make_truth_rows())
+@rows(*make_bool_rows())
 @check("client-grpc.reads-both-truths", answers=f"{VALUES}/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_truth_rows()))
+@rows(*map(to_raw_grpc_row, make_bool_rows()))
 def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller true and false BOOL elements unchanged."""
     observation = client.infer(inference, script)

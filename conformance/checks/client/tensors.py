@@ -65,7 +65,7 @@ def make_shape_rows() -> Iterator[Row]:
                 yield make_tensor_row(name, make_tensor(name, "IN0", datatype, shape), form)
 
 
-def make_corner_rows() -> Iterator[Row]:
+def make_corner_value_rows() -> Iterator[Row]:
     """Yield rows of corner values: integers, binary floats by group, and the floats that JSON preserves."""
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
@@ -158,9 +158,9 @@ def sends_every_shape(client: Client, inference: Inference, own: Sequence[str]) 
 
 
 @check("client.sends-corner-values", answers="CLIENT-SENDS-VALUES")
-@rows(*make_corner_rows())
+@rows(*make_corner_value_rows())
 @check("client-grpc.sends-corner-values", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_corner_rows()))
+@rows(*map(to_grpc_row, make_corner_value_rows()))
 def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends limits, 2^53+1, subnormals, signed zeros and NaN unchanged."""
     expect_tensor_sent(client, inference, own)
@@ -189,7 +189,7 @@ def sends_large_tensors(client: Client, inference: Inference, own: Sequence[str]
 BOOL_VALUES = (True, False, False, True, True)
 
 
-def make_truth_rows() -> Iterator[Row]:
+def make_bool_rows() -> Iterator[Row]:
     """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"both-truths-{form}"
@@ -207,9 +207,9 @@ def make_empty_rows() -> Iterator[Row]:
 
 
 @check("client.sends-both-truths", answers="CLIENT-SENDS-VALUES")
-@rows(*make_truth_rows())
+@rows(*make_bool_rows())
 @check("client-grpc.sends-both-truths", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_truth_rows()))
+@rows(*map(to_grpc_row, make_bool_rows()))
 def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends true and false BOOL elements unchanged."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
@@ -227,7 +227,7 @@ def sends_empty_inputs_among_others(client: Client, inference: Inference, own: S
 FEW_COUNTS = (0, 1, 2)
 
 
-def make_count_rows() -> Iterator[Row]:
+def make_element_count_rows() -> Iterator[Row]:
     """Yield a row for each datatype in each form, with tensors of few elements."""
     for datatype in OIP_DATATYPES:
         for form in list_forms(datatype):
@@ -240,9 +240,9 @@ def make_count_rows() -> Iterator[Row]:
 
 
 @check("client.sends-few-elements", answers="CLIENT-SENDS-VALUES")
-@rows(*make_count_rows())
+@rows(*make_element_count_rows())
 @check("client-grpc.sends-few-elements", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_count_rows()))
+@rows(*map(to_grpc_row, make_element_count_rows()))
 def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Sequence[str]) -> None:
     """The client sends a tensor of no, one or two elements like any other."""
     for inference in inferences:
@@ -256,19 +256,19 @@ NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), floa
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
 
-def make_unfit_row(name: str, one: Tensor, requirement: str) -> Row:
+def make_beyond_json_row(name: str, one: Tensor, requirement: str) -> Row:
     """Return a row in which the caller requests JSON for a tensor that JSON cannot carry."""
     return make_sending_row(name, make_inference(f"unfit-{name}", [one], "json"), (requirement,))
 
 
-HALF_ROW = make_unfit_row("FP16-json", HALF_TENSOR, "CLIENT-SENDS-FP16")
+HALF_ROW = make_beyond_json_row("FP16-json", HALF_TENSOR, "CLIENT-SENDS-FP16")
 
 
 @check("client.sends-nothing-else-instead", answers="CLIENT-SENDS-VALUES")
 @rows(
     HALF_ROW,
-    make_unfit_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
-    make_unfit_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
+    make_beyond_json_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
+    make_beyond_json_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
 )
 @check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
 @rows(to_grpc_row(HALF_ROW))

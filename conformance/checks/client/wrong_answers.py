@@ -102,7 +102,7 @@ def make_two_output_inference(row: str, form: Form, **options: object) -> Infere
     )
 
 
-def make_wrong_row(
+def make_wrong_answer_row(
     name: str, form: Form, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL, **options: object
 ) -> Row:
     """Return a row with a wrong answer."""
@@ -112,11 +112,11 @@ def make_wrong_row(
 
 
 WRONG_ROWS = (
-    *[make_wrong_row(name, "binary", script) for name, script in WRONG_BINARY.items()],
-    *[make_wrong_row(name, "json", script) for name, script in WRONG_JSON.items()],
-    make_wrong_row("coding-not-applied", "binary", FALSE_CODING, accepts="gzip"),
+    *[make_wrong_answer_row(name, "binary", script) for name, script in WRONG_BINARY.items()],
+    *[make_wrong_answer_row(name, "json", script) for name, script in WRONG_JSON.items()],
+    make_wrong_answer_row("coding-not-applied", "binary", FALSE_CODING, accepts="gzip"),
 )
-WRONG_CALL_ROWS = tuple(make_wrong_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
+WRONG_CALL_ROWS = tuple(make_wrong_answer_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
 
 
 @check("client.refuses-wrong-answers", answers=REFUSES)
@@ -131,17 +131,17 @@ def refuses_wrong_answers(client: Client, inference: Inference, script: Script) 
         expect_in_time(observation)
 
 
-def make_element_rows() -> Iterator[Row]:
+def make_wrong_element_rows() -> Iterator[Row]:
     """Yield rows with an element that is none of its datatype, at either end of either of two outputs."""
     for place, (output, element) in WRONG_PLACES.items():
         for datatype, fault, value in WRONG_ELEMENTS:
             name = f"{datatype}-{fault}-{place}"
             script = make_json_script(make_element_edit(output, element, value), "json")
-            yield make_element_row(name, datatype, "json", script)
-        yield make_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
+            yield make_wrong_element_row(name, datatype, "json", script)
+        yield make_wrong_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
 
 
-def make_element_row(name: str, datatype: str, form: Form, script: HttpScript) -> Row:
+def make_wrong_element_row(name: str, datatype: str, form: Form, script: HttpScript) -> Row:
     """Return a row with a wrong element in one of two outputs of a datatype."""
     outputs = tuple(make_tensor(name, f"OUT{k}", datatype, (3,)) for k in range(2))
     values = (make_two_output_inference(f"element-{name}", form), make_script(outputs, script), outputs)
@@ -149,7 +149,7 @@ def make_element_row(name: str, datatype: str, form: Form, script: HttpScript) -
 
 
 @check("client.refuses-elements-of-no-datatype", answers=REFUSES)
-@rows(*make_element_rows())
+@rows(*make_wrong_element_rows())
 def refuses_elements_of_no_datatype(client: Client, inference: Inference, script: Script, outputs: Tensors) -> None:
     """The client reports an error for an element that its datatype does not have."""
     with block_if_unread(client, inference, outputs):
@@ -157,14 +157,15 @@ def refuses_elements_of_no_datatype(client: Client, inference: Inference, script
 
 
 ID_ROWS = tuple(
-    make_wrong_row(f"another-id-{form}", form, make_json_script(id_of_another, form), id="own-id") for form in FORMS
+    make_wrong_answer_row(f"another-id-{form}", form, make_json_script(id_of_another, form), id="own-id")
+    for form in FORMS
 )
 
 
 @check("client.refuses-answers-to-another-id", answers=REFUSES)
 @rows(*ID_ROWS)
 @check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(make_wrong_row("another-id-raw", "binary", grpc=wrong_calls.id_of_another, id="own-id"))
+@rows(make_wrong_answer_row("another-id-raw", "binary", grpc=wrong_calls.id_of_another, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer with another id than it sent."""
     expect_error(client.infer(inference, script), "the answer has another id")

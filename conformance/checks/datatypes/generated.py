@@ -108,7 +108,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
     elif model.role.compute != "identity":
         expect_side(target, model, [tensor], "both")
     elif tensor.datatype in _HALF_DATATYPES:
-        _expect_half_return(target, model, tensor, requirement)
+        _expect_half_floats_return(target, model, tensor, requirement)
     else:
         try:
             expect_return(target, model, [tensor], requirement)
@@ -117,7 +117,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
             raise
 
 
-def _expect_half_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
+def _expect_half_floats_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
     """Expect 16-bit floats to come back; a failure is attributed to `written` if a cast shows that they are read."""
     try:
         expect_side(target, model, [tensor], "both")

@@ -31,7 +31,7 @@ from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
-def make_half_rows(datatype: str) -> list[Row]:
+def make_half_float_rows(datatype: str) -> list[Row]:
     """Return a row for each group of corner values of a 16-bit float, which says whether JSON has them."""
     in_json = FLOAT_CORNERS[datatype]
     return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
@@ -42,21 +42,21 @@ EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, NaN a
 
 
 @check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
-@rows(*make_half_rows("FP16"), EVERY_VALUE_ROW)
+@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary FP16 input as IEEE 754 binary16."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
-@rows(*make_half_rows("FP16"), EVERY_VALUE_ROW)
+@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary FP16 output as IEEE 754 binary16."""
     _expect_half_written(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
-@rows(*make_half_rows("FP16"), EVERY_VALUE_ROW)
+@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
     """The server returns FP16 elements bit by bit, from binary data to binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
@@ -94,14 +94,14 @@ def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> boo
 
 
 @check("datatypes.bf16-is-read", answers="BIN-BF16-I", role="cast_bf16_fp32")
-@rows(*make_half_rows("BF16"), EVERY_VALUE_ROW)
+@rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary BF16 input as the upper half of FP32."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
-@rows(*make_half_rows("BF16"), EVERY_VALUE_ROW)
+@rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary BF16 output as the upper half of FP32."""
     _expect_half_written(target, model, bits, in_json)
@@ -110,7 +110,7 @@ def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: 
 def _expect_half_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """Expect the right FP32 outputs for 16-bit floats with these bits."""
     tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
-    _expect_half(target, model, tensor, "read" if in_json else "both", tensor.array)
+    _expect_half_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
 
 
 def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
@@ -118,10 +118,10 @@ def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_j
     halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         tensor = model.tensor(halves.astype("<f4"))
-    _expect_half(target, model, tensor, "written" if in_json else "both", tensor.array)
+    _expect_half_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
 
 
-def _expect_half(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
+def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
     """Expect the right result of a cast between a 16-bit float and FP32.
 
     Raises:

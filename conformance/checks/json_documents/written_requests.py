@@ -157,7 +157,7 @@ def _surround_tokens(gap: str) -> JsonStyle:
     return JsonStyle(f"{gap},{gap}", f"{gap}:{gap}", gap, name=lambda name: gap + write_plain(name))
 
 
-def _write_first_in_capitals(text: str) -> str:
+def _write_first_escaped_in_capitals(text: str) -> str:
     """Return a JSON string whose first character is an escape with upper-case digits."""
     written = write_first_escaped(text)
     return f"{written[:3]}{written[3:7].upper()}{written[7:]}" if text else written
@@ -169,9 +169,9 @@ STYLES: Mapping[str, JsonStyle] = {
     "shape-last": _put_members_first("name", "datatype", "data", "parameters", "inputs"),
     "datatype-last": _put_members_first("name", "data", "parameters", "shape", "id", "outputs", "inputs"),
     "names-of-members-escaped": JsonStyle(name=write_escaped),
-    "first-letters-of-members-escaped": JsonStyle(name=_write_first_in_capitals),
+    "first-letters-of-members-escaped": JsonStyle(name=_write_first_escaped_in_capitals),
     "strings-escaped": JsonStyle(text=write_escaped, plain_members=IDS),
-    "first-letters-of-strings-escaped": JsonStyle(text=_write_first_in_capitals, plain_members=IDS),
+    "first-letters-of-strings-escaped": JsonStyle(text=_write_first_escaped_in_capitals, plain_members=IDS),
     "blanks-around-every-token": _surround_tokens(" "),
     "lines-and-tabs-around-every-token": _surround_tokens("\r\n\t"),
 }
