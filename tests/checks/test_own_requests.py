@@ -83,7 +83,7 @@ def test_an_output_is_named_beside_the_first_and_an_input_that_no_model_has() ->
     ],
 )
 def test_elements_are_written_otherwise(spelling: ElementRewriting, datatype: str, value: Any, text: bytes) -> None:
-    message, _ = ElementRewriting(spelling.datatypes, spelling.write, None, spelling.adapt).sent(
+    message, _ = ElementRewriting(spelling.datatypes, spelling.write, None, spelling.adapt).build_message(
         model(datatype, (1,), [value])
     )
     assert b'"data":' + text in message.body

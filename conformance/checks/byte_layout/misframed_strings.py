@@ -43,24 +43,24 @@ MISFRAMED: tuple[tuple[str, list[int], str], ...] = (
 )
 
 
-def make_misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
+def make_misframed_request(shape: list[int], data: str) -> Callable[[Model], Message]:
     """Return a builder of a request whose only BYTES input has this shape and data; sizes and headers are right."""
 
-    def message(model: Model) -> Message:
+    def build(model: Model) -> Message:
         octets = bytes.fromhex(data)
         stand_in = Tensor.from_values("INPUT", "UINT8", list(octets))
         parameters = {"binary_data_size": len(octets)}
-        given = {"name": "INPUT", "shape": shape, "datatype": "BYTES", "parameters": parameters}
-        return _called_bytes(frame(model.infer_path, {"inputs": [given]}, [stand_in], model.names), "INPUT")
+        entry = {"name": "INPUT", "shape": shape, "datatype": "BYTES", "parameters": parameters}
+        return _annotate_as_bytes(frame(model.infer_path, {"inputs": [entry]}, [stand_in], model.names), "INPUT")
 
-    return message
+    return build
 
 
-def _called_bytes(framed: Message, input_name: str) -> Message:
+def _annotate_as_bytes(framed: Message, input_name: str) -> Message:
     """Return the message with the span of an input annotated as BYTES instead of the placeholder UINT8."""
     spans = framed.spans
-    called = [(name, "BYTES" if name == input_name else kind, start, end) for name, kind, start, end in spans]
-    return replace(framed, spans=tuple(called))
+    annotated = [(name, "BYTES" if name == input_name else kind, start, end) for name, kind, start, end in spans]
+    return replace(framed, spans=tuple(annotated))
 
 
 def reach_into_next_tensor(multi: Model) -> Message:
@@ -75,7 +75,7 @@ def reach_into_next_tensor(multi: Model) -> Message:
 
 REFUSALS: tuple[Refusal, ...] = (
     *[
-        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", make_misframed(shape, data))
+        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", make_misframed_request(shape, data))
         for fault, shape, data in MISFRAMED
     ],
     Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", reach_into_next_tensor),
@@ -83,25 +83,27 @@ REFUSALS: tuple[Refusal, ...] = (
         "fewer-elements-than-rows",
         "BIN-BYTES-MISFRAMED",
         "rank2_bytes",
-        make_misframed([2, 2], "01000000 61 01000000 62 01000000 63"),
+        make_misframed_request([2, 2], "01000000 61 01000000 62 01000000 63"),
     ),
 )
 
 
 # --- of any model that takes strings ---------------------------------------------------------------------------------
 
-LENGTH = strings.PREFIX.size  # bytes of a length prefix
+PREFIX_BYTES = strings.PREFIX.size  # bytes of a length prefix
 
 
-def _with_length(data: bytes, last: int, length: int) -> bytes:
+def _replace_last_length(data: bytes, last: int, length: int) -> bytes:
     """Return the binary data with another length prefix of the last element, which starts at offset `last`."""
-    return data[:last] + length.to_bytes(LENGTH, "little") + data[last + LENGTH :]
+    return data[:last] + length.to_bytes(PREFIX_BYTES, "little") + data[last + PREFIX_BYTES :]
 
 
 # fault -> a change of the binary data of a BYTES input; it receives the offset of the last element
 OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
-    "own-length-past-the-end-by-one": lambda data, last: _with_length(data, last, len(data) - last - LENGTH + 1),
-    "own-length-that-wraps-to-zero": lambda data, last: _with_length(data, last, 2**32 - last - LENGTH),
+    "own-length-past-the-end-by-one": lambda data, last: _replace_last_length(
+        data, last, len(data) - last - PREFIX_BYTES + 1
+    ),
+    "own-length-that-wraps-to-zero": lambda data, last: _replace_last_length(data, last, 2**32 - last - PREFIX_BYTES),
     "own-fewer-elements-than-the-shape": lambda data, last: data[:last],
     "own-one-stray-byte": lambda data, _: data + b"z",
 }
@@ -110,7 +112,7 @@ OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
 def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
     """Return a builder of a good request with changed binary data in its first BYTES input; sizes are right."""
 
-    def message(model: Model) -> Message:
+    def build(model: Model) -> Message:
         tensors = list(model.sample())
         place = next((k for k, tensor in enumerate(tensors) if tensor.datatype == "BYTES" and tensor.elements), None)
         if place is None:
@@ -120,9 +122,9 @@ def misframe_own_strings(change: Callable[[bytes, int], bytes]) -> Callable[[Mod
         document = model.request(tensors, outputs=model.listed()).document()
         document["inputs"][place]["parameters"]["binary_data_size"] = len(octets)
         tensors[place] = Tensor.from_values(tensors[place].name, "UINT8", list(octets))
-        return _called_bytes(frame(model.infer_path, document, tensors, model.names), tensors[place].name)
+        return _annotate_as_bytes(frame(model.infer_path, document, tensors, model.names), tensors[place].name)
 
-    return message
+    return build
 
 
 OWN_REFUSALS: tuple[Refusal, ...] = tuple(

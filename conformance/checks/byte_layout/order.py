@@ -97,7 +97,7 @@ def _expect_little_endian(
 
 # --- the order of elements --------------------------------------------------------------------------------------------
 
-RANKS = (
+RANK_ROWS = (
     Row("rank-0", ([],), role="rank0"),
     Row("rank-1", ([5],), role="identity_int32"),
     Row("rank-1-of-one", ([1],), role="identity_int32"),
@@ -110,15 +110,15 @@ RANKS = (
     Row("rank-4", ([2, 3, 4, 2],), role="rank4"),
     Row("batch", ([4, 3],), role="batching"),
 )
-OWN = Row("own", (None,), fit=ANY)
+OWN_ROW = Row("own", (None,), fit=ANY)
 
 
 @check("bytes.inputs-are-row-major", answers="BIN-ROW-MAJOR-I")
 @rows(
-    *RANKS,
+    *RANK_ROWS,
     Row("weighted", ([3, 5],), role="weighted_sum"),
     Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-I", "BIN-BYTES-I")),
-    OWN,
+    OWN_ROW,
 )
 def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server reads a binary input row by row, in every rank."""
@@ -133,17 +133,17 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
 
 
 @check("bytes.outputs-are-row-major", answers="BIN-ROW-MAJOR-O")
-@rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN)
+@rows(*RANK_ROWS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN_ROW)
 def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes a binary output row by row, in every rank."""
     if shape is not None:
         _expect_row_major(target, model, shape, "written")
     else:
         tensors = find_inputs(model, changed_tensors.read_by_columns)
-        expect_written(target, model, tensors, _columns_as_rows)
+        expect_written(target, model, tensors, _restore_row_order)
 
 
-def _columns_as_rows(elements: NDArray[Any]) -> NDArray[Any]:
+def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
     """Return elements that were written in column-major order in their right order."""
     return elements.reshape(-1).reshape(elements.shape, order="F")
 
@@ -161,24 +161,25 @@ def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: 
 
 # --- explored ---------------------------------------------------------------------------------------------------------
 
-DRAWN = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank2_bytes"))
+DRAWN_ROWS = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank2_bytes"))
 
 
 @check("bytes.drawn-shapes-are-read", answers="BIN-ROW-MAJOR-I", explores=True)
-@rows(*DRAWN, Row("weighted_sum", role="weighted_sum"))
+@rows(*DRAWN_ROWS, Row("weighted_sum", role="weighted_sum"))
 def drawn_shapes_are_read(target: Target, model: Model) -> None:
     """The server reads a binary input of any shape row by row."""
-    _explore(target, model, "read")
+    _explore_shapes(target, model, "read")
 
 
 @check("bytes.drawn-shapes-are-written", answers="BIN-ROW-MAJOR-O", explores=True)
-@rows(*DRAWN)
+@rows(*DRAWN_ROWS)
 def drawn_shapes_are_written(target: Target, model: Model) -> None:
     """The server writes a binary output of any shape row by row."""
-    _explore(target, model, "written")
+    _explore_shapes(target, model, "written")
 
 
-def _explore(target: Target, model: Model, side: Side) -> None:
+def _explore_shapes(target: Target, model: Model, side: Side) -> None:
+    """Expect tensors of any shape, drawn by Hypothesis, to survive one side."""
     from conformance.roles import tensor_strategies  # and with it hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

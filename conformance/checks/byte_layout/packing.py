@@ -30,7 +30,7 @@ from conformance.wire.tensor import Tensor
 # --- no gaps ----------------------------------------------------------------------------------------------------------
 
 # Shapes that do not fill whole words: a server that pads to word boundaries shifts all later elements.
-ODD_COUNTS = (
+ODD_COUNT_ROWS = (
     *[Row(f"INT8-{count}", ([count],), role="identity_int8") for count in (1, 2, 3, 5, 7, 9)],
     *[Row(f"INT16-{count}", ([count],), role="identity_int16") for count in (1, 3, 5)],
     *[Row(f"INT32-{count}", ([count],), role="identity_int32") for count in (1, 3)],
@@ -39,17 +39,17 @@ ODD_COUNTS = (
     Row("INT32-odd-items", ([3, 3],), role="batching"),
     Row("own", (None,), fit=ANY),
 )
-OWN_ODD, OWN_EVEN = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
+OWN_ODD_COUNT, OWN_EVEN_COUNT = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
 
 
 @check("bytes.inputs-are-packed", answers="BIN-PACKED-I")
-@rows(*ODD_COUNTS)
+@rows(*ODD_COUNT_ROWS)
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server expects no padding between or after the elements of a binary input."""
     if shape is not None:
-        expect_side(target, model, [_small(model, shape)], "read")
+        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "read")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         try:
             expect_read(target, model, odd, changed_tensors.move_up(odd), plain=even)
         except UnmetError as unmet:
@@ -60,18 +60,18 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
 
 
 @check("bytes.outputs-are-packed", answers="BIN-PACKED-O")
-@rows(*ODD_COUNTS)
+@rows(*ODD_COUNT_ROWS)
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes no padding between or after the elements of a binary output."""
     if shape is not None:
-        expect_side(target, model, [_small(model, shape)], "written")
+        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
-        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), "eight are wrong, too"):
             expect_written(target, model, odd)
 
 
-def _small(model: Model, shape: Sequence[int]) -> Tensor:
+def _build_symmetric_tensor(model: Model, shape: Sequence[int]) -> Tensor:
     """Return a symmetric tensor of positive integers that are equal in either byte order."""
     unit = {"INT8": 1, "INT16": 0x0101, "INT32": 0x010100}[model.role.inputs[0].datatype]
     return model.tensor((3 * np.indices(shape).sum(axis=0) + 35) * unit, shape)
@@ -81,18 +81,18 @@ def _small(model: Model, shape: Sequence[int]) -> Tensor:
 SYMMETRIC_FLOATS = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
 
 
-ODD_STRINGS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
+ODD_STRING_ROWS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
 
 
 @check("bytes.input-strings-are-packed", answers=("BIN-PACKED-I", "BIN-BYTES-I"), role="string_length")
-@rows(*ODD_STRINGS)
+@rows(*ODD_STRING_ROWS)
 def input_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """The server expects no padding between the BYTES elements of a binary input."""
     _expect_packed_strings(target, model, lengths, "read")
 
 
 @check("bytes.output-strings-are-packed", answers=("BIN-PACKED-O", "BIN-BYTES-O"), role="identity_bytes")
-@rows(*ODD_STRINGS)
+@rows(*ODD_STRING_ROWS)
 def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """The server writes no padding between the BYTES elements of a binary output."""
     _expect_packed_strings(target, model, lengths, "written")
@@ -108,17 +108,17 @@ def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int],
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server reads a wider tensor directly after an odd number of bytes."""
-    _expect_behind_bools(target, multi, count, "read")
+    _expect_fp32_behind_bools(target, multi, count, "read")
 
 
 @check("bytes.output-tensors-are-packed", answers="BIN-PACKED-O", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server writes a wider tensor directly after an odd number of bytes."""
-    _expect_behind_bools(target, multi, count, "written")
+    _expect_fp32_behind_bools(target, multi, count, "written")
 
 
-def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+def _expect_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
     """Expect the right FP32 tensor after `count` BOOL elements, in declared order; the other tensors are not judged.
 
     Raises:
@@ -126,13 +126,14 @@ def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -
     """
 
     def is_wrong_behind_eight() -> bool:
-        return not is_met(lambda: _expect_right_behind_bools(target, multi, 8, side))
+        return not is_met(lambda: _expect_right_fp32_behind_bools(target, multi, 8, side))
 
     with block_if(is_wrong_behind_eight, "the FP32 tensor is wrong behind eight bytes, too"):
-        _expect_right_behind_bools(target, multi, count, side)
+        _expect_right_fp32_behind_bools(target, multi, count, side)
 
 
-def _expect_right_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+def _expect_right_fp32_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+    """Expect the right FP32 tensor after `count` BOOL elements."""
     wide = Tensor.from_values("IN_FP32", "FP32", SYMMETRIC_FLOATS)
     tensors = [
         Tensor.from_values("IN_INT64", "INT64", [1, 2]),
@@ -147,15 +148,15 @@ def _expect_right_behind_bools(target: Target, multi: Model, count: int, side: S
 
 # --- right after the JSON, and left alone -----------------------------------------------------------------------------
 
-OPAQUE = [Row(name, (octets,), role="identity_uint8") for name, octets in LOOKALIKES.items()]
-_OF_FLOATS = Fit(some_input=WIDE_FLOATS)
+LOOKALIKE_ROWS = [Row(name, (octets,), role="identity_uint8") for name, octets in LOOKALIKES.items()]
+_FLOAT_INPUT_FIT = Fit(some_input=WIDE_FLOATS)
 OWN_STRINGS = "own-strings"
 
 
 @check("bytes.input-bytes-are-opaque", answers="BIN-BODY-I")
 @rows(
-    *OPAQUE,
-    *[Row(f"own-{name}", (name,), fit=_OF_FLOATS) for name in OWN_LOOKALIKES],
+    *LOOKALIKE_ROWS,
+    *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in OWN_LOOKALIKES],
     Row(OWN_STRINGS, (OWN_STRINGS,), fit=TEXTS),
 )
 def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
@@ -173,8 +174,8 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
 
 @check("bytes.output-bytes-are-opaque", answers="BIN-BODY-O")
 @rows(
-    *OPAQUE,
-    *[Row(f"own-{name}", (name,), fit=_OF_FLOATS) for name in ("closing-braces", "line-end")],
+    *LOOKALIKE_ROWS,
+    *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in ("closing-braces", "line-end")],
 )
 def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
     """The server writes binary data directly after the JSON and changes no byte of them."""
@@ -223,14 +224,14 @@ def nothing_follows_the_last_tensor(
     """The server ends the body with the last byte of the last binary output."""
     tensors = model.sample() if values is None else [model.tensor(values)]
     if listed == ():
-        outputs = _json_output_last(model)
+        outputs = _list_outputs_json_last(model)
     else:
         names = listed or [spec.name for spec in model.role.outputs]
         outputs = [RequestedOutput(name, name != "OUT_BYTES" or listed is None) for name in names]
     expect(target.infer(model.request(tensors, send=model.sends, outputs=outputs))).free_of("trailing-bytes")
 
 
-def _json_output_last(model: Model) -> list[RequestedOutput]:
+def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
     """Request every output of a deployed model as binary data, except for one JSON output at the end.
 
     Raises:

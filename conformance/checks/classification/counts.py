@@ -40,7 +40,7 @@ from conformance.wire.tensor import Tensor
 # --- what is asked for ----------------------------------------------------------------------------------------------
 
 
-_TAKEN = (
+_PARAMETER_ROWS = (
     Row("scores", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("batching", (ITEMS,), role="scores_batching"),
@@ -51,18 +51,18 @@ _TAKEN = (
 
 
 @check("classification.parameter-is-taken", answers="CLS-PARAMETER")
-@rows(*_TAKEN, OWN)
+@rows(*_PARAMETER_ROWS, OWN)
 @check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_TAKEN), OWN)
+@rows(*repeat_in_both_forms(*_PARAMETER_ROWS), OWN)
 def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """The server returns an output with the parameter `classification` as classes."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
 
 
-_TWO = "scores_two_outputs"
+_TWO_OUTPUT_ROLE = "scores_two_outputs"
 # Which output is classified, and how the outputs are listed.
-_LISTS = (
+_LIST_ROWS = (
     Row("first-of-two", ("SCORES", ("SCORES", "RANKS"))),
     Row("second-of-two", ("RANKS", ("SCORES", "RANKS"))),
     Row("first-of-two-turned", ("RANKS", ("RANKS", "SCORES"))),
@@ -72,16 +72,16 @@ _LISTS = (
 
 
 # All outputs of a deployed model are listed, the classified one first or last.
-_OWN_LISTS = (
+_OWN_LIST_ROWS = (
     Row("own-first-of-all", (None, True), fit=SEVERAL_SCORED),
     Row("own-last-of-all", (None, False), fit=SEVERAL_SCORED),
 )
 
 
 @check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER")
-@rows(*rows_for_role(_TWO, *_LISTS), *_OWN_LISTS)
+@rows(*rows_for_role(_TWO_OUTPUT_ROLE, *_LIST_ROWS), *_OWN_LIST_ROWS)
 @check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*rows_for_role(_TWO, *_LISTS)), *_OWN_LISTS)
+@rows(*repeat_in_both_forms(*rows_for_role(_TWO_OUTPUT_ROLE, *_LIST_ROWS)), *_OWN_LIST_ROWS)
 def parameter_is_taken_in_any_place(
     target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
@@ -92,42 +92,46 @@ def parameter_is_taken_in_any_place(
         RequestedOutput(each, classification=count) if each == name else model.plain_output(each) for each in listed
     ]
     tensors, _ = choose_inputs(model, name)
-    with block_if(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
+    with block_if(lambda: _is_unclassified_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
         read_texts(ask(target, model, tensors, *outputs, send=send), name)
 
 
-_UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, too"
+_WRONG_UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, too"
 
 
-def _is_plain_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form) -> bool:
+def _is_unclassified_wrong(
+    target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form
+) -> bool:
     """Say whether the outputs, listed in this order, are wrong without classification."""
     reply = ask(target, model, tensors, *map(model.plain_output, listed), send=send)
     right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
     return not is_met(lambda: expect(reply).tensors(right))
 
 
-_COUNTS = {"SCORES": 1, "RANKS": 3}
-_ORDERS = rows_for_role(_TWO, Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),)))
-_OWN_ORDERS = (Row("own", (None,), fit=SEVERAL_SCORED),)
+_COUNT_BY_OUTPUT = {"SCORES": 1, "RANKS": 3}
+_ORDER_ROWS = rows_for_role(
+    _TWO_OUTPUT_ROLE, Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),))
+)
+_OWN_ORDER_ROWS = (Row("own", (None,), fit=SEVERAL_SCORED),)
 
 
 @check("classification.each-output-has-its-count", answers="CLS-PARAMETER")
-@rows(*_ORDERS, *_OWN_ORDERS)
+@rows(*_ORDER_ROWS, *_OWN_ORDER_ROWS)
 @check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_ORDERS), *_OWN_ORDERS)
+@rows(*repeat_in_both_forms(*_ORDER_ROWS), *_OWN_ORDER_ROWS)
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
     """The server gives each of two classified outputs its own number of classes."""
     tensors = model.sample()
-    counts = _COUNTS if order else _own_counts(model, tensors)
+    counts = _COUNT_BY_OUTPUT if order else _choose_own_counts(model, tensors)
     listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
     outputs = [RequestedOutput(name, classification=counts[name]) for name in listed]
     reply = ask(target, model, tensors, *outputs, send=send)
-    with block_if(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
+    with block_if(lambda: _is_unclassified_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
         _expect_counts(reply, counts, {name: len(read_texts(reply, name)) for name in counts})
 
 
-def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
-    """Return output -> number of classes, a small and a large one, for two one-dimensional outputs that are no batches.
+def _choose_own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
+    """Choose a small and a large number of classes for two one-dimensional outputs that are no batches.
 
     Raises:
         NotApplicable: there are no two such outputs.
@@ -142,14 +146,14 @@ def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
 
 
 def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
-    # Equal or exchanged counts. The check of the count itself judges other wrong counts.
+    """Expect neither equal nor exchanged counts; the check of the count itself judges other wrong counts."""
     (one, few), (other, many) = counts.items()
     if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
         raise UnmetError(f"{describe_count(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)
 
 
-_OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
-_OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
+_OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
+_OWN_MANY_ROW = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
 
 
 @check("classification.as-many-as-asked", answers="CLS-COUNT")
@@ -162,8 +166,8 @@ _OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
     Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
     Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32"),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    *_OWN_COUNTS,
-    _OWN_MANY,
+    *_OWN_COUNT_ROWS,
+    _OWN_MANY_ROW,
 )
 def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
     """The server returns the requested number of classes, at most one for each score."""
@@ -186,7 +190,7 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
         Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
         Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     ),
-    *_OWN_COUNTS,
+    *_OWN_COUNT_ROWS,
 )
 def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
     """The server returns the requested number of classes, at most one for each score."""

@@ -49,17 +49,17 @@ def other_outputs_stay(
 ) -> None:
     """The server leaves an output alone that stands beside a classified one."""
     if isinstance(order, bool):
-        _expect_others_stay(target, model, is_first=order, binary=binary)
+        _expect_other_outputs_unchanged(target, model, is_first=order, binary=binary)
         return
     # Classes stay JSON: with only one binary tensor, the order of binary data cannot be wrong.
     outputs = [
         RequestedOutput(name, binary) if name == plain else RequestedOutput(name, classification=2) for name in order
     ]
     reply = ask(target, model, model.sample(), *outputs)
-    _expect_stays(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
+    _expect_plain_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
 
 
-def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
+def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
     """Expect all other outputs of a deployed model unchanged, in JSON or one of them as binary data."""
     chosen = find_scored_output(model)
     tensors, _ = choose_inputs(model, chosen)
@@ -73,7 +73,7 @@ def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary:
         listed[steady[0]] = RequestedOutput(steady[0], True)
     reply = ask(target, model, tensors, *listed.values())
     for name in steady:
-        _expect_stays(target, model, tensors, reply, listed[name])
+        _expect_plain_output(target, model, tensors, reply, listed[name])
 
 
 @check("classification.next-request-is-plain", answers="CLS-ONLY")
@@ -92,10 +92,10 @@ def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     tensors, right = choose_inputs(model, name)
     read_texts(ask(target, model, tensors, RequestedOutput(name, classification=find_count(model, right))), name)
     reply = target.infer(model.request(tensors, send="json", outputs=[name] if listed else model.listed()))
-    _expect_stays(target, model, tensors, reply, RequestedOutput(name))
+    _expect_plain_output(target, model, tensors, reply, RequestedOutput(name))
 
 
-def _expect_stays(
+def _expect_plain_output(
     target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
     """Expect the plain output: the right one, or the one that the server returns without classification."""
@@ -156,7 +156,7 @@ def binary_data_is_obeyed(
     wanted = [RequestedOutput(name, binary, count)]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     if expect(reply, TAKEN).output(name).binary != binary:
-        if _plain_obeys(target, model, tensors, binary, for_all):
+        if _is_obeyed_unclassified(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does this with every output: checks of the parameter judge it
@@ -165,7 +165,10 @@ def binary_data_is_obeyed(
         expect_texts(reply, name, right, is_near=model.is_own_oracle)
 
 
-def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any) -> bool:
+def _is_obeyed_unclassified(
+    target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any
+) -> bool:
+    """Say whether the server returns the output in the requested form when it is not classified."""
     wanted = [RequestedOutput(find_scored_output(model), binary)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     output = reply.answer.output(find_scored_output(model))

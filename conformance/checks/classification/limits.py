@@ -45,7 +45,7 @@ from conformance.wire.tensor import Tensor
 
 
 # One class too many, and a count that is 2 if the server reads only 32 bits.
-_OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
+_OWN_COUNT_ROWS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
 
 
 @check("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
@@ -56,7 +56,7 @@ _OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2-of-1", ((5,), 2), role="identity_int32"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
-    *_OWN_COUNTS,
+    *_OWN_COUNT_ROWS,
 )
 @check("grpc.no-class-is-made-up", answers="CLS-COUNT-ABOVE/grpc", over=(GRPC,))
 @rows(
@@ -65,7 +65,7 @@ _OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2^63-1-of-4", (SCORES, 2**63 - 1), role="scores"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
-    *_OWN_COUNTS,
+    *_OWN_COUNT_ROWS,
 )
 def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
     """The server refuses a count above the number of classes, or returns each class once."""
@@ -102,24 +102,26 @@ def number_with_a_point(target: Target, model: Model) -> str:
     return "taken for 2"
 
 
-def _wrong_number(value: Any) -> Any:
-    def message(model: Model) -> Message:
+def _request_wrong_count(value: Any) -> Any:
+    """Return a builder of a request with a wrong number of classes."""
+
+    def build(model: Model) -> Message:
         name = find_scored_output(model)
         tensors, _ = choose_inputs(model, name)
         return model.request(tensors, send="json", outputs=[RequestedOutput(name, classification=value)]).message()
 
-    return message
+    return build
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _wrong_number(-1), fit=SCORED),
-    Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _wrong_number(2.5), fit=SCORED),
-    Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _wrong_number("2"), fit=SCORED),
-    Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _wrong_number(True), fit=SCORED),
+    Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _request_wrong_count(-1), fit=SCORED),
+    Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _request_wrong_count(2.5), fit=SCORED),
+    Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _request_wrong_count("2"), fit=SCORED),
+    Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _request_wrong_count(True), fit=SCORED),
 )
 
 
-def _parameter(**choice: object) -> Edit:
+def _set_count_parameter(**choice: object) -> Edit:
     """Return an edit that gives the parameter `classification` another kind of value; without `choice`, no value."""
 
     def edit(request: Pb) -> None:
@@ -131,18 +133,19 @@ def _parameter(**choice: object) -> Edit:
     return edit
 
 
-def _wrong_parameter(fault: str, fit: Fit | None = None, **choice: object) -> Refusal:
-    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _parameter(**choice), classes=2, fit=fit)
+def _build_parameter_refusal(fault: str, fit: Fit | None = None, **choice: object) -> Refusal:
+    """Return the refusal of a call whose parameter `classification` has a wrong value."""
+    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _set_count_parameter(**choice), classes=2, fit=fit)
 
 
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
-    _wrong_parameter("count-of-minus-1", SCORED, int64_param=-1),
-    _wrong_parameter("count-right-only-modulo-2-to-the-32", int64_param=2 - 2**32),
-    _wrong_parameter("count-as-string", SCORED, string_param="2"),
-    _wrong_parameter("count-as-boolean", bool_param=True),
-    _wrong_parameter("count-as-double", double_param=2.0),
-    _wrong_parameter("count-as-unsigned", uint64_param=2),
-    _wrong_parameter("count-without-a-kind"),
+    _build_parameter_refusal("count-of-minus-1", SCORED, int64_param=-1),
+    _build_parameter_refusal("count-right-only-modulo-2-to-the-32", int64_param=2 - 2**32),
+    _build_parameter_refusal("count-as-string", SCORED, string_param="2"),
+    _build_parameter_refusal("count-as-boolean", bool_param=True),
+    _build_parameter_refusal("count-as-double", double_param=2.0),
+    _build_parameter_refusal("count-as-unsigned", uint64_param=2),
+    _build_parameter_refusal("count-without-a-kind"),
 )
 
 
@@ -158,7 +161,7 @@ def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -
 # --- datatypes that need not be served ------------------------------------------------------------------------------
 
 
-_SHORT_FLOATS = (
+_SHORT_FLOAT_ROWS = (
     Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
     Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
     Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
@@ -166,9 +169,9 @@ _SHORT_FLOATS = (
 
 
 @check("classification.short-floats-right-or-refused", answers="CLS-FP16")
-@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY))
+@rows(*_SHORT_FLOAT_ROWS, Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY))
 @check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
-@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
+@rows(*_SHORT_FLOAT_ROWS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
     """The server classifies scores of 16 bits correctly, or refuses."""
     if values is None:
@@ -177,14 +180,14 @@ def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None
         _expect_right_or_refused(target, model, values, "binary")
 
 
-_BOOLS = (False, True, False, True)
-_OWN_BOOLS = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
+_BOOL_SCORES = (False, True, False, True)
+_OWN_BOOL_ROW = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
 
 
 @check("classification.bool-right-or-refused", answers="CLS-BOOL")
-@rows(Row("", (_BOOLS,), role="identity_bool"), _OWN_BOOLS)
+@rows(Row("", (_BOOL_SCORES,), role="identity_bool"), _OWN_BOOL_ROW)
 @check("grpc.bool-right-or-refused", answers="CLS-BOOL/grpc", over=(GRPC,))
-@rows(Row("", (_BOOLS,), role="identity_bool"), _OWN_BOOLS)
+@rows(Row("", (_BOOL_SCORES,), role="identity_bool"), _OWN_BOOL_ROW)
 def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
     """The server ranks BOOL scores, or refuses to classify them."""
     if values is None:
@@ -209,21 +212,22 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
     if is_refused(target, model, reply):
         return
     case = ClassifiedAnswer(target, model, tuple(tensors), "json", right.name, count, reply, right)
-    if reply.is_over_grpc and all(_is_right(*item) for item in case.items(right.array.byteswap())):
+    if reply.is_over_grpc and all(_is_ranked_right(*item) for item in case.items(right.array.byteswap())):
         raise BlockedError("raw contents are in the other byte order")
     for listed, scores in case.items():
-        if not _is_right(listed, scores):
+        if not _is_ranked_right(listed, scores):
             raise UnmetError(
                 f"a refusal, or {describe_classes(rank_classes(scores, len(listed)))}", describe_classes(listed), reply
             )
 
 
-def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+def _is_ranked_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+    """Say whether classes have the right order and values."""
     return class_texts.is_in_order(listed, scores) and class_texts.has_right_values(listed, scores)
 
 
-def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
-    """Whether the same scores as FP32 give the same classes, so that a fault is not due to the datatype."""
+def _has_same_classes_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
+    """Say whether the same scores as FP32 get the same classes, so that the datatype is not at fault."""
     model = target.model("identity_fp32")
     if model is None:
         return False
@@ -231,42 +235,44 @@ def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[A
     return read_classes(ask(target, model, [model.tensor(values)], wanted), wanted.name) == listed
 
 
-def _expect_read(target: Peer, tensor: Tensor) -> None:
+def _block_if_misread(target: Peer, tensor: Tensor) -> None:
     """Raise `BlockedError` if a cast shows that the server misreads these scores even without classification."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
-    if casting is not None and not _is_read(target, casting, tensor):
+    if casting is not None and not _is_cast_right(target, casting, tensor):
         raise BlockedError(f"{tensor.datatype} elements are read wrong from binary data, too")
 
 
-def _is_read(target: Peer, casting: Model, tensor: Tensor) -> bool:
+def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
+    """Say whether the server casts a binary tensor to FP32 correctly."""
     if isinstance(target, Target):
         return is_right(target, casting, [tensor], "read")
     reply = target.infer(casting.request([tensor], send="binary"))
     return is_met(lambda: expect_right(reply, casting, [tensor]))
 
 
-def _read(reply: Reply, name: str) -> list[ClassText]:
+def _read_attributed_classes(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output; attribute a failure to the requirement that makes the output unreadable."""
     with attribute_to(attribution.attribute_unreadable_output(reply, name)):
         return read_classes(reply, name)
 
 
 def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], send: Form) -> None:
+    """Expect the server to rank these scores right, or to refuse to classify them."""
     tensor = model.tensor(values)
     scores = model.expected([tensor])[0].array
     wanted = [RequestedOutput(find_scored_output(model), classification=len(values))]
     reply = target.infer(model.request([tensor], send=send, outputs=wanted))
     if is_refused(target, model, reply):  # the reason does not matter
         return
-    listed = _read(reply, find_scored_output(model))
-    if not _is_right(listed, scores) and not _alike_in_fp32(target, listed, values):
-        _expect_read(target, tensor)
+    listed = _read_attributed_classes(reply, find_scored_output(model))
+    if not _is_ranked_right(listed, scores) and not _has_same_classes_in_fp32(target, listed, values):
+        _block_if_misread(target, tensor)
         raise UnmetError(
             f"a refusal, or {describe_classes(rank_classes(scores, len(values)))}", describe_classes(listed), reply
         )
 
 
-_NAN = {
+_NAN_SCORES = {
     "first": (math.nan, 1.0, 2.0, 3.0),
     "amid": (3.0, math.nan, 2.0, 5.0),
     "last": (3.0, 1.0, 2.0, math.nan),
@@ -274,9 +280,9 @@ _NAN = {
 
 
 @check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
-@rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN.items()])
+@rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN_SCORES.items()])
 @check("grpc.nan-somewhere", answers="CLS-NAN/grpc", role="scores", over=(GRPC,))
-@rows(*[Row(name, (values,)) for name, values in _NAN.items()])
+@rows(*[Row(name, (values,)) for name, values in _NAN_SCORES.items()])
 def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
     """The server places a NaN score anywhere in the ranking, or refuses."""
     wanted = [RequestedOutput("SCORES", classification=4)]
@@ -295,29 +301,29 @@ DocumentEdit = Callable[[dict[str, Any], str], object]  # changes a document; re
 CLASSES: Mapping[str, Any] = {"classification": 2}
 
 
-def _on_the_request(document: dict[str, Any], _: str) -> None:
+def _put_parameter_on_request(document: dict[str, Any], _: str) -> None:
     document.update(parameters=CLASSES)
 
 
-def _list_under_request_parameter(document: dict[str, Any], name: str) -> None:
+def _put_parameter_on_request_with_outputs(document: dict[str, Any], name: str) -> None:
     document.update(parameters=CLASSES, outputs=[{"name": name}])
 
 
-def _on_an_input(document: dict[str, Any], _: str) -> None:
+def _put_parameter_on_input(document: dict[str, Any], _: str) -> None:
     parameters = document["inputs"][0].setdefault("parameters", {})
     parameters.update(CLASSES)
 
 
-def _beside_the_parameters(document: dict[str, Any], name: str) -> None:
+def _put_parameter_beside_parameters(document: dict[str, Any], name: str) -> None:
     document.update(outputs=[{"name": name, **CLASSES}])
 
 
 @check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
 @rows(
-    Row("on-the-request", (_on_the_request,), fit=_SCORED_IN_JSON),
-    ("on-the-request-of-a-listed-output", _list_under_request_parameter),
-    ("on-an-input", _on_an_input),
-    Row("beside-the-parameters", (_beside_the_parameters,), fit=_SCORED_IN_JSON),
+    Row("on-the-request", (_put_parameter_on_request,), fit=_SCORED_IN_JSON),
+    ("on-the-request-of-a-listed-output", _put_parameter_on_request_with_outputs),
+    ("on-an-input", _put_parameter_on_input),
+    Row("beside-the-parameters", (_put_parameter_beside_parameters,), fit=_SCORED_IN_JSON),
 )
 def parameter_at_another_place_classifies_nothing(target: Target, model: Model, edit: DocumentEdit) -> str:
     """A misplaced parameter `classification` changes nothing, classifies correctly, or is refused."""

@@ -45,57 +45,59 @@ from conformance.transport.target import Target
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-ITEMS_OF_OWN = 5  # batch items in a request to a deployed model
+OWN_ITEM_COUNT = 5  # batch items in a request to a deployed model
 
 
-_TWO_ITEMS = (
+_TWO_ITEM_ROWS = (
     Row("2-items", (ITEMS, 4), role="scores_batching"),
     Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
 )
-_TWO_SQUARES = Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2")
+_TWO_SQUARE_ROW = Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2")
 
 
 @check("classification.items-are-ranked-apart", answers="CLS-BATCH")
 @rows(
-    *_TWO_ITEMS,
+    *_TWO_ITEM_ROWS,
     Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
     Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
-    _TWO_SQUARES,
+    _TWO_SQUARE_ROW,
     OWN,
 )
 @check("grpc.items-are-ranked-apart", answers="CLS-BATCH/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_TWO_ITEMS, _TWO_SQUARES), OWN)
+@rows(*repeat_in_both_forms(*_TWO_ITEM_ROWS, _TWO_SQUARE_ROW), OWN)
 def items_are_ranked_apart(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
     """The server ranks each batch item separately, with indices that count within the item."""
     if values is None:
-        _expect_own_items_apart(target, model, send)
+        _expect_separate_own_rankings(target, model, send)
     else:
         ClassifiedAnswer.ask(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
 
 
-def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
+def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> None:
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
         NotApplicable: there are no several items with different rankings.
         Blocked: the classes of an item alone are wrong; other checks judge that.
     """
-    tensors, _ = choose_inputs(model, find_scored_output(model), items=ITEMS_OF_OWN)
+    tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
     items = case.items()
     if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
         raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
 
     def is_wrong_alone() -> bool:
-        return not all(_is_right(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1])
+        return not all(
+            _has_highest_indices(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1]
+        )
 
     with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
-        case.expect_rule(apply_to_items(_is_right))
+        case.expect_rule(apply_to_items(_has_highest_indices))
 
 
-def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+def _has_highest_indices(listed: Sequence[ClassText], scores: Scores) -> bool:
     """Say whether the indices of an item are those of its highest scores; other checks judge the values."""
     return class_texts.are_highest(class_texts.find_scores_by_index(listed, scores), scores)
 
@@ -104,7 +106,7 @@ def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
 
 
 # Adjacent values that FP64 cannot distinguish occur in both orders, so that a stable sort on FP64 is detected as well.
-RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
+RANKED_SCORES: tuple[tuple[str, str, tuple[float, ...]], ...] = (
     ("uint8", "identity_uint8", (3, 200, 127, 128, 0, 255)),
     ("uint16", "identity_uint16", (255, 40000, 32767, 32768, 256, 65535, 1)),
     ("uint32", "identity_uint32", (65536, 2**31 - 1, 2**31, 2**32 - 1, 255, 0)),
@@ -128,12 +130,12 @@ RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
 
 WIDE_FLOATS = frozenset({"FP32", "FP64"})
 SCORES_BELOW_0 = WIDE_FLOATS | {"INT8", "INT16", "INT32", "INT64"}
-_OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
+_OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
 
 
 @check("classification.highest-come-first", answers="CLS-HIGHEST")
 @rows(
-    *[Row(identity, (values, None), role=role) for identity, role, values in RANKED],
+    *[Row(identity, (values, None), role=role) for identity, role, values in RANKED_SCORES],
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
     Row("batch-of-1", (ITEMS[:1], 2), role="scores_batching"),
     Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
@@ -141,7 +143,7 @@ _OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None),
     Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32", needs=BINARY),
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    *_OWN_COUNTS,
+    *_OWN_COUNT_ROWS,
     Row("own-100-of-300", (None, 100, "json", partial(find_many, count=300)), fit=SCORED),
     Row("own-negated", (None, None, "json", find_negated), fit=Fit(some_input=WIDE_FLOATS, outputs=SCORES_BELOW_0)),
 )
@@ -162,7 +164,7 @@ def highest_come_first(
     case.expect_rule(apply_to_items(class_texts.is_in_order))
 
 
-_TIES = (
+_TIE_ROWS = (
     Row("all-equal", ((1.0, 1.0, 1.0, 1.0), 4), role="scores"),
     Row("2-of-4-equal", ((1.0, 1.0, 1.0, 1.0), 2), role="scores"),
     Row("two-pairs", ((1.0, 2.0, 1.0, 2.0), 4), role="scores_labelled"),
@@ -172,7 +174,7 @@ _TIES = (
 
 @check("classification.ties-in-any-order", answers="CLS-TIES")
 @rows(
-    *_TIES,
+    *_TIE_ROWS,
     Row("zeros-of-both-signs", ((0.0, -0.0, -0.0, 0.0), 4), role="scores"),
     Row("integers", (tuple(k % 3 for k in range(40)), 40), role="identity_int32"),
     Row("6-of-20", (tuple(k % 2 for k in range(20)), 6), role="identity_uint8"),
@@ -180,7 +182,7 @@ _TIES = (
     OWN,
 )
 @check("grpc.ties-in-any-order", answers="CLS-TIES/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_TIES), OWN)
+@rows(*repeat_in_both_forms(*_TIE_ROWS), OWN)
 def ties_in_any_order(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
@@ -212,7 +214,7 @@ def ties_in_any_order(
         Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
         Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     ),
-    *_OWN_COUNTS,
+    *_OWN_COUNT_ROWS,
 )
 def highest_come_first_over_grpc(
     target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json"
@@ -228,7 +230,7 @@ def highest_come_first_over_grpc(
 # --- the same over gRPC -----------------------------------------------------------------------------------------------
 
 # Roles whose outputs can be classified: all but BYTES, BOOL and 16-bit floats.
-_SAME: tuple[tuple[str, Any], ...] = (
+_SCORES_BY_ROLE: tuple[tuple[str, Any], ...] = (
     ("scores", SCORES),
     ("scores_labelled", SCORES),
     ("scores_some_labels", SCORES),
@@ -248,7 +250,7 @@ _SAME: tuple[tuple[str, Any], ...] = (
 
 @check("grpc.classes-are-those-of-http", answers="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
 @rows(
-    *[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME],
+    *[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SCORES_BY_ROLE],
     Row("own", (None,), fit=SCORED, needs=CLASSES),
 )
 def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
@@ -259,18 +261,20 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
         raise NotApplicableError(f"some scores of {name} are equal, and have no order")
     over_http = ClassifiedAnswer.ask(target.over_http, model, values, 2).reply
     over_grpc = ClassifiedAnswer.ask(target, model, values, 2, send=model.plain_send).reply
-    usual, found = (_understood(read_texts(reply, name)) for reply in (over_http, over_grpc))
+    usual, found = (_parse_classes(read_texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
         with block_if(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
-            _expect_alike(usual, found, over_grpc)
+            _expect_same_classes(usual, found, over_grpc)
 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether the outputs are right over gRPC without classification."""
     plain = target.infer(model.request(tensors, send=model.plain_send))
     return is_met(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 
-def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
+def _expect_same_classes(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
+    """Expect the same classes over gRPC as over HTTP."""
     if len(usual) != len(found) or not all(map(class_texts.is_same, usual, found)):
         raise UnmetError(
             f"{escape_text(describe_classes(usual), 300)}, as over HTTP",
@@ -279,5 +283,6 @@ def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_g
         )
 
 
-def _understood(listed: Sequence[str]) -> list[ClassText]:
+def _parse_classes(listed: Sequence[str]) -> list[ClassText]:
+    """Return the classes that can be parsed."""
     return [entry for text in listed if (entry := class_texts.parse_leniently(text)) is not None]

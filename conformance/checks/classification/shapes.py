@@ -37,7 +37,7 @@ from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
 
-ITEMS_OF_OWN = 3  # batch items in a request to a deployed model
+OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
 
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ def shape_is_count(target: Target, model: Model, values: Any, count: int) -> Non
     found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if values is None:
         _require_one_ranking(case)
-    _expect_unbatched(case.reply, case.name, found, shape)
+    _expect_unbatched_shape(case.reply, case.name, found, shape)
 
 
 def _require_one_ranking(case: ClassifiedAnswer) -> None:
@@ -98,7 +98,7 @@ def _require_one_ranking(case: ClassifiedAnswer) -> None:
         raise NotApplicableError(f"{case.name} of {case.model.name} may be a batch")
 
 
-def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...] | None) -> None:
+def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[int, ...] | None) -> None:
     """Expect the shape of classes of a model that does not batch; another check judges the number of classes."""
     if shape is not None and len(shape) == 1:
         return
@@ -128,10 +128,11 @@ def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: i
     if values is None:
         _expect_own_batches(target, model, count, "json")
     else:
-        _expect_batched(ClassifiedAnswer.ask(target, model, values, count))
+        _expect_batched_shape(ClassifiedAnswer.ask(target, model, values, count))
 
 
-def _expect_batched(case: ClassifiedAnswer) -> None:
+def _expect_batched_shape(case: ClassifiedAnswer) -> None:
+    """Expect classes in the shape [batch, count]."""
     found, items = len(read_texts(case.reply, case.name)), case.right.shape[0]
     shape = expect(case.reply).output(case.name).shape
     if shape is None or len(shape) != 2 or shape[0] != items:
@@ -147,15 +148,15 @@ def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> N
             ranked as a whole.
     """
     name = find_scored_output(model)
-    several, one = (choose_inputs(model, name, items=items) for items in (ITEMS_OF_OWN, 1))
+    several, one = (choose_inputs(model, name, items=items) for items in (OWN_ITEM_COUNT, 1))
     case = ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=several[0])
     found = len(read_texts(case.reply, name))
     is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
     if len(case.right.shape) < 2 or not model.may_batch(case.right) or (is_one_ranking and case.right.shape[0] > 1):
         raise NotApplicableError(f"{name} of {model.name} may be no batch")
-    _expect_batched(case)
+    _expect_batched_shape(case)
     if one[1].shape[0] == 1 < case.right.shape[0]:
-        _expect_batched(ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=one[0]))
+        _expect_batched_shape(ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=one[0]))
 
 
 BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
@@ -188,14 +189,14 @@ def classes_have_their_shape(
     if shape is not None and prod(shape) != found:
         raise UnmetError(f"a shape of the {describe_count(found)} in {case.name}", format_shape(shape), case.reply)
     if model.role.batching:
-        _expect_batched(case)
+        _expect_batched_shape(case)
     else:
-        _expect_unbatched(case.reply, case.name, found, shape)
+        _expect_unbatched_shape(case.reply, case.name, found, shape)
 
 
 # --- scores of several dimensions -----------------------------------------------------------------------------------
 
-_MATRICES = (
+_MATRIX_ROWS = (
     Row("2x3", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),
     Row("2x2x2", ((((1, 3), (2, 6)), ((4, 5), (8, 7))),), role="rank3"),
@@ -203,16 +204,16 @@ _MATRICES = (
 
 
 @check("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
-@rows(*_MATRICES)
+@rows(*_MATRIX_ROWS)
 @check("grpc.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX/grpc", "CLS-INDEX/grpc"), over=(GRPC,))
-@rows(*repeat_in_both_forms(*_MATRICES))
+@rows(*repeat_in_both_forms(*_MATRIX_ROWS))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
     """The server ranks a matrix of a model without batching as a whole, or row by row."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     shape = format_shape(expect(case.reply).output(case.name).shape)
-    rows_of = case.scores.shape[0]
-    if len(case.listed) == 2 * rows_of:
-        case.expect_rule(apply_to_rows(rows_of, class_texts.has_right_indices), requirement="CLS-INDEX")
+    row_count = case.scores.shape[0]
+    if len(case.listed) == 2 * row_count:
+        case.expect_rule(apply_to_rows(row_count, class_texts.has_right_indices), requirement="CLS-INDEX")
         return f"a ranking for each row, {shape}"
     case.expect_rule(apply_to_items(class_texts.has_right_indices), requirement="CLS-INDEX")
     return f"one ranking over all scores, {shape}"

@@ -167,7 +167,7 @@ def _expect_own_values(target: Target, model: Model) -> None:
             raise UnmetError(f"{case.name} as classes {right}", describe_classes(listed), case.reply)
 
 
-_INDEXED = (
+_INDEX_ROWS = (
     Row("floats", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("integers", ((5, -7, 9, 0, 8),), role="identity_int32"),
@@ -178,9 +178,9 @@ _INDEXED = (
 
 
 @check("classification.index-counts-from-0", answers="CLS-INDEX")
-@rows(*_INDEXED, OWN, Row("own-300-classes", (None, "json", 300), fit=SCORED))
+@rows(*_INDEX_ROWS, OWN, Row("own-300-classes", (None, "json", 300), fit=SCORED))
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*[row for row in _INDEXED if row.id != "integers"]), OWN)
+@rows(*repeat_in_both_forms(*[row for row in _INDEX_ROWS if row.id != "integers"]), OWN)
 def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
     """The index in a class is the position of its score, counted from 0."""
     tensors = find_many(model, there) if there else None
@@ -189,7 +189,7 @@ def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Fo
     case.expect_rule(apply_to_items(class_texts.has_right_indices))
 
 
-_LABELLED = (
+_LABEL_ROWS = (
     Row("all", (SCORES,), role="scores_labelled"),
     Row("some", (SCORES,), role="scores_some_labels"),
     Row("odd", (SCORES,), role="scores_odd_labels"),
@@ -201,7 +201,7 @@ _LABELLED = (
 
 
 @check("classification.label-follows-its-index", answers="CLS-LABEL")
-@rows(*_LABELLED, OWN)
+@rows(*_LABEL_ROWS, OWN)
 def label_follows_its_index(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
     """The label in a class is the label of its index."""
     if values is None:

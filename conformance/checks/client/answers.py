@@ -42,22 +42,22 @@ BYTES_SHAPES = ((2, 3), (0,))
 
 def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | None = None) -> Row:
     """Return a row with a correct answer that has these outputs, requested in a form."""
-    asked = tuple(RequestedOutput(one.name, form) for one in outputs)
+    requested = tuple(RequestedOutput(one.name, form) for one in outputs)
     script = make_script(outputs, style or Style(), CALLS[form])
-    made = make_small_inference(f"read-{name}", form, outputs=asked)
-    return Row(name, (made, script), answers=("CLIENT-READS-VALUES",))
+    inference = make_small_inference(f"read-{name}", form, outputs=requested)
+    return Row(name, (inference, script), answers=("CLIENT-READS-VALUES",))
 
 
-def to_call_row(row: Row) -> Row:
+def convert_to_call_row(row: Row) -> Row:
     """Return the row over gRPC; for typed contents it also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
     return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if is_json(call.values[0]) else call
 
 
 def expect_read(client: Client, inference: Inference, script: Script) -> None:
-    """Expect the client to return the outputs; over gRPC, an error on typed contents breaks CLIENT-READS-FORM."""
-    seen = client.infer(inference, script)
-    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    """Expect the client to return the outputs; an error on typed contents over gRPC breaks CLIENT-READS-FORM."""
+    observation = client.infer(inference, script)
+    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
 def make_datatype_rows() -> Iterator[Row]:
@@ -73,20 +73,20 @@ def make_shape_rows() -> Iterator[Row]:
     for shape in SHAPES:
         for datatype in ("FP32", "BYTES") if shape in BYTES_SHAPES else ("FP32",):
             name = f"{datatype}-{'x'.join(map(str, shape)) or 'rank-0'}"
-            made = (make_tensor(name, "OUT0", datatype, shape),)
-            yield from (make_reading_row(f"{name}-{form}", form, made) for form in FORMS)
+            outputs = (make_tensor(name, "OUT0", datatype, shape),)
+            yield from (make_reading_row(f"{name}-{form}", form, outputs) for form in FORMS)
             if len(shape) > 1:
-                yield make_reading_row(f"{name}-nested", "json", made, style=Style(nested=True))
+                yield make_reading_row(f"{name}-nested", "json", outputs, style=Style(nested=True))
 
 
-def make_corner_rows() -> Iterator[Row]:
+def make_corner_value_rows() -> Iterator[Row]:
     """Yield rows of corner values and of arbitrary bytes; in JSON, those that it can carry."""
     for datatype in (*INTEGER_CORNERS, *FLOATS):
-        made = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
-        yield make_reading_row(f"{datatype}-binary", "binary", made)
+        outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype)),)
+        yield make_reading_row(f"{datatype}-binary", "binary", outputs)
         if datatype != "FP16":
-            made = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype, json=True)),)
-            yield make_reading_row(f"{datatype}-json", "json", made)
+            outputs = (Tensor.from_values("OUT0", datatype, get_all_corners(datatype, json=True)),)
+            yield make_reading_row(f"{datatype}-json", "json", outputs)
     for group, form, one in list_strings():
         yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
 
@@ -94,7 +94,7 @@ def make_corner_rows() -> Iterator[Row]:
 @check("client.reads-every-datatype", answers="CLIENT-READS-VALUES")
 @rows(*make_datatype_rows())
 @check("client-grpc.reads-every-datatype", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_call_row, make_datatype_rows()))
+@rows(*map(convert_to_call_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the elements of an output of any datatype."""
     expect_read(client, inference, script)
@@ -103,26 +103,32 @@ def reads_every_datatype(client: Client, inference: Inference, script: Script) -
 @check("client.reads-every-shape", answers="CLIENT-READS-VALUES")
 @rows(*make_shape_rows())
 @check("client-grpc.reads-every-shape", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*[to_call_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
+@rows(*[convert_to_call_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the shape of an output of any rank, empty or not."""
     expect_read(client, inference, script)
 
 
 @check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
-@rows(*make_corner_rows())
+@rows(*make_corner_value_rows())
 @check("client-grpc.reads-corner-values", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_call_row, make_corner_rows()))
+@rows(*map(convert_to_call_row, make_corner_value_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
     Raises:
         NotApplicable: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
     """
-    seen = client.infer(inference, script)
-    if seen.heard and seen.result.error is not None and has_nul_in_json(client, inference, seen.outputs):
-        raise NotApplicableError(f"the client takes no strings with NUL in JSON: {escape_text(seen.result.error)}")
-    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    observation = client.infer(inference, script)
+    if (
+        observation.heard
+        and observation.result.error is not None
+        and has_nul_in_json(client, inference, observation.outputs)
+    ):
+        raise NotApplicableError(
+            f"the client takes no strings with NUL in JSON: {escape_text(observation.result.error)}"
+        )
+    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
 def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> bool:
@@ -133,34 +139,34 @@ def has_nul_in_json(client: Client, inference: Inference, outputs: Tensors) -> b
 
 # --- several outputs --------------------------------------------------------------------------------------------------
 
-SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2,)))
+SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP64", (2,)))
 
 
 def make_several_outputs(row: str) -> Tensors:
     """Return three outputs of different sizes."""
-    return tuple(make_tensor(row, *one) for one in SEVERAL)
+    return tuple(make_tensor(row, *one) for one in SEVERAL_OUTPUTS)
 
 
 def make_ordered_styles(order: Sequence[int]) -> tuple[Style, CallStyle]:
     """Return answer styles, for HTTP and gRPC, that list three outputs in this order."""
 
-    def listed(tensors: Tensors) -> Tensors:
+    def reorder(tensors: Tensors) -> Tensors:
         return tuple(tensors[place] for place in order)
 
-    return Style(order=listed), CallStyle(order=listed)
+    return Style(order=reorder), CallStyle(order=reorder)
 
 
 def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary outputs in the answer; the request always has the same order."""
-    asked = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL)
+    requested = tuple(RequestedOutput(name, "binary") for name, _, _ in SEVERAL_OUTPUTS)
     for order in permutations(range(3)):
         name = "-".join(str(place) for place in order)
         script = make_script(make_several_outputs(name), *make_ordered_styles(order))
-        made = make_small_inference(f"order-{name}", outputs=asked)
-        yield Row(name, (made, script), answers=("CLIENT-READS-ORDER",))
+        inference = make_small_inference(f"order-{name}", outputs=requested)
+        yield Row(name, (inference, script), answers=("CLIENT-READS-ORDER",))
     script = make_script(make_several_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))
-    made = make_small_inference("order-unlisted", all_outputs="binary")
-    yield Row("unlisted-2-0-1", (made, script), answers=("CLIENT-READS-ORDER",))
+    inference = make_small_inference("order-unlisted", all_outputs="binary")
+    yield Row("unlisted-2-0-1", (inference, script), answers=("CLIENT-READS-ORDER",))
 
 
 @check("client.reads-in-the-answers-order", answers="CLIENT-READS-ORDER")
@@ -181,10 +187,10 @@ def make_form_row(
 ) -> Row:
     """Return a row with the requested forms and the style of the answer; a client error breaks `unread`."""
     outputs = tuple(make_tensor(name, f"OUT{k}", ("INT32", "BYTES", "FP32")[k], shape) for k in range(len(forms)))
-    asked = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
-    made = make_small_inference(f"form-{name}", forms[0], outputs=asked)
+    requested = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
+    inference = make_small_inference(f"form-{name}", forms[0], outputs=requested)
     answers = tuple(dict.fromkeys(("CLIENT-READS-FORM", unread)))
-    return Row(name, (made, make_script(outputs, style), unread), answers=answers)
+    return Row(name, (inference, make_script(outputs, style), unread), answers=answers)
 
 
 def make_no_outputs_row() -> Row:
@@ -201,7 +207,7 @@ CONTENT_TYPE = "CLIENT-READS-CONTENT-TYPE"
 CROSSED_TYPES: Sequence[tuple[Form, str]] = (("binary", JSON), ("json", OCTET_STREAM), ("binary", "text/plain"))
 
 
-def make_type_row(form: Form, content_type: str) -> Row:
+def make_content_type_row(form: Form, content_type: str) -> Row:
     """Return a row with an answer of another content type."""
     name = f"{form}-as-{content_type.rpartition('/')[2]}"
     return make_form_row(name, (form, form), Style(content_type=content_type), unread=CONTENT_TYPE)
@@ -220,7 +226,7 @@ FORM_ROWS = (
     make_form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,), "CLIENT-READS-EMPTY"),
     make_form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
     make_no_outputs_row(),
-    *[make_type_row(form, kind) for form, kind in CROSSED_TYPES],
+    *[make_content_type_row(form, kind) for form, kind in CROSSED_TYPES],
     make_form_row(
         "json-with-header-as-octet-stream",
         ("json", "json"),
@@ -260,12 +266,12 @@ def reads_the_form_that_comes(client: Client, inference: Inference, script: Scri
 
 
 def leave_out_version(document: Document) -> Document:
-    """Return the document without the version of the model, as of a server that has none."""
+    """Return the document without the version of the model, like the answer of a server without versions."""
     return {name: value for name, value in document.items() if name != "model_version"}
 
 
 def add_empty_parameters(document: Document) -> Document:
-    """Return the document with parameters that hold nothing, in the answer and in each output that has none."""
+    """Return the document with empty parameters in the answer and in each output that has none."""
     return {**document, "parameters": {}, "outputs": [{"parameters": {}, **entry} for entry in document["outputs"]]}
 
 
@@ -276,18 +282,18 @@ OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
 }
 
 
-def make_member_rows() -> Iterator[Row]:
+def make_optional_member_rows() -> Iterator[Row]:
     """Yield a row for each choice of optional members in each form, with an id and without."""
     for (name, edit), form, identity in product(OPTIONAL_MEMBERS.items(), FORMS, (None, "id-1")):
         row = f"{name}-{'with-id-' if identity else ''}{form}"
         outputs = (make_tensor(row, "OUT0", "INT32", (3,)), make_tensor(row, "OUT1", "FP64", (2,)))
-        asked = tuple(RequestedOutput(one.name, form) for one in outputs)
-        made = make_small_inference(f"members-{row}", form, outputs=asked, id=identity)
-        yield Row(row, (made, make_script(outputs, Style(edit=edit))))
+        requested = tuple(RequestedOutput(one.name, form) for one in outputs)
+        inference = make_small_inference(f"members-{row}", form, outputs=requested, id=identity)
+        yield Row(row, (inference, make_script(outputs, Style(edit=edit))))
 
 
 @check("client.needs-no-optional-member", answers="CLIENT-READS-VALUES")
-@rows(*make_member_rows())
+@rows(*make_optional_member_rows())
 def needs_no_optional_member(client: Client, inference: Inference, script: Script) -> None:
     """The client reads an answer without optional members, and with empty ones."""
     expect_read(client, inference, script)
@@ -295,7 +301,7 @@ def needs_no_optional_member(client: Client, inference: Inference, script: Scrip
 
 # --- classes ----------------------------------------------------------------------------------------------------------
 
-TEXTS: Mapping[str, Sequence[str]] = {
+CLASS_TEXTS: Mapping[str, Sequence[str]] = {
     "one": ("0.750000:3",),
     "three": ("0.75:3", "0.5:11", "-0.25:0"),
     "labelled": ("17.5:2:tabby cat", "3.25:0:dog", "-1e-07:1:ibex"),
@@ -306,39 +312,39 @@ TEXTS: Mapping[str, Sequence[str]] = {
 }
 
 
-def make_sending_rows() -> Iterator[Row]:
+def make_class_request_rows() -> Iterator[Row]:
     """Yield rows with requests for classes."""
     for count in (1, 5):
         for form in (None, *FORMS):
-            asked = (RequestedOutput("OUT0", form, classes=count),)
+            requested = (RequestedOutput("OUT0", form, classes=count),)
             name = f"{count}-{form or 'open'}"
             own = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-CLASSIFICATION-PLACE")
-            yield Row(name, (make_small_inference(f"classes-{name}", "json", outputs=asked), own), answers=own)
+            yield Row(name, (make_small_inference(f"classes-{name}", "json", outputs=requested), own), answers=own)
 
 
 @check("client.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION")
-@rows(*make_sending_rows())
+@rows(*make_class_request_rows())
 @check("client-grpc.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
-@rows(*[to_raw_grpc_row(row) for row in make_sending_rows() if row.id.endswith("open")])
+@rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-def make_reading_rows() -> Iterator[Row]:
-    """Yield a row for each list of classes in `TEXTS`, in each form."""
-    for name, texts in TEXTS.items():
+def make_class_answer_rows() -> Iterator[Row]:
+    """Yield a row for each list of classes in `CLASS_TEXTS`, in each form."""
+    for name, texts in CLASS_TEXTS.items():
         for form in FORMS:
-            asked = (RequestedOutput("OUT0", form, classes=len(texts)),)
+            requested = (RequestedOutput("OUT0", form, classes=len(texts)),)
             script = make_script((Tensor.from_values("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
-            made = make_small_inference(f"read-classes-{name}-{form}", form, outputs=asked)
-            yield Row(f"{name}-{form}", (made, script, texts), answers=("CLIENT-READS-CLASSES",))
+            inference = make_small_inference(f"read-classes-{name}-{form}", form, outputs=requested)
+            yield Row(f"{name}-{form}", (inference, script, texts), answers=("CLIENT-READS-CLASSES",))
 
 
 @check("client.reads-classes", answers="CLIENT-READS-CLASSES")
-@rows(*make_reading_rows())
+@rows(*make_class_answer_rows())
 @check("client-grpc.reads-classes", answers="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_reading_rows()))
+@rows(*map(to_raw_grpc_row, make_class_answer_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The client gives its caller the value, index and full label of each class."""
     unread = get_unread_requirement(client, inference)

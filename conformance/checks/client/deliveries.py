@@ -24,7 +24,7 @@ from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped,
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
+UNKNOWN_REQUIREMENT = "CLIENT-READS-UNKNOWN-MEMBERS"
 BLANKS = " \t\r\n  "
 
 # Custom members with values of every JSON type.
@@ -63,12 +63,13 @@ def put_outputs_first(document: Document) -> Document:
 
 def put_size_last(document: Document) -> Document:
     """Return the document with custom parameters before the size, which is the very last member."""
-    outputs = [_size_last(entry) for entry in document["outputs"]]
+    outputs = [_put_entry_size_last(entry) for entry in document["outputs"]]
     rest = {name: member for name, member in document.items() if name != "outputs"}
     return {**rest, "outputs": outputs}
 
 
-def _size_last(entry: Document) -> Document:
+def _put_entry_size_last(entry: Document) -> Document:
+    """Return the entry of an output with its size as the last member."""
     own = {"x_layout": "row-major", "x_strides": "[4,1]"}
     rest = {name: member for name, member in entry.items() if name != "parameters"}
     return {**rest, "parameters": {**own, **entry.get("parameters", {})}}
@@ -134,19 +135,19 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
     Wrong outputs break the first of the requirements, an error in the client the last one.
     """
     outputs = make_outputs(name)
-    asked = tuple(RequestedOutput(one.name, form) for one in outputs)
-    made = make_small_inference(f"style-{name}", form, outputs=asked, accepts=accepts)
-    return Row(name, (made, make_script(outputs, style), requirements[-1]), answers=requirements)
+    requested = tuple(RequestedOutput(one.name, form) for one in outputs)
+    inference = make_small_inference(f"style-{name}", form, outputs=requested, accepts=accepts)
+    return Row(name, (inference, make_script(outputs, style), requirements[-1]), answers=requirements)
 
 
-def make_written_rows() -> Iterator[Row]:
+def make_json_style_rows() -> Iterator[Row]:
     """Yield a row for each style of JSON, in each form."""
     for name, style in WRITING_STYLES.items():
-        more = [UNKNOWN] if style.edit is add_unknown_members else []
+        more = [UNKNOWN_REQUIREMENT] if style.edit is add_unknown_members else []
         yield from (make_reading_row(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 
-def make_delivered_rows() -> Iterator[Row]:
+def make_delivery_rows() -> Iterator[Row]:
     """Yield a row for each delivery, with binary data, and for some with JSON; requests accept its content coding."""
     for name, delivery in (*DELIVERIES.items(), *CODED_DELIVERIES.items()):
         for form in FORMS if name in DELIVERED_IN_JSON else FORMS[:1]:
@@ -157,31 +158,31 @@ def make_delivered_rows() -> Iterator[Row]:
 
 
 @check("client.reads-any-json", answers="CLIENT-READS-JSON")
-@rows(*make_written_rows())
+@rows(*make_json_style_rows())
 def reads_any_json(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any white space, escapes, member order and extra members."""
     expect_like_plain(client, inference, script, unread)
 
 
 @check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
-@rows(*make_delivered_rows())
+@rows(*make_delivery_rows())
 def reads_any_delivery(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any header spelling, chunking and content coding that it accepts."""
     expect_like_plain(client, inference, script, unread)
 
 
-def make_large_row(form: Form) -> Row:
+def make_large_answer_row(form: Form) -> Row:
     """Return a row with a large answer: 2^18 INT32 elements as binary data (1 MiB), or 2^13 as JSON."""
     name = f"large-{form}"
     count = 2**18 if form == "binary" else 2**13
-    made = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
+    tensor = Tensor.from_values("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
     inference = make_small_inference(f"style-{name}", form, outputs=(RequestedOutput("OUT0", form),))
     style = Style(delivery=Delivery(chunk=40_000))
-    return Row(name, (inference, make_script((made,), style)), answers=("CLIENT-READS-FRAMING",))
+    return Row(name, (inference, make_script((tensor,), style)), answers=("CLIENT-READS-FRAMING",))
 
 
 @check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")
-@rows(*map(make_large_row, FORMS))
+@rows(*map(make_large_answer_row, FORMS))
 def reads_large_answers(client: Client, inference: Inference, script: Script) -> None:
     """The client reads an answer of 1 MiB in chunks completely."""
     expect_outputs(client.infer(inference, script))

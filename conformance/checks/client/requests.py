@@ -29,29 +29,29 @@ from conformance.wire.tensor import Tensor
 
 OUT0, OUT1, OUT2 = (RequestedOutput(f"OUT{k}") for k in range(3))
 # Inputs of different sizes, so that a wrong order is detected.
-SEVERAL = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))
+SEVERAL_INPUTS = (("A", "INT32", (3,)), ("B", "BYTES", (2,)), ("C", "FP64", (2,)))
 # Names that have to be encoded in a URL; some have more bytes than characters.
-MODELS = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
+MODEL_NAMES = {"two-words": "two words", "not-ascii": "größe-猫", "per-cent": "50%25", "question-mark": "a?b=c#d&e+f"}
 
 
 def make_several_inputs(row: str, order: Sequence[int], *forms: Form) -> Inference:
     """Return an inference with three inputs in this order."""
-    made = [make_tensor(row, *SEVERAL[place]) for place in order]
-    return make_inference(row, made, *forms)
+    tensors = [make_tensor(row, *SEVERAL_INPUTS[place]) for place in order]
+    return make_inference(row, tensors, *forms)
 
 
 def make_order_rows() -> Iterator[Row]:
     """Yield a row for each order of three binary inputs."""
     for order in permutations(range(3)):
-        name = "-".join(SEVERAL[place][0] for place in order)
+        name = "-".join(SEVERAL_INPUTS[place][0] for place in order)
         yield make_sending_row(name, make_several_inputs(name, order))
 
 
-def make_mixed_rows() -> Iterator[Row]:
+def make_mixed_form_rows() -> Iterator[Row]:
     """Yield rows with inputs in both forms."""
     for forms in (("binary", "json", "binary"), ("json", "binary", "binary"), ("binary", "binary", "json")):
         for order in ((0, 1, 2), (2, 1, 0)):
-            name = "-".join(f"{SEVERAL[place][0]}-{form}" for place, form in zip(order, forms, strict=True))
+            name = "-".join(f"{SEVERAL_INPUTS[place][0]}-{form}" for place, form in zip(order, forms, strict=True))
             yield make_sending_row(name, make_several_inputs(name, order, *forms), ["CLIENT-SENDS-DATA-OR-SIZE"])
 
 
@@ -65,7 +65,7 @@ def sends_inputs_in_order(client: Client, inference: Inference, own: Sequence[st
 
 
 @check("client.sends-both-forms-at-once", answers="CLIENT-SENDS-ORDER")
-@rows(*make_mixed_rows())
+@rows(*make_mixed_form_rows())
 def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends some inputs as binary data and others as JSON in one request."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
@@ -81,7 +81,7 @@ BINARY_REQUIREMENTS = (
 JSON_HEADER_REQUIREMENTS = ("CLIENT-SENDS-HEADER-ON-JSON",)
 
 
-def make_frame_rows() -> Iterator[Row]:
+def make_framing_rows() -> Iterator[Row]:
     """Yield rows with ASCII names and ids, and with others, whose JSON has more bytes than characters."""
     for form in FORMS:
         own = (*(BINARY_REQUIREMENTS if form == "binary" else JSON_HEADER_REQUIREMENTS), *FRAME_REQUIREMENTS)
@@ -93,15 +93,15 @@ def make_frame_rows() -> Iterator[Row]:
 
 
 @check("client.frames-its-requests", answers="CLIENT-SENDS-HEADER-LENGTH")
-@rows(*make_frame_rows())
+@rows(*make_framing_rows())
 @check("client-grpc.frames-its-requests", answers="CLIENT-SENDS-MEMBERS/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_frame_rows()))
+@rows(*map(to_grpc_row, make_framing_rows()))
 def frames_its_requests(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client's headers, lengths and JSON members agree with each other, whatever names the request has."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-def make_bare_row(name: str, inference: Inference, *requirements: str) -> Row:
+def make_row_for_requirements(name: str, inference: Inference, *requirements: str) -> Row:
     """Return a row that judges only these requirements."""
     return Row(name, (inference, requirements), answers=requirements)
 
@@ -109,7 +109,7 @@ def make_bare_row(name: str, inference: Inference, *requirements: str) -> Row:
 def make_one_form_row(form: Form) -> Row:
     """Return a row over gRPC with several inputs in one form."""
     name = f"one-form-{form}"
-    return make_bare_row(name, make_several_inputs(name, (0, 1, 2), form), "CLIENT-SENDS-ONE-FORM")
+    return make_row_for_requirements(name, make_several_inputs(name, (0, 1, 2), form), "CLIENT-SENDS-ONE-FORM")
 
 
 @check("client-grpc.uses-one-form", answers="CLIENT-SENDS-ONE-FORM", over=(GRPC,))
@@ -120,7 +120,12 @@ def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> N
 
 
 @check("client.states-the-content-type", answers="CLIENT-SENDS-CONTENT-TYPE")
-@rows(*[make_bare_row(form, make_small_inference(f"type-{form}", form), "CLIENT-SENDS-CONTENT-TYPE") for form in FORMS])
+@rows(
+    *[
+        make_row_for_requirements(form, make_small_inference(f"type-{form}", form), "CLIENT-SENDS-CONTENT-TYPE")
+        for form in FORMS
+    ]
+)
 def states_the_content_type(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends binary data as octet-stream and JSON alone as JSON."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
@@ -129,10 +134,10 @@ def states_the_content_type(client: Client, inference: Inference, own: Sequence[
 def make_path_rows() -> Iterator[Row]:
     """Yield rows with different names of models, and a version."""
     post = "CLIENT-SENDS-POST"
-    yield make_bare_row("plain", make_small_inference("path-plain", "json"), post)
-    for name, model in MODELS.items():
-        yield make_bare_row(name, replace(make_small_inference(f"path-{name}", "json"), model=model), post)
-    yield make_bare_row("version", make_small_inference("path-version", "json", version="7"), post)
+    yield make_row_for_requirements("plain", make_small_inference("path-plain", "json"), post)
+    for name, model in MODEL_NAMES.items():
+        yield make_row_for_requirements(name, replace(make_small_inference(f"path-{name}", "json"), model=model), post)
+    yield make_row_for_requirements("version", make_small_inference("path-version", "json", version="7"), post)
 
 
 @check("client.posts-to-the-model", answers="CLIENT-SENDS-POST")
@@ -145,13 +150,13 @@ def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str])
 
 
 def make_coding_rows() -> Iterator[Row]:
-    """Yield rows with requests in content codings."""
+    """Yield rows with compressed requests."""
     for coding in ("gzip", "deflate"):
         for form in FORMS:
             row = f"{coding}-{form}"
             own = ("CLIENT-SENDS-CODING", *(("CLIENT-SENDS-HEADER-LENGTH",) if form == "binary" else ()))
-            made = make_inference(row, [make_tensor(row, "IN0", "INT32", (300,))], form, coding=coding)
-            yield make_sending_row(row, made, own)
+            inference = make_inference(row, [make_tensor(row, "IN0", "INT32", (300,))], form, coding=coding)
+            yield make_sending_row(row, inference, own)
 
 
 @check("client.applies-the-coding-it-announces", answers="CLIENT-SENDS-CODING")
@@ -186,8 +191,8 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
     """Return a row for each entry of `options`, which describe the requested outputs."""
     own = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
     return [
-        make_bare_row(name, make_small_inference(f"out-{name}", "json", **given), *own)
-        for name, given in options.items()
+        make_row_for_requirements(name, make_small_inference(f"out-{name}", "json", **requested), *own)
+        for name, requested in options.items()
     ]
 
 
@@ -220,7 +225,7 @@ def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str])
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-def make_connection_requests(count: int, forms: Sequence[Form]) -> list[Inference]:
+def make_alternating_inferences(count: int, forms: Sequence[Form]) -> list[Inference]:
     """Return inferences of varying sizes, each with its own model; the forms alternate."""
     names = [f"connection-{count}-{k}" for k in range(count)]
     tensors = [
@@ -236,10 +241,10 @@ def make_connection_requests(count: int, forms: Sequence[Form]) -> list[Inferenc
 @rows(("40", 40, FORMS[:1]))
 def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -> None:
     """The client leaves nothing of one request in the next, whatever its size and form."""
-    inferences = make_connection_requests(count, forms)
+    inferences = make_alternating_inferences(count, forms)
     outputs = make_small_script(inferences[0])
-    for seen in client.infer_all(inferences, outputs):
-        expect_sent(seen)
+    for observation in client.infer_all(inferences, outputs):
+        expect_sent(observation)
 
 
 def make_concurrent_rows() -> Iterator[Row]:
@@ -255,8 +260,8 @@ def make_concurrent_rows() -> Iterator[Row]:
             yield Row(name, (name, count, form, is_raw, bursts))
 
 
-def make_burst(row: str, count: int, form: Form, *, is_raw: bool) -> list[Inference]:
-    """Return inferences of two sizes, each with its own model, values and, unless it is raw, id."""
+def make_concurrent_inferences(row: str, count: int, form: Form, *, is_raw: bool) -> list[Inference]:
+    """Return inferences of two sizes, each with its own model, values and id; raw ones have no id."""
     names = [f"{row}-{k}" for k in range(count)]
     tensors = [make_sample_tensor("IN0", "FP32", (300 + 7 * (k % 2),), k) for k in range(count)]
     return [
@@ -276,18 +281,18 @@ def make_burst(row: str, count: int, form: Form, *, is_raw: bool) -> list[Infere
 def sends_each_of_many_at_once(client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int) -> None:
     """The client sends each of many concurrent requests with its own tensors, id and lengths."""
     for burst in range(bursts):
-        inferences = make_burst(f"{name}-{burst}", count, form, is_raw=is_raw)
+        inferences = make_concurrent_inferences(f"{name}-{burst}", count, form, is_raw=is_raw)
         script = make_small_script(inferences[0])
-        for seen in client.infer_all(inferences, script, at_once=True):
-            expect_sent(seen, ("CLIENT-SENDS-OUTPUTS",))
+        for observation in client.infer_all(inferences, script, at_once=True):
+            expect_sent(observation, ("CLIENT-SENDS-OUTPUTS",))
 
 
 def make_shared_name_row(form: Form) -> Row:
     """Return a row with input names that share a prefix, that are long, or that have characters which JSON escapes."""
     row = f"odd-names-{form}"
     names = ("IN", "IN0", 'quote"and\\slash', "x" * 300)
-    made = [Tensor.from_values(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]
-    return make_sending_row(row, make_inference(row, made, form))
+    tensors = [Tensor.from_values(name, "INT16", [k, -k, derive_salt(row + name)]) for k, name in enumerate(names)]
+    return make_sending_row(row, make_inference(row, tensors, form))
 
 
 @check("client.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES")

@@ -34,17 +34,17 @@ from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 VALUES, OWN, REFUSES = "CLIENT-READS-VALUES", "CLIENT-READS-OWN", "CLIENT-REFUSES-WRONG"
-SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
+SEVERAL_OUTPUTS = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
 
 
 def make_several_outputs(row: str) -> Tensors:
     """Return three outputs that differ in name, datatype, shape and values."""
-    return tuple(make_tensor(row, *one) for one in SEVERAL)
+    return tuple(make_tensor(row, *one) for one in SEVERAL_OUTPUTS)
 
 
 def make_three_output_inference(row: str, form: Form) -> Inference:
     """Return an inference that requests the three outputs in order."""
-    outputs = tuple(RequestedOutput(name, form) for name, _, _ in SEVERAL)
+    outputs = tuple(RequestedOutput(name, form) for name, _, _ in SEVERAL_OUTPUTS)
     return make_small_inference(f"rare-{row}", form, outputs=outputs)
 
 
@@ -85,27 +85,27 @@ SEVERAL_ROWS = (
 @rows(*map(to_raw_grpc_row, SEVERAL_ROWS))
 def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller each of several outputs by name, in any order."""
-    seen = client.infer(inference, script)
-    expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
+    observation = client.infer(inference, script)
+    expect_outputs(observation, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 
 
-def make_truth_rows() -> Iterator[Row]:
+def make_bool_rows() -> Iterator[Row]:
     """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"truths-{form}"
-        made = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
+        inference = make_small_inference(name, form, outputs=(RequestedOutput("OUT0", form),))
         one = Tensor.from_values("OUT0", "BOOL", [True, False, False, True, True])
-        yield Row(form, (made, make_script((one,), grpc=CALLS[form])))
+        yield Row(form, (inference, make_script((one,), grpc=CALLS[form])))
 
 
 @check("client.reads-both-truths", answers=VALUES)
-@rows(*make_truth_rows())
+@rows(*make_bool_rows())
 @check("client-grpc.reads-both-truths", answers=f"{VALUES}/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_truth_rows()))
+@rows(*map(to_raw_grpc_row, make_bool_rows()))
 def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller true and false BOOL elements unchanged."""
-    seen = client.infer(inference, script)
-    expect_outputs(seen, unread=get_unread_requirement(client, inference))
+    observation = client.infer(inference, script)
+    expect_outputs(observation, unread=get_unread_requirement(client, inference))
 
 
 # --- equal ids --------------------------------------------------------------------------------------------------------
@@ -118,32 +118,32 @@ def reads_both_truths(client: Client, inference: Inference, script: Script) -> N
 def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
     """The client gives each of two inferences with the same id its own answer."""
     outputs = (RequestedOutput("OUT0", form),)
-    made = [
+    inferences = [
         make_small_inference(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)
     ]
     script = Script(lambda one: (make_tensor(one.model, "OUT0", "INT32", (3,)),), honest.USUAL, honest_calls.USUAL)
-    expect_own_outputs(client, client.infer_all(made, script))
+    expect_own_outputs(client, client.infer_all(inferences, script))
 
 
-def expect_own_outputs(client: Client, all_seen: Sequence[Observation]) -> None:
+def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> None:
     """Expect that each inference gives its caller its own outputs.
 
     Raises:
         Blocked: no inference was sent, or the client does not read such outputs in a plain answer either.
         Unmet: an inference gives its caller other outputs or an error, or only some were sent.
     """
-    is_any_sent = any(seen.heard for seen in all_seen)
-    for seen in all_seen:
+    is_any_sent = any(observation.heard for observation in observations)
+    for observation in observations:
         if is_any_sent:
-            expect_request(seen, OWN)
-        with block_if_unread(client, seen.inference, seen.outputs):
-            expect_outputs(seen)
+            expect_request(observation, OWN)
+        with block_if_unread(client, observation.inference, observation.outputs):
+            expect_outputs(observation)
 
 
 # --- wrong lengths ----------------------------------------------------------------------------------------------------
 
 
-def make_wrong_row(name: str, script: HttpScript, form: Form = "binary") -> Row:
+def make_wrong_length_row(name: str, script: HttpScript, form: Form = "binary") -> Row:
     """Return a row with an answer that has a wrong length."""
     return Row(
         name, (make_three_output_inference(f"length-{name}", form), make_script(make_several_outputs(name), script))
@@ -161,8 +161,8 @@ CALL_ROW = Row(
 
 @check("client.refuses-wrong-lengths", answers=REFUSES)
 @rows(
-    *[make_wrong_row(name, script) for name, script in WRONG_LENGTHS.items()],
-    make_wrong_row("header-past-the-json", header_past_the_json, "json"),
+    *[make_wrong_length_row(name, script) for name, script in WRONG_LENGTHS.items()],
+    make_wrong_length_row("header-past-the-json", header_past_the_json, "json"),
 )
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(to_grpc_row(CALL_ROW))
@@ -176,8 +176,8 @@ def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) 
 
 def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
     """Return inferences, each with its own model and id."""
-    asked = (RequestedOutput("OUT0", form),)
-    return [make_small_inference(f"{row}-{k}", form, outputs=asked, id=f"{row}-{k}") for k in range(count)]
+    requested = (RequestedOutput("OUT0", form),)
+    return [make_small_inference(f"{row}-{k}", form, outputs=requested, id=f"{row}-{k}") for k in range(count)]
 
 
 def make_outputs(inference: Inference) -> Tensors:
@@ -193,10 +193,10 @@ def make_outputs(inference: Inference) -> Tensors:
 @rows(("32", 32, "binary"))
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
     """The client gives each of many concurrent callers its own answer."""
-    gathering = AnswerBarrier(count)
-    script = Script(make_outputs, gathering.http, gathering.grpc)
+    barrier = AnswerBarrier(count)
+    script = Script(make_outputs, barrier.http, barrier.grpc)
     expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
-    if not gathering.is_met:
+    if not barrier.is_met:
         raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")
 
 

@@ -65,12 +65,12 @@ def make_shape_rows() -> Iterator[Row]:
                 yield make_tensor_row(name, make_tensor(name, "IN0", datatype, shape), form)
 
 
-def make_corner_rows() -> Iterator[Row]:
+def make_corner_value_rows() -> Iterator[Row]:
     """Yield rows of corner values: integers, binary floats by group, and the floats that JSON preserves."""
     for datatype in INTEGER_CORNERS:
         for form in FORMS:
-            made = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
-            yield make_tensor_row(f"{datatype}-{form}", made, form)
+            tensor = Tensor.from_values("IN0", datatype, get_all_corners(datatype))
+            yield make_tensor_row(f"{datatype}-{form}", tensor, form)
     for datatype in FLOATS:
         for group in CORNER_GROUPS:
             yield make_tensor_row(f"{datatype}-{group}-binary", make_corner_tensor("IN0", datatype, group), "binary")
@@ -103,12 +103,12 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
         NotApplicable: the client sends nothing, because it has no form that can carry the tensor.
         Unmet: the request does not follow the rules, or none was received.
     """
-    seen = client.infer(inference, make_small_script(inference))
-    if not seen.heard and seen.result.error is not None and not can_be_json(client, inference.inputs[0]):
+    observation = client.infer(inference, make_small_script(inference))
+    if not observation.heard and observation.result.error is not None and not can_be_json(client, inference.inputs[0]):
         plain = make_small_inference(f"{inference.model}-plain", "binary")
-        if sends_json_alone(client.anew().infer(plain, make_small_script(plain))):
-            raise NotApplicableError(f"the client sends no binary data: {escape_text(seen.result.error)}")
-    expect_sent(seen, own)
+        if is_sent_as_json(client.anew().infer(plain, make_small_script(plain))):
+            raise NotApplicableError(f"the client sends no binary data: {escape_text(observation.result.error)}")
+    expect_sent(observation, own)
 
 
 def can_be_json(client: Client, one: Tensor) -> bool:
@@ -130,11 +130,11 @@ def is_utf8(element: bytes) -> bool:
     return True
 
 
-def sends_json_alone(seen: Observation) -> bool:
+def is_sent_as_json(observation: Observation) -> bool:
     """Say whether a request sends JSON, or typed contents over gRPC, for inputs that the caller has as binary data."""
-    if not seen.heard:
+    if not observation.heard:
         return False
-    received = seen.heard[-1].received
+    received = observation.heard[-1].received
     parsed = parsed_call.parse(received) if received.is_over_grpc else parsed_request.parse(received)
     return parsed is not None and bool(parsed.inputs) and not any(one.binary for one in parsed.inputs)
 
@@ -158,9 +158,9 @@ def sends_every_shape(client: Client, inference: Inference, own: Sequence[str]) 
 
 
 @check("client.sends-corner-values", answers="CLIENT-SENDS-VALUES")
-@rows(*make_corner_rows())
+@rows(*make_corner_value_rows())
 @check("client-grpc.sends-corner-values", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_corner_rows()))
+@rows(*map(to_grpc_row, make_corner_value_rows()))
 def sends_corner_values(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends limits, 2^53+1, subnormals, signed zeros and NaN unchanged."""
     expect_tensor_sent(client, inference, own)
@@ -186,28 +186,30 @@ def sends_large_tensors(client: Client, inference: Inference, own: Sequence[str]
 
 # --- less common tensors ----------------------------------------------------------------------------------------------
 
-TRUTHS = (True, False, False, True, True)
+BOOL_VALUES = (True, False, False, True, True)
 
 
-def make_truth_rows() -> Iterator[Row]:
+def make_bool_rows() -> Iterator[Row]:
     """Yield a row with both BOOL values for each form."""
     for form in FORMS:
         name = f"both-truths-{form}"
-        yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(TRUTHS))], form))
+        yield make_sending_row(name, make_inference(name, [Tensor.from_values("IN0", "BOOL", list(BOOL_VALUES))], form))
 
 
 def make_empty_rows() -> Iterator[Row]:
     """Yield rows with an empty input before, between and after others."""
     for place in range(3):
         name = f"empty-input-{place}"
-        made = [make_tensor(name, f"IN{k}", ("INT32", "BYTES", "FP64")[k], (0 if k == place else 2,)) for k in range(3)]
-        yield make_sending_row(name, make_inference(name, made))
+        tensors = [
+            make_tensor(name, f"IN{k}", ("INT32", "BYTES", "FP64")[k], (0 if k == place else 2,)) for k in range(3)
+        ]
+        yield make_sending_row(name, make_inference(name, tensors))
 
 
 @check("client.sends-both-truths", answers="CLIENT-SENDS-VALUES")
-@rows(*make_truth_rows())
+@rows(*make_bool_rows())
 @check("client-grpc.sends-both-truths", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_truth_rows()))
+@rows(*map(to_grpc_row, make_bool_rows()))
 def sends_both_truths(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client sends true and false BOOL elements unchanged."""
     expect_sent(client.infer(inference, make_small_script(inference)), own)
@@ -222,23 +224,25 @@ def sends_empty_inputs_among_others(client: Client, inference: Inference, own: S
     expect_sent(client.infer(inference, make_small_script(inference)), own)
 
 
-COUNTS = (0, 1, 2)
+FEW_COUNTS = (0, 1, 2)
 
 
-def make_count_rows() -> Iterator[Row]:
+def make_element_count_rows() -> Iterator[Row]:
     """Yield a row for each datatype in each form, with tensors of few elements."""
     for datatype in OIP_DATATYPES:
         for form in list_forms(datatype):
             name = f"few-{datatype}-{form}"
-            made = [make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in COUNTS]
-            requirements = list_owed_requirements(made[-1])
-            yield Row(f"{datatype}-{form}", (made, requirements), answers=requirements)
+            inferences = [
+                make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in FEW_COUNTS
+            ]
+            requirements = list_owed_requirements(inferences[-1])
+            yield Row(f"{datatype}-{form}", (inferences, requirements), answers=requirements)
 
 
 @check("client.sends-few-elements", answers="CLIENT-SENDS-VALUES")
-@rows(*make_count_rows())
+@rows(*make_element_count_rows())
 @check("client-grpc.sends-few-elements", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_count_rows()))
+@rows(*map(to_grpc_row, make_element_count_rows()))
 def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Sequence[str]) -> None:
     """The client sends a tensor of no, one or two elements like any other."""
     for inference in inferences:
@@ -247,32 +251,32 @@ def sends_few_elements(client: Client, inferences: Sequence[Inference], own: Seq
 
 # --- values that a form cannot carry ----------------------------------------------------------------------------------
 
-HALVES = Tensor.from_values("IN0", "FP16", [0.5, -1.75, 3.0])
+HALF_TENSOR = Tensor.from_values("IN0", "FP16", [0.5, -1.75, 3.0])
 NON_FINITE = Tensor.from_values("IN0", "FP32", [float("nan"), float("inf"), float("-inf"), 1.5])
 INVALID_UTF_8 = Tensor.from_values("IN0", "BYTES", [b"\xff\xfe\x80", b"\xc3\xa9"])
 
 
-def make_unfit_row(name: str, one: Tensor, requirement: str) -> Row:
+def make_beyond_json_row(name: str, one: Tensor, requirement: str) -> Row:
     """Return a row in which the caller requests JSON for a tensor that JSON cannot carry."""
     return make_sending_row(name, make_inference(f"unfit-{name}", [one], "json"), (requirement,))
 
 
-HALF_ROW = make_unfit_row("FP16-json", HALVES, "CLIENT-SENDS-FP16")
+HALF_ROW = make_beyond_json_row("FP16-json", HALF_TENSOR, "CLIENT-SENDS-FP16")
 
 
 @check("client.sends-nothing-else-instead", answers="CLIENT-SENDS-VALUES")
 @rows(
     HALF_ROW,
-    make_unfit_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
-    make_unfit_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
+    make_beyond_json_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
+    make_beyond_json_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
 )
 @check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
 @rows(to_grpc_row(HALF_ROW))
 def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client refuses a value that the requested form cannot hold, or sends it in another form."""
-    seen = client.infer(inference, make_small_script(inference))
-    if seen.heard:
-        expect_sent(seen, own)
+    observation = client.infer(inference, make_small_script(inference))
+    if observation.heard:
+        expect_sent(observation, own)
 
 
 @check("client.announces-no-coding-of-the-answers", answers="CLIENT-SENDS-CODING")

@@ -56,8 +56,8 @@ from conformance.wire.tensor import Tensor
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """The client reports an answer with an error status as an error."""
-    seen = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
-    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
+    observation = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
+    expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
 
 
 @check("client.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT")
@@ -66,9 +66,9 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The client's error contains the server's message, or the status where there is none."""
-    seen = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
-    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
-    expect_text(seen, *error.list_expected_texts(over_grpc=client.is_over_grpc))
+    observation = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
+    expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
+    expect_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
 
 
 @check("client.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR")
@@ -78,10 +78,10 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """The client reads a successful answer whose output resembles an error."""
     output = Tensor.from_values(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
-    made = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
-    plain = replace(made, outputs=(RequestedOutput("OUT0", "json"),))
+    inference = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
+    plain = replace(inference, outputs=(RequestedOutput("OUT0", "json"),))
     with block_if_unread(client, plain, (Tensor.from_values("OUT0", "BYTES", ["one", "two"]),)):
-        expect_outputs(client.infer(made, make_script((output,))))
+        expect_outputs(client.infer(inference, make_script((output,))))
 
 
 # --- wrong answers ----------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def make_two_output_inference(row: str, form: Form, **options: object) -> Infere
     )
 
 
-def make_wrong_row(
+def make_wrong_answer_row(
     name: str, form: Form, http: HttpScript = honest.USUAL, grpc: CallScript = honest_calls.USUAL, **options: object
 ) -> Row:
     """Return a row with a wrong answer."""
@@ -112,11 +112,11 @@ def make_wrong_row(
 
 
 WRONG_ROWS = (
-    *[make_wrong_row(name, "binary", script) for name, script in WRONG_BINARY.items()],
-    *[make_wrong_row(name, "json", script) for name, script in WRONG_JSON.items()],
-    make_wrong_row("coding-not-applied", "binary", FALSE_CODING, accepts="gzip"),
+    *[make_wrong_answer_row(name, "binary", script) for name, script in WRONG_BINARY.items()],
+    *[make_wrong_answer_row(name, "json", script) for name, script in WRONG_JSON.items()],
+    make_wrong_answer_row("coding-not-applied", "binary", FALSE_CODING, accepts="gzip"),
 )
-WRONG_CALL_ROWS = tuple(make_wrong_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
+WRONG_CALL_ROWS = tuple(make_wrong_answer_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
 
 
 @check("client.refuses-wrong-answers", answers=REFUSES)
@@ -125,23 +125,23 @@ WRONG_CALL_ROWS = tuple(make_wrong_row(name, "binary", grpc=script) for name, sc
 @rows(*WRONG_CALL_ROWS)
 def refuses_wrong_answers(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an answer that contradicts itself as an error, in time."""
-    seen = client.infer(inference, script)
-    expect_error(seen, "the answer contradicts itself")
+    observation = client.infer(inference, script)
+    expect_error(observation, "the answer contradicts itself")
     with attribute_to(ENDS):
-        expect_in_time(seen)
+        expect_in_time(observation)
 
 
-def make_element_rows() -> Iterator[Row]:
+def make_wrong_element_rows() -> Iterator[Row]:
     """Yield rows with an element that is none of its datatype, at either end of either of two outputs."""
     for place, (output, element) in WRONG_PLACES.items():
-        for datatype, what, value in WRONG_ELEMENTS:
-            name = f"{datatype}-{what}-{place}"
+        for datatype, fault, value in WRONG_ELEMENTS:
+            name = f"{datatype}-{fault}-{place}"
             script = make_json_script(make_element_edit(output, element, value), "json")
-            yield make_element_row(name, datatype, "json", script)
-        yield make_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
+            yield make_wrong_element_row(name, datatype, "json", script)
+        yield make_wrong_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
 
 
-def make_element_row(name: str, datatype: str, form: Form, script: HttpScript) -> Row:
+def make_wrong_element_row(name: str, datatype: str, form: Form, script: HttpScript) -> Row:
     """Return a row with a wrong element in one of two outputs of a datatype."""
     outputs = tuple(make_tensor(name, f"OUT{k}", datatype, (3,)) for k in range(2))
     values = (make_two_output_inference(f"element-{name}", form), make_script(outputs, script), outputs)
@@ -149,7 +149,7 @@ def make_element_row(name: str, datatype: str, form: Form, script: HttpScript) -
 
 
 @check("client.refuses-elements-of-no-datatype", answers=REFUSES)
-@rows(*make_element_rows())
+@rows(*make_wrong_element_rows())
 def refuses_elements_of_no_datatype(client: Client, inference: Inference, script: Script, outputs: Tensors) -> None:
     """The client reports an error for an element that its datatype does not have."""
     with block_if_unread(client, inference, outputs):
@@ -157,14 +157,15 @@ def refuses_elements_of_no_datatype(client: Client, inference: Inference, script
 
 
 ID_ROWS = tuple(
-    make_wrong_row(f"another-id-{form}", form, make_json_script(id_of_another, form), id="own-id") for form in FORMS
+    make_wrong_answer_row(f"another-id-{form}", form, make_json_script(id_of_another, form), id="own-id")
+    for form in FORMS
 )
 
 
 @check("client.refuses-answers-to-another-id", answers=REFUSES)
 @rows(*ID_ROWS)
 @check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(make_wrong_row("another-id-raw", "binary", grpc=wrong_calls.id_of_another, id="own-id"))
+@rows(make_wrong_answer_row("another-id-raw", "binary", grpc=wrong_calls.id_of_another, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer with another id than it sent."""
     expect_error(client.infer(inference, script), "the answer has another id")
@@ -176,8 +177,8 @@ def refuses_answers_to_another_id(client: Client, inference: Inference, script: 
 @rows("binary")
 def makes_up_no_output(client: Client, form: Form) -> None:
     """The client gives its caller no output that the answer lacks."""
-    seen = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
-    expect_absent(seen, "OUT1")
+    observation = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
+    expect_absent(observation, "OUT1")
 
 
 # --- incomplete answers -----------------------------------------------------------------------------------------------
@@ -186,19 +187,19 @@ SILENT_PLACES = ("before-anything", "in-the-head", "in-the-last-tensor")
 RESET_PLACES = ("before-anything", "in-the-head", "in-the-json", "in-the-last-tensor")
 
 
-def make_unended_rows() -> Iterator[Row]:
+def make_incomplete_rows() -> Iterator[Row]:
     """Yield rows in which the connection is closed, reset or silent at some place of the answer."""
     for name, place in PLACES.items():
-        yield make_unended_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
-    yield make_unended_row(
+        yield make_incomplete_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
+    yield make_incomplete_row(
         "closed-before-the-last-chunk", make_broken_off_script(before_the_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
     )
     for name in RESET_PLACES:
-        yield make_unended_row(
+        yield make_incomplete_row(
             f"reset-{name}", make_broken_off_script(PLACES[name], Ending.RESET), form=choose_form(name)
         )
     for name in SILENT_PLACES:
-        yield make_unended_row(
+        yield make_incomplete_row(
             f"silent-{name}",
             make_broken_off_script(PLACES[name], Ending.SILENT),
             form=choose_form(name),
@@ -207,11 +208,11 @@ def make_unended_rows() -> Iterator[Row]:
 
 
 def choose_form(place: str) -> Form:
-    """Return the form of outputs in an answer that breaks off at a place: JSON unless that is in binary data."""
+    """Return the form of an answer that breaks off at a place: binary within a tensor, else JSON."""
     return "binary" if place.endswith("tensor") else "json"
 
 
-def make_unended_row(
+def make_incomplete_row(
     name: str,
     http: HttpScript = honest.USUAL,
     grpc: CallScript = honest_calls.USUAL,
@@ -224,20 +225,20 @@ def make_unended_row(
     return Row(name, (make_two_output_inference(f"end-{name}", form), script, timeout))
 
 
-def make_unended_call_row(name: str) -> Row:
+def make_incomplete_call_row(name: str) -> Row:
     """Return a row with an incomplete answer over gRPC."""
-    return make_unended_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
+    return make_incomplete_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
 
 
 @check("client.ends-with-an-error", answers=ENDS)
-@rows(*make_unended_rows())
+@rows(*make_incomplete_rows())
 @check("client-grpc.ends-with-an-error", answers=f"{ENDS}/grpc", over=(GRPC,))
-@rows(*map(make_unended_call_row, UNENDED_CALLS))
+@rows(*map(make_incomplete_call_row, UNENDED_CALLS))
 def ends_with_an_error(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reports an error within its caller's time limit when an answer never completes."""
-    seen = client.infer(inference, script, timeout=timeout)
-    expect_error(seen, "the answer never came whole")
-    expect_in_time(seen)
+    observation = client.infer(inference, script, timeout=timeout)
+    expect_error(observation, "the answer never came whole")
+    expect_in_time(observation)
 
 
 # --- inferences after errors ------------------------------------------------------------------------------------------
@@ -267,28 +268,28 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 
 def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row:
     """Return a row with a silent peer, which fails for `ends` if the client does not return."""
-    row = make_unended_row(
+    row = make_incomplete_row(
         "after-silence", http, grpc, form="json" if ends == ENDS else "binary", timeout=SHORT_TIMEOUT_S
     )
     return replace(row, answers=(ends.replace(ENDS, GOES_ON), ends))
 
 
-def wait_until_closed(seen: Observation) -> None:
+def wait_until_closed(observation: Observation) -> None:
     """Wait until the peer has closed the connections that it closes by a script: no client can use one meanwhile."""
-    for one in seen.heard:
+    for one in observation.heard:
         if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
             one.answer.closed.wait(MAX_CLOSING_S)
 
 
 @check("client.goes-on-after-errors", answers=GOES_ON)
 @rows(
-    *[make_unended_row(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
-    *[make_unended_row(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
+    *[make_incomplete_row(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
+    *[make_incomplete_row(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
     make_after_silence_row(SILENT_SCRIPT, honest_calls.USUAL, ENDS),
 )
 @check("client-grpc.goes-on-after-errors", answers=f"{GOES_ON}/grpc", over=(GRPC,))
 @rows(
-    *[make_unended_row(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
+    *[make_incomplete_row(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
     make_after_silence_row(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),
 )
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
@@ -299,9 +300,9 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     form = inference.form_of(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
     with attribute_values_to(GOES_ON):
-        seen = client.infer(following, make_small_script(following), timeout=timeout)
-        if client.is_over_grpc and not seen.heard and any(not one.answer.is_kept for one in failed.heard):
+        observation = client.infer(following, make_small_script(following), timeout=timeout)
+        if client.is_over_grpc and not observation.heard and any(not one.answer.is_kept for one in failed.heard):
             # grpc-core ends the call before its channel learns of the close: the next may meet the old connection.
-            seen = client.infer(following, make_small_script(following), timeout=timeout)
-        expect_request(seen, GOES_ON)
-        expect_outputs(seen)
+            observation = client.infer(following, make_small_script(following), timeout=timeout)
+        expect_request(observation, GOES_ON)
+        expect_outputs(observation)

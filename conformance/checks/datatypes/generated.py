@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.datatypes.half_floats import FP32_TOO, is_fp32_right, is_half_read_right
+from conformance.checks.datatypes.half_floats import FP32_WRONG_TOO, is_fp32_right, is_half_read_right
 from conformance.checks.support.binary_sides import (
     Side,
     expect_return,
@@ -20,7 +20,7 @@ from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 _OWN_REQUIREMENTS = ("BOOL", "BYTES", "BF16")  # datatypes that have one
-_HALVES = ("FP16", "BF16")
+_HALF_DATATYPES = ("FP16", "BF16")
 
 
 def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
@@ -31,46 +31,51 @@ def _list_requirements(role: str, direction: str) -> tuple[str, ...]:
     return (own, f"BIN-ROW-MAJOR-{direction}") if role in SEVERAL_DIMENSIONS else (own,)
 
 
-def _list_read(role: str) -> tuple[str, ...]:
+def _list_read_requirements(role: str) -> tuple[str, ...]:
+    """Return the requirements of a role whose inputs are judged."""
     return _list_requirements(role, "I")
 
 
-def _list_written(role: str) -> tuple[str, ...]:
+def _list_written_requirements(role: str) -> tuple[str, ...]:
+    """Return the requirements of a role whose outputs are judged."""
     return _list_requirements(role, "O")
 
 
-def _list_both(role: str) -> tuple[str, ...]:
+def _list_requirements_of_both(role: str) -> tuple[str, ...]:
+    """Return the requirements of a role whose inputs and outputs are judged together."""
     if _is_identity(role):
-        return (*_list_read(role), *_list_written(role))
-    return _list_written(role) if role.startswith("cast_fp32") else _list_read(role)
+        return (*_list_read_requirements(role), *_list_written_requirements(role))
+    return _list_written_requirements(role) if role.startswith("cast_fp32") else _list_read_requirements(role)
 
 
 def _is_identity(role: str) -> bool:
+    """Say whether a role returns its inputs unchanged."""
     return roles.load()[role].compute == "identity"
 
 
 @check("datatypes.generated-inputs-are-read", answers="BIN-DATATYPES-I")
-@rows(*make_generated_rows("read", _list_read))
+@rows(*make_generated_rows("read", _list_read_requirements))
 def generated_inputs_are_read(target: Target, model: Model) -> None:
     """The server reads binary inputs that Hypothesis generated correctly, as JSON outputs show."""
     expect_generated(model, "read", lambda tensor: _expect_one_side(target, model, tensor, "read"))
 
 
 @check("datatypes.generated-outputs-are-written", answers="BIN-DATATYPES-O")
-@rows(*make_generated_rows("written", _list_written))
+@rows(*make_generated_rows("written", _list_written_requirements))
 def generated_outputs_are_written(target: Target, model: Model) -> None:
     """The server writes binary outputs correctly for JSON inputs that Hypothesis generated."""
     expect_generated(model, "written", lambda tensor: _expect_one_side(target, model, tensor, "written"))
 
 
 @check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
-@rows(*make_generated_rows("both", _list_both))
+@rows(*make_generated_rows("both", _list_requirements_of_both))
 def generated_tensors_survive(target: Target, model: Model) -> None:
     """The server returns tensors that Hypothesis generated bit by bit."""
     expect_generated(model, "both", lambda tensor: _expect_both_sides(target, model, tensor))
 
 
 def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -> None:
+    """Expect a tensor to survive one side; a failure is attributed to the order of dimensions if that is wrong."""
     try:
         expect_survival(target, model, [tensor], side)
     except UnmetError as unmet:
@@ -94,15 +99,16 @@ def _attribute_to_order(target: Target, model: Model, tensor: Tensor, side: Side
 
 
 def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
-    requirement = _list_written(model.role.name)[-1]
+    """Expect a tensor to survive both sides, or a cast of it to be right."""
+    requirement = _list_written_requirements(model.role.name)[-1]
     if model.role.compute == "cast":
         halves = tensor.array
-        with block_if(lambda: not is_fp32_right(target, halves), FP32_TOO):
+        with block_if(lambda: not is_fp32_right(target, halves), FP32_WRONG_TOO):
             expect_side(target, model, [tensor], "both")
     elif model.role.compute != "identity":
         expect_side(target, model, [tensor], "both")
-    elif tensor.datatype in _HALVES:
-        _expect_half_return(target, model, tensor, requirement)
+    elif tensor.datatype in _HALF_DATATYPES:
+        _expect_half_floats_return(target, model, tensor, requirement)
     else:
         try:
             expect_return(target, model, [tensor], requirement)
@@ -111,7 +117,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
             raise
 
 
-def _expect_half_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
+def _expect_half_floats_return(target: Target, model: Model, tensor: Tensor, written: str) -> None:
     """Expect 16-bit floats to come back; a failure is attributed to `written` if a cast shows that they are read."""
     try:
         expect_side(target, model, [tensor], "both")

@@ -31,32 +31,32 @@ from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 
-def make_half_rows(datatype: str) -> list[Row]:
-    """Return a row for each group of corner values of a 16-bit float: its bit patterns, and whether JSON has them."""
+def make_half_float_rows(datatype: str) -> list[Row]:
+    """Return a row for each group of corner values of a 16-bit float, which says whether JSON has them."""
     in_json = FLOAT_CORNERS[datatype]
     return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
 
 
 PART_ELEMENTS = 4096  # elements
-EVERY_VALUE = Row("every", (range(2**16), False))  # all bit patterns, NaN among them
+EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, NaN among them
 
 
 @check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
-@rows(*make_half_rows("FP16"), EVERY_VALUE)
+@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary FP16 input as IEEE 754 binary16."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
-@rows(*make_half_rows("FP16"), EVERY_VALUE)
+@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary FP16 output as IEEE 754 binary16."""
     _expect_half_written(target, model, bits, in_json)
 
 
 @check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
-@rows(*make_half_rows("FP16"), EVERY_VALUE)
+@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
     """The server returns FP16 elements bit by bit, from binary data to binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
@@ -77,7 +77,7 @@ def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
 
 
 def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> bool:
-    """Say whether the elements are cast to FP32 right: as binary data, or in JSON for finite nonzero numbers.
+    """Say whether the server casts the elements to FP32 correctly, as binary data or, if finite and nonzero, in JSON.
 
     Raises:
         Blocked: FP32 elements with these values are wrong by themselves, and JSON has none of them.
@@ -89,47 +89,49 @@ def is_half_read_right(target: Target, tensor: Tensor, unmet: UnmetError) -> boo
     if numbers.size:
         return is_right(target, casting, [casting.tensor(numbers)], "read")
     if not is_fp32_right(target, tensor.array):
-        raise BlockedError(FP32_TOO, unmet)
+        raise BlockedError(FP32_WRONG_TOO, unmet)
     return False
 
 
 @check("datatypes.bf16-is-read", answers="BIN-BF16-I", role="cast_bf16_fp32")
-@rows(*make_half_rows("BF16"), EVERY_VALUE)
+@rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary BF16 input as the upper half of FP32."""
     _expect_half_read(target, model, bits, in_json)
 
 
 @check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
-@rows(*make_half_rows("BF16"), EVERY_VALUE)
+@rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary BF16 output as the upper half of FP32."""
     _expect_half_written(target, model, bits, in_json)
 
 
 def _expect_half_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """Expect the right FP32 outputs for 16-bit floats with these bits."""
     tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
-    _expect_half(target, model, tensor, "read" if in_json else "both", tensor.array)
+    _expect_half_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
 
 
 def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """Expect the right 16-bit floats for FP32 inputs with the same values."""
     halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         tensor = model.tensor(halves.astype("<f4"))
-    _expect_half(target, model, tensor, "written" if in_json else "both", tensor.array)
+    _expect_half_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
 
 
-def _expect_half(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
+def _expect_half_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
     """Expect the right result of a cast between a 16-bit float and FP32.
 
     Raises:
         Blocked: the FP32 elements are wrong by themselves.
     """
-    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_TOO):
+    with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_WRONG_TOO):
         expect_survival(target, model, [tensor], side)
 
 
-FP32_TOO = "the same FP32 elements are wrong too"
+FP32_WRONG_TOO = "the same FP32 elements are wrong too"
 
 
 def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
@@ -142,7 +144,7 @@ def is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
 _FP16 = frozenset({"FP16"})
 
 
-def _own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
+def _build_own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
     """Return a request to a deployed model that is plain except for FP16 inputs, or FP16 outputs, in JSON."""
     tensors = model.sample()
     halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
@@ -173,14 +175,15 @@ def fp16_in_json_is_refused_or_right(
 ) -> str:
     """The server refuses an FP16 tensor in JSON, or reads its numbers correctly."""
     if own:
-        reply = target.infer(_own_request(model, send))
+        reply = target.infer(_build_own_request(model, send))
         with unless_unsteady(target, model.expected(model.sample()) if reply.succeeded else ()):
-            return _refused_or_right(model, model.sample(), reply)
+            return _expect_refused_or_right(model, model.sample(), reply)
     tensors = [model.tensor([1.5, -0.25, 1024.0, 0.0999755859375])]
-    return _refused_or_right(model, tensors, target.infer(model.request(tensors, send=send, want=want)))
+    return _expect_refused_or_right(model, tensors, target.infer(model.request(tensors, send=send, want=want)))
 
 
-def _refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
+def _expect_refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
+    """Expect a refusal or the right values; return which of them it is."""
     if reply.status is not None and reply.status >= 400:
         return "refused"
     expect_values(reply, model, tensors, through_json=True)

@@ -44,13 +44,13 @@ def get_first_datatype(model: Model) -> str:
     return model.role.inputs[0].datatype
 
 
-OWN = (Row("own", ("sample",), fit=ANY),)
+OWN_ROWS = (Row("own", ("sample",), fit=ANY),)
 
 
 @check("datatypes.binary-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(
     *make_datatype_rows(PLAIN),
-    *OWN,
+    *OWN_ROWS,
     Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS)),
     Row("own-subnormals", ("subnormals",), fit=Fit(some_input=WIDE_FLOATS)),
 )
@@ -70,7 +70,7 @@ def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
 
 
 @check("datatypes.binary-outputs-are-written", answers="BIN-DATATYPES-O")
-@rows(*make_datatype_rows(PLAIN), *OWN, Row("own-fractions", ("fractions",), fit=Fit(outputs=WIDE_FLOATS)))
+@rows(*make_datatype_rows(PLAIN), *OWN_ROWS, Row("own-fractions", ("fractions",), fit=Fit(outputs=WIDE_FLOATS)))
 def binary_outputs_are_written(target: Target, model: Model, own: str = "") -> None:
     """The server writes each element of a binary output in the native size of its datatype."""
     if not own:
@@ -81,7 +81,7 @@ def binary_outputs_are_written(target: Target, model: Model, own: str = "") -> N
         expect_written(target, model, model.sample())
 
 
-CORNERS = [
+CORNER_ROWS = [
     Row(f"{datatype}-{group}", (group,), role=get_identity_role(datatype))
     for datatype in PLAIN
     for group in {**INTEGER_CORNERS, **FLOAT_CORNERS}[datatype]
@@ -89,17 +89,17 @@ CORNERS = [
 
 
 @check("datatypes.corner-values-are-read", answers="BIN-DATATYPES-I")
-@rows(*CORNERS)
+@rows(*CORNER_ROWS)
 def corner_values_are_read(target: Target, model: Model, group: str) -> None:
     """The server reads the extreme values of each datatype from binary data."""
-    expect_survival(target, model, [_corner(model, group)], "read")
+    expect_survival(target, model, [_build_corner_tensor(model, group)], "read")
 
 
 @check("datatypes.corner-values-are-written", answers="BIN-DATATYPES-O")
-@rows(*CORNERS)
+@rows(*CORNER_ROWS)
 def corner_values_are_written(target: Target, model: Model, group: str) -> None:
     """The server writes the extreme values of each datatype to binary data."""
-    expect_survival(target, model, [_corner(model, group)], "written")
+    expect_survival(target, model, [_build_corner_tensor(model, group)], "written")
 
 
 @check("datatypes.values-beyond-json-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
@@ -112,7 +112,7 @@ def corner_values_are_written(target: Target, model: Model, group: str) -> None:
 )
 def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
     """The server returns signed zeros, infinities, NaN and extremes from binary data to binary data."""
-    expect_return(target, model, [_corner(model, group)], "BIN-DATATYPES-O")
+    expect_return(target, model, [_build_corner_tensor(model, group)], "BIN-DATATYPES-O")
 
 
 @check("datatypes.every-16-bit-value-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
@@ -124,14 +124,15 @@ def every_16_bit_value_survives(target: Target, model: Model) -> None:
     expect_return(target, model, tensors, "BIN-DATATYPES-O")
 
 
-def _corner(model: Model, group: str) -> Tensor:
+def _build_corner_tensor(model: Model, group: str) -> Tensor:
+    """Return the corner values of a group as the first input of a model."""
     spec = model.role.inputs[0]
     return make_corner_tensor(spec.name, spec.datatype, group)
 
 
 # --- no elements, and many --------------------------------------------------------------------------------------------
 
-EMPTY = (
+EMPTY_ROWS = (
     Row("INT32", ([0],), role="identity_int32"),
     Row("FP64", ([0],), role="identity_fp64"),
     Row("INT32-no-rows", ([0, 3],), role="rank2"),
@@ -142,7 +143,7 @@ EMPTY = (
 
 @check("datatypes.empty-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(
-    *EMPTY,
+    *EMPTY_ROWS,
     Row("BOOL", ([0],), role="identity_bool"),
     Row("BYTES", ([0],), role="identity_bytes"),
     Row("own", (None,), fit=JSON),
@@ -163,7 +164,7 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
 
 @check("datatypes.empty-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(
-    *EMPTY,
+    *EMPTY_ROWS,
     Row("BOOL", ([0],), role="identity_bool"),
     Row("BYTES", ([0],), role="identity_bytes", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
     Row("own", (None,), fit=JSON),
@@ -192,7 +193,7 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
 
 
 # One-dimensional integers usually index the tokens of a text, and models limit their number.
-LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
+LARGE_OWN_ROW = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
 
 
 @check("datatypes.large-inputs-are-read", answers="BIN-DATATYPES-I")
@@ -201,8 +202,8 @@ LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_var
     Row("64KiB", (64 * KIB // 4,), role="weighted_sum"),
     Row("64KiB-and-one", (64 * KIB // 4 + 1,), role="weighted_sum"),
     Row("1MiB", (KIB * KIB // 4,), role="weighted_sum"),
-    LARGE_OWN,
-    Row("own-256KiB-and-one", (None, 64 * KIB + 1), fit=LARGE_OWN.fit),
+    LARGE_OWN_ROW,
+    Row("own-256KiB-and-one", (None, 64 * KIB + 1), fit=LARGE_OWN_ROW.fit),
 )
 def large_inputs_are_read(target: Target, model: Model, count: int | None, own_count: int = LARGE_COUNT) -> None:
     """The server reads a large binary input completely, each element in its place."""
@@ -218,7 +219,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
 @rows(
     Row("40KB-of-numbers", ([10_000, 0], "NUMBERS"), role="emit"),
     Row("89KB-of-strings", ([0, 10_000], "TEXTS"), role="emit", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
-    LARGE_OWN,
+    LARGE_OWN_ROW,
 )
 def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
     """The server writes a large binary output completely, each element in its place."""

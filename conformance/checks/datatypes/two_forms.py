@@ -1,4 +1,4 @@
-"""A tensor is the same as JSON and as binary data; includes tensors drawn by Hypothesis."""
+"""A tensor is the same as JSON and as binary data, also one that Hypothesis draws."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from conformance.wire.tensor import Tensor
 
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
-EQUAL = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
-OWN = Row("own", ("sample",), fit=ANY)
-OWN_FRACTIONS = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
+EQUAL_ROWS = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
+OWN_ROW = Row("own", ("sample",), fit=ANY)
+OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
-@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN, OWN_FRACTIONS)
+@rows(*EQUAL_ROWS, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN_ROW, OWN_FRACTIONS_ROW)
 def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The server computes the same outputs from JSON as from binary data."""
     if own:
@@ -35,11 +35,11 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") 
     tensors = make_symmetric_inputs(model)
     by_json = target.infer(model.request(tensors, send="json"))
     by_binary = target.infer(model.request(tensors, send="binary"))
-    expect(by_binary).tensors(_outputs(by_json, model), through_json=True)
+    expect(by_binary).tensors(_read_outputs(by_json, model), through_json=True)
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
-@rows(*EQUAL, OWN, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
+@rows(*EQUAL_ROWS, OWN_ROW, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
 def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The server returns the same datatype, shape and values as JSON and as binary data."""
     if own:
@@ -52,11 +52,11 @@ def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "")
     as_binary = target.infer(model.request(tensors, send="json", want="binary"))
     if as_binary.answer.find_by_kind("bool-byte"):
         raise BlockedError("BOOL elements that are neither 0 nor 1 are judged by themselves")
-    expect(as_binary).tensors(_outputs(as_json, model), through_json=True)
+    expect(as_binary).tensors(_read_outputs(as_json, model), through_json=True)
 
 
-def _outputs(reply: Reply, model: Model) -> list[Tensor]:
-    """Return the outputs as tensors.
+def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
+    """Return the outputs of an answer as tensors.
 
     Raises:
         Unmet: an output is missing or unreadable.
@@ -86,24 +86,25 @@ def make_drawn_rows(side: str, **others: str) -> list[Row]:
 @rows(*make_drawn_rows("I", FP16="cast_fp16_fp32"))
 def drawn_inputs_are_read(target: Target, model: Model) -> None:
     """The server reads any binary input correctly, as JSON outputs show."""
-    _explore(target, model, "read", json=True)
+    _explore_tensors(target, model, "read", json=True)
 
 
 @check("datatypes.drawn-outputs-are-written", answers="BIN-DATATYPES-O", explores=True)
 @rows(*make_drawn_rows("O", FP16="cast_fp32_fp16"))
 def drawn_outputs_are_written(target: Target, model: Model) -> None:
     """The server writes any binary output correctly for JSON inputs."""
-    _explore(target, model, "written", json=True)
+    _explore_tensors(target, model, "written", json=True)
 
 
 @check("datatypes.drawn-tensors-survive", answers="BIN-DATATYPES-I", explores=True)
 @rows(*make_drawn_rows("I", FP16="identity_fp16", string_length="string_length"))
 def drawn_tensors_survive(target: Target, model: Model) -> None:
     """The server returns any tensor bit by bit, from binary data to binary data."""
-    _explore(target, model, "both", json=False)
+    _explore_tensors(target, model, "both", json=False)
 
 
-def _explore(target: Target, model: Model, side: Side, *, json: bool) -> None:
+def _explore_tensors(target: Target, model: Model, side: Side, *, json: bool) -> None:
+    """Expect any tensor that Hypothesis draws for the model to survive a side."""
     from conformance.roles import tensor_strategies  # and with it hypothesis: see `exploring`
 
     spec = model.role.inputs[0]

@@ -26,36 +26,42 @@ from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-LEGAL = "OIP-ALIVE-LEGAL"
+ALIVE_REQUIREMENT = "OIP-ALIVE-LEGAL"
 # requirement -> the row id of its first refusal over HTTP
-_FIRST: Mapping[str, str] = {refusal.requirement: identity for identity, refusal in reversed(REFUSALS_BY_ROW.items())}
-_FIRST_OVER_GRPC: Mapping[str, Refusal] = {refusal.requirement: refusal for refusal in reversed(EVERY_GRPC_REFUSAL)}
+_FIRST_BY_REQUIREMENT: Mapping[str, str] = {
+    refusal.requirement: identity for identity, refusal in reversed(REFUSALS_BY_ROW.items())
+}
+_FIRST_BY_REQUIREMENT_OVER_GRPC: Mapping[str, Refusal] = {
+    refusal.requirement: refusal for refusal in reversed(EVERY_GRPC_REFUSAL)
+}
 
 
-def _rows() -> Iterator[Row]:
+def _list_rows() -> Iterator[Row]:
     """Yield a row for each refusal of this area and for the first of each requirement; fewer for deployed models."""
     for identity, refusal in REFUSALS_BY_ROW.items():
-        is_for_role = refusal in REFUSALS or identity == _FIRST[refusal.requirement]
+        is_for_role = refusal in REFUSALS or identity == _FIRST_BY_REQUIREMENT[refusal.requirement]
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
             yield Row(identity, (refusal.message,), role, needs=refusal.extensions, fit=fit)
 
 
 @check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "OIP-ISOLATION"))
-@rows(*_rows())
+@rows(*_list_rows())
 @check("grpc.good-call-after-a-refusal-is-answered-right", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     *[
         Row(refusal.fault, (refusal.message,), refusal.role, needs=refusal.extensions, fit=refusal.fit)
-        for refusal in _FIRST_OVER_GRPC.values()
+        for refusal in _FIRST_BY_REQUIREMENT_OVER_GRPC.values()
     ]
 )
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
     """The server answers a good request after a refusal as it did before."""
     other = replace(model, salt=(model.salt + 101) % 256)
-    good, before = _answered(target, other)
-    _answered(target, replace(model, salt=(model.salt + 102) % 256))  # a stale answer to this one is detected
-    right = other.find_outputs(other.sample()) if model.is_own_oracle else _outputs(before)
+    good, before = _find_answered_request(target, other)
+    _find_answered_request(
+        target, replace(model, salt=(model.salt + 102) % 256)
+    )  # a stale answer to this one is detected
+    right = other.find_outputs(other.sample()) if model.is_own_oracle else _read_outputs(before)
     fresh = not target.outlives_errors
     target.send(message(model), fresh=fresh)
     try:
@@ -71,8 +77,8 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
     expect_or_blame_isolation(target, after, expect_right)
 
 
-def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:
-    """Return the first good request that is answered, and its reply; the last one tried if none is."""
+def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
+    """Return the first good request that the server answers, and its reply; the last one if it answers none."""
     for request in target.good_requests(model):
         reply = target.infer(request)
         if reply.succeeded:
@@ -80,7 +86,8 @@ def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:
     return target.message(request), reply
 
 
-def _outputs(reply: Reply) -> Sequence[Tensor]:
+def _read_outputs(reply: Reply) -> Sequence[Tensor]:
+    """Return the outputs of an answer as tensors."""
     arrays = [(output, output.array) for output in reply.answer.outputs if output.array is not None]
     return [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays]
 
@@ -88,56 +95,65 @@ def _outputs(reply: Reply) -> Sequence[Tensor]:
 # --- requests that crash servers --------------------------------------------------------------------------------------
 
 
-def _classified(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
+def _request_classes(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
+    """Return a request for one class of the first output."""
     wanted = [RequestedOutput(model.role.outputs[0].name, classification=1)]
     return model.request(tensors, send="json", outputs=wanted).message()
 
 
-def _classified_nothing(model: Model) -> Message:
-    return _classified(model, [model.tensor([], (0,))])
+def _request_classes_of_empty(model: Model) -> Message:
+    """Return a request for one class of an output without elements."""
+    return _request_classes(model, [model.tensor([], (0,))])
 
 
-def _classified_over_grpc(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
+def _request_classes_over_grpc(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
+    """Return a call for one class of the first output."""
     wanted = [RequestedOutput(model.role.outputs[0].name, classification=1)]
     return make_infer_message(model.request(tensors, outputs=wanted))
 
 
-def _classified_nothing_over_grpc(model: Model) -> Message:
-    return _classified_over_grpc(model, [model.tensor([], (0,))])
+def _request_classes_of_empty_over_grpc(model: Model) -> Message:
+    """Return a call for one class of an output without elements."""
+    return _request_classes_over_grpc(model, [model.tensor([], (0,))])
 
 
-def _nothing_over_grpc(model: Model) -> Message:
+def _send_empty_over_grpc(model: Model) -> Message:
+    """Return a call with an input without elements."""
     return make_infer_message(model.request([model.tensor([], (0,))]))
 
 
-MANY = 500_000  # elements of ten digits: about 5.5 MB of JSON
+MANY_ELEMENTS = 500_000  # elements of ten digits: about 5.5 MB of JSON
 
 
-def _megabytes_of_json(model: Model) -> Message:
-    elements = range(2**30, 2**30 + MANY)
-    return model.request([model.tensor(elements, (MANY,))], send="json").message()
+def _send_megabytes_of_json(model: Model) -> Message:
+    """Return a JSON request with an input of about 5.5 MB."""
+    elements = range(2**30, 2**30 + MANY_ELEMENTS)
+    return model.request([model.tensor(elements, (MANY_ELEMENTS,))], send="json").message()
 
 
-def _dangerous(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = ()) -> Row:
+def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: tuple[str, ...] = ()) -> Row:
+    """Return a row that runs only when dangerous requests are allowed."""
     return Row(identity, (make,), role=role, needs=needs, dangerous=True)
 
 
-@check("errors.server-outlives-what-has-ended-others", answers=LEGAL)
+@check("errors.server-outlives-what-has-ended-others", answers=ALIVE_REQUIREMENT)
 @rows(
-    _dangerous("classified-strings", _classified, "identity_bytes", CLASSES),
-    _dangerous("classes-of-no-elements", _classified_nothing, "identity_fp32", CLASSES),
-    _dangerous("megabytes-of-json", _megabytes_of_json, "identity_int32"),
+    _build_dangerous_row("classified-strings", _request_classes, "identity_bytes", CLASSES),
+    _build_dangerous_row("classes-of-no-elements", _request_classes_of_empty, "identity_fp32", CLASSES),
+    _build_dangerous_row("megabytes-of-json", _send_megabytes_of_json, "identity_int32"),
 )
-@check("grpc.server-outlives-what-has-ended-others", answers=f"{LEGAL}/grpc", over=(GRPC,))
+@check("grpc.server-outlives-what-has-ended-others", answers=f"{ALIVE_REQUIREMENT}/grpc", over=(GRPC,))
 @rows(
-    _dangerous("classified-strings", _classified_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
-    _dangerous("classes-of-no-elements", _classified_nothing_over_grpc, "identity_fp32", CLASSES_OVER_GRPC),
-    _dangerous("no-elements", _nothing_over_grpc, "identity_fp32"),
+    _build_dangerous_row("classified-strings", _request_classes_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
+    _build_dangerous_row(
+        "classes-of-no-elements", _request_classes_of_empty_over_grpc, "identity_fp32", CLASSES_OVER_GRPC
+    ),
+    _build_dangerous_row("no-elements", _send_empty_over_grpc, "identity_fp32"),
 )
 def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
     """The server survives a request that has crashed other servers, and answers a good one afterwards."""
     reply = target.send(message(model), fresh=True)
-    expect_alive(target, model, LEGAL)
+    expect_alive(target, model, ALIVE_REQUIREMENT)
     if reply.status is None:
         silent = attribution.attribute_silence(reply)
         raise expect(reply, silent).unmet("an answer, with or without an error", escape_text(reply.outcome()))
@@ -170,10 +186,10 @@ def data_that_fill_no_such_shape_are_refused(
 
 # --- discovery --------------------------------------------------------------------------------------------------------
 
-STATUS = "OIP-ERROR-STATUS"
+STATUS_REQUIREMENT = "OIP-ERROR-STATUS"
 
 
-@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS), of_survey=True)
+@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), of_survey=True)
 @check(
     "grpc.nothing-breaks-in-the-survey",
     answers=("OIP-ALIVE-LEGAL/grpc", "OIP-ERROR-STATUS/grpc"),
@@ -183,11 +199,12 @@ STATUS = "OIP-ERROR-STATUS"
 def nothing_breaks_in_the_survey(target: Peer) -> None:
     """The server answers or refuses every request of the discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
-        requirement = STATUS if one.is_deliberate else attribution.attribute_broken_request(one)
-        raise UnmetError(one.expected, _told(one), one.reply, requirement=requirement)
+        requirement = STATUS_REQUIREMENT if one.is_deliberate else attribution.attribute_broken_request(one)
+        raise UnmetError(one.expected, _describe_broken_request(one), one.reply, requirement=requirement)
 
 
-def _told(found: BrokenRequest) -> str:
+def _describe_broken_request(found: BrokenRequest) -> str:
+    """Describe the outcome of a request of the discovery, and of its repetition."""
     again = (
         ""
         if found.again is found.reply or found.is_deliberate

@@ -42,7 +42,7 @@ def change_data(
 
     def make(model: Model) -> Message:
         request = model.request(send="json")
-        place = _find_place(request, datatypes)
+        place = _find_input_place(request, datatypes)
         tensor = request.inputs[place].tensor
         data = change(tensor.to_json(), prod(tensor.shape[1:]))
         if not data:
@@ -52,7 +52,7 @@ def change_data(
     return make
 
 
-def _find_place(request: InferRequest, datatypes: frozenset[str]) -> int:
+def _find_input_place(request: InferRequest, datatypes: frozenset[str]) -> int:
     """Return the place of the first input of these datatypes; of the first one if there are no datatypes.
 
     Raises:
@@ -65,12 +65,12 @@ def _find_place(request: InferRequest, datatypes: frozenset[str]) -> int:
 
 
 def exceed_integers(model: Model) -> Message:
-    """Return a JSON request whose first integer is too large for its datatype, and right in its low bits.
+    """Return a JSON request whose first integer is too large for its datatype but has the right low bits.
 
     A server that cuts it reads an integer that the model accepts.
     """
     request = model.request(send="json")
-    place = _find_place(request, frozenset(INTEGERS))
+    place = _find_input_place(request, frozenset(INTEGERS))
     tensor = request.inputs[place].tensor
     first, *others = tensor.to_json()
     data = [first + 2 ** (8 * tensor.array.itemsize), *others]
@@ -80,7 +80,7 @@ def exceed_integers(model: Model) -> Message:
 def widen_datatype(model: Model) -> Message:
     """Return a JSON request that is good except for the datatype of its first integers, which is a wider one."""
     request = model.request(send="json")
-    place = _find_place(request, _NARROW_INTEGERS)
+    place = _find_input_place(request, _NARROW_INTEGERS)
     datatype = WIDER[request.inputs[place].tensor.datatype]
     return request.edited(lambda document: document["inputs"][place].update(datatype=datatype))
 

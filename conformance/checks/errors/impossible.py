@@ -21,39 +21,39 @@ from conformance.wire.grpc_request import Edit, Pb
 # --- calls with one fault ---------------------------------------------------------------------------------------------
 
 
-def _model(request: Pb) -> None:
+def _name_unknown_model(request: Pb) -> None:
     request.model_name = "there-is-no-such-model"
 
 
-def _output(request: Pb) -> None:
+def _request_unknown_output(request: Pb) -> None:
     request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
 
 
-def _input(request: Pb) -> None:
+def _name_unknown_input(request: Pb) -> None:
     request.inputs[0].name = "THERE_IS_NO_SUCH_INPUT"
 
 
-def _inputs(request: Pb) -> None:
+def _delete_inputs(request: Pb) -> None:
     del request.inputs[:]
 
 
-def _without_the_last_input(request: Pb) -> None:
+def _delete_last_input(request: Pb) -> None:
     del request.inputs[-1]
 
 
-def _datatype(name: str) -> Edit:
+def _set_first_datatype(name: str) -> Edit:
     def edit(request: Pb) -> None:
         request.inputs[0].datatype = name
 
     return edit
 
 
-def _further_input(request: Pb) -> None:
+def _add_unknown_input(request: Pb) -> None:
     entry = request.inputs.add(name="FURTHER", datatype="INT32", shape=[1])
     entry.contents.int_contents.append(1)
 
 
-def _as_floats(request: Pb) -> None:
+def _change_input_to_floats(request: Pb) -> None:
     request.inputs[0].datatype = "FP32"
     set_typed("fp32_contents", 1.0, 2.0, 3.0)(request)
 
@@ -61,17 +61,21 @@ def _as_floats(request: Pb) -> None:
 MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
     replace(
         make_faulty_call(
-            "needed-input-under-an-unknown-name", "OIP-SIGNATURE/grpc", "identity_int32", _input, unknown=True
+            "needed-input-under-an-unknown-name",
+            "OIP-SIGNATURE/grpc",
+            "identity_int32",
+            _name_unknown_input,
+            unknown=True,
         ),
         tensors=sample_inputs,
         fit=Fit(max_inputs=1, is_json=True),  # with several inputs, the first may be optional
     ),
 )
-_CALLS: tuple[Refusal, ...] = (
-    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _model, unknown=True),
-    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _output, unknown=True),
-    make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _inputs),
-    make_faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _without_the_last_input),
+_FAULTY_CALLS: tuple[Refusal, ...] = (
+    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model, unknown=True),
+    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, unknown=True),
+    make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _delete_inputs),
+    make_faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _delete_last_input),
     make_faulty_call(
         "cut-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda body: body[:-2], unknown=True
     ),
@@ -86,18 +90,18 @@ _CALLS: tuple[Refusal, ...] = (
         body=lambda _: b'{"inputs":[]}',
         unknown=True,
     ),
-    make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _as_floats),
-    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _datatype("INT33")),
+    make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _change_input_to_floats),
+    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _set_first_datatype("INT33")),
     make_faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
     make_faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
     make_faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
-    make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _further_input, unknown=True),
+    make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _add_unknown_input, unknown=True),
 )
 # Faults that do not depend on a role's signature; these also go to deployed models.
-_FITTING = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
+_FAULTS_OF_ANY_MODEL = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
     *MISNAMED_OVER_GRPC,
-    *[replace(call, fit=JSON if call.fault in _FITTING else None) for call in _CALLS],
+    *[replace(call, fit=JSON if call.fault in _FAULTS_OF_ANY_MODEL else None) for call in _FAULTY_CALLS],
 )
 
 
@@ -120,28 +124,29 @@ def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusa
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-def _readable(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
+def _list_lenient_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return rows for requests that should be refused, but may also be answered as intended."""
     return [replace(row, answers=()) for row in make_refusal_rows(refusals, *requirements)]
 
 
 @check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
-@rows(*_readable(REFUSALS, "OIP-JSON-STRICT"))
+@rows(*_list_lenient_rows(REFUSALS, "OIP-JSON-STRICT"))
 def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses text that is not JSON, or reads it as its author meant it."""
-    _expect_refusal_or_meant(target, model, refusal)
+    _expect_refusal_or_intended(target, model, refusal)
 
 
 @check("errors.misnamed-input-is-refused", answers=("OIP-REFUSAL", "OIP-SIGNATURE"))
-@rows(*_readable(MISNAMED))
+@rows(*_list_lenient_rows(MISNAMED))
 @check("grpc.misnamed-input-is-refused", answers=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
-@rows(*_readable(MISNAMED_OVER_GRPC))
+@rows(*_list_lenient_rows(MISNAMED_OVER_GRPC))
 def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """The server refuses an input under another name, or reads it as its author meant it."""
-    _expect_refusal_or_meant(target, model, refusal)
+    _expect_refusal_or_intended(target, model, refusal)
 
 
-def _expect_refusal_or_meant(target: Peer, model: Model, refusal: Refusal) -> None:
+def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) -> None:
+    """Expect a refusal, or the answer to the request as its author meant it."""
     carried = refusal.carried(model)
     must, should = "OIP-REFUSAL", refusal.requirement
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
@@ -157,7 +162,7 @@ def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: R
 
 
 @check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
-@rows(*_readable(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
+@rows(*_list_lenient_rows(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a negative dimension, or at least reads its elements correctly."""
     carried = refusal.carried(model)

@@ -18,7 +18,7 @@ from conformance.spec.fit import ANY, JSON, Fit
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
-Entry = tuple[str, MessageBuilder, str]
+FaultyRequest = tuple[str, MessageBuilder, str]
 
 NO_MODEL = "no_model_of_this_name"
 
@@ -43,7 +43,7 @@ def edit_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
     return make
 
 
-def send_elsewhere(model: Model) -> Message:
+def send_to_unknown_model(model: Model) -> Message:
     """Return a good request to a model that does not exist."""
     return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
 
@@ -76,7 +76,7 @@ def lower_datatype(model: Model) -> Message:
     return edit_first_input(datatype=model.role.inputs[0].datatype.lower())(model)
 
 
-def send_as(datatype: str, values: Sequence[Any]) -> MessageBuilder:
+def send_other_datatype(datatype: str, values: Sequence[Any]) -> MessageBuilder:
     """Return a builder of a binary request whose input has another datatype, with data that match it."""
     return lambda model: model.request([Tensor.from_values(model.role.inputs[0].name, datatype, values)]).message()
 
@@ -122,13 +122,16 @@ NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 )
 
 
-def _refusal(entry: Entry, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None) -> Refusal:
+def _build_refusal(
+    entry: FaultyRequest, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None
+) -> Refusal:
+    """Return the refusal of an entry; `tensors` are the inputs if the server accepts the request."""
     fault, make, role = entry
     return Refusal(fault, requirement, role, make, NEEDS.get(fault, ()), tensors=tensors, fit=FITS.get(fault))
 
 
-IMPOSSIBLE: tuple[Entry, ...] = (
-    ("unknown-model", send_elsewhere, "identity_int32"),
+IMPOSSIBLE: tuple[FaultyRequest, ...] = (
+    ("unknown-model", send_to_unknown_model, "identity_int32"),
     ("metadata-of-an-unknown-model", request_unknown_metadata, "identity_int32"),
     ("input-missing", edit_request(lambda document: document["inputs"].pop()), "add_sub"),
     ("no-inputs", edit_request(lambda document: document.update(inputs=[])), "add_sub"),
@@ -154,7 +157,7 @@ IMPOSSIBLE: tuple[Entry, ...] = (
     ("nested-array-too-long", edit_first_input(shape=[2, 2], data=[[1, 2], [3, 4, 5]]), "rank2"),
 )
 # No document specifies how a server coerces a word to an integer.
-WORDS: tuple[Entry, ...] = (
+WORDS: tuple[FaultyRequest, ...] = (
     ("elements-of-another-type", edit_first_input(data=["a", "b", "c"]), "identity_int32"),
     ("one-word-among-integers", edit_first_input(data=[1, "b", 3]), "identity_int32"),
 )
@@ -166,13 +169,13 @@ MISNAMED: tuple[Refusal, ...] = tuple(
         ("one-of-two-inputs-under-an-unknown-name", edit_first_input(name="C"), "add_sub"),
     )
 )
-CONTRADICTING: tuple[Entry, ...] = (
+CONTRADICTING: tuple[FaultyRequest, ...] = (
     ("floats-for-integers", edit_first_input(datatype="FP32", data=[1.5, 2.5, 3.5]), "identity_int32"),
     ("wider-integers", edit_first_input(datatype="INT64"), "identity_int32"),
     ("strings-for-integers", edit_first_input(datatype="BYTES", data=["a", "b", "c"]), "identity_int32"),
     ("integers-for-strings", edit_first_input(datatype="INT32", data=[1, 2, 3]), "identity_bytes"),
-    ("binary-floats-for-integers", send_as("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
-    ("binary-integers-of-eight-bytes", send_as("INT64", [1, 2, 3]), "identity_int32"),
+    ("binary-floats-for-integers", send_other_datatype("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
+    ("binary-integers-of-eight-bytes", send_other_datatype("INT64", [1, 2, 3]), "identity_int32"),
     ("unknown-datatype", edit_first_input(datatype="INTEGER"), "identity_int32"),
     ("datatype-in-lower-case", lower_datatype, "identity_int32"),
     ("dimensions-exchanged", edit_first_input(shape=[3, 2]), "fixed"),
@@ -186,8 +189,8 @@ CONTRADICTING: tuple[Entry, ...] = (
 )
 
 
-def send_binary_under(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a binary request with elements 1, 2, 3, ... of `shape`; its JSON has the shape `written`."""
+def send_binary_with_shape(shape: Sequence[int], written: Sequence[int]) -> MessageBuilder:
+    """Return a builder of a binary request with data of `shape`, whose JSON has the shape `written`."""
 
     def make(model: Model) -> Message:
         request = model.request(fill_with_counts(shape)(model))
@@ -203,7 +206,7 @@ NEGATIVE: tuple[tuple[str, MessageBuilder, str, Sequence[int]], ...] = (
     ("minus-one-for-any-number", edit_first_input(shape=[-1], data=[1, 2, 3]), "identity_int32", (3,)),
     ("two-negative-dimensions", edit_first_input(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]), "rank2", (2, 3)),
     ("negative-batch", edit_first_input(shape=[-1, 3], data=[1, 2, 3, 4, 5, 6]), "batching", (2, 3)),
-    ("binary-minus-one-for-any-number", send_binary_under((3,), (-1,)), "cast_int32_fp32", (3,)),
+    ("binary-minus-one-for-any-number", send_binary_with_shape((3,), (-1,)), "cast_int32_fp32", (3,)),
 )
 
 
@@ -222,7 +225,7 @@ def list_outputs(*outputs: dict[str, Any]) -> MessageBuilder:
     return edit_request(lambda document: document.update(outputs=list(outputs)))
 
 
-INCOMPLETE: tuple[Entry, ...] = (
+INCOMPLETE: tuple[FaultyRequest, ...] = (
     ("input-without-datatype", remove_member("datatype"), "identity_int32"),
     ("strings-without-datatype", remove_member("datatype"), "identity_bytes"),
     ("second-input-without-datatype", remove_member("datatype", 1), "add_sub"),
@@ -245,7 +248,7 @@ INCOMPLETE: tuple[Entry, ...] = (
     ("output-without-name", list_outputs({}), "identity_int32"),
     ("second-output-without-name", list_outputs({"name": "SUM"}, {}), "add_sub"),
 )
-REPEATED: tuple[Entry, ...] = (
+REPEATED: tuple[FaultyRequest, ...] = (
     ("output-twice", list_first_output_and(), "identity_int32"),
     ("one-of-two-outputs-twice", list_outputs({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
     (
@@ -266,7 +269,7 @@ REPEATED: tuple[Entry, ...] = (
 )
 
 # Extensions of JSON that some parsers accept.
-BEYOND_JSON: tuple[Entry, ...] = (
+BEYOND_JSON: tuple[FaultyRequest, ...] = (
     ("comma-behind-the-last-member", edit_text(lambda body: body[:-1] + b",}"), "identity_int32"),
     ("text-behind-the-json", edit_text(lambda body: body + b" x"), "identity_int32"),
     ("quotes-of-the-wrong-kind", edit_text(lambda body: body.replace(b'"', b"'")), "identity_int32"),
@@ -274,16 +277,16 @@ BEYOND_JSON: tuple[Entry, ...] = (
 )
 
 REFUSALS: tuple[Refusal, ...] = (
-    *[_refusal(entry, "OIP-JSON-STRICT", tensors=sample_inputs) for entry in BEYOND_JSON],
-    *[_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE],
-    *[_refusal(entry, "OIP-RANGE") for entry in WORDS],
+    *[_build_refusal(entry, "OIP-JSON-STRICT", tensors=sample_inputs) for entry in BEYOND_JSON],
+    *[_build_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE],
+    *[_build_refusal(entry, "OIP-RANGE") for entry in WORDS],
     *MISNAMED,
-    *[_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
+    *[_build_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
     *[
         Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, NEEDS.get(fault, ()), tensors=fill_with_counts(shape))
         for fault, make, role, shape in NEGATIVE
     ],
-    *[_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],
-    *[_refusal(entry, "OIP-TWICE") for entry in REPEATED],
+    *[_build_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],
+    *[_build_refusal(entry, "OIP-TWICE") for entry in REPEATED],
     *OWN,
 )

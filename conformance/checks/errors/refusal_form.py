@@ -46,29 +46,29 @@ def _list_refusals_elsewhere(attribute: str) -> Iterator[tuple[str, Refusal]]:
 
 
 # row id -> refusal over HTTP; the id starts with the area
-_EVERY = {f"{area}-{refusal.fault}": refusal for area, refusal in _list_refusals_elsewhere("REFUSALS")} | {
+_REFUSAL_BY_ROW = {f"{area}-{refusal.fault}": refusal for area, refusal in _list_refusals_elsewhere("REFUSALS")} | {
     f"{THIS_AREA}-{refusal.fault}": refusal for refusal in REFUSALS
 }
 
 
-def _choose_first(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
+def _choose_first_by_key(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
     """Return row ids: for each key, the first refusal of these areas that fits deployed models."""
-    fitting = [one for one, refusal in _EVERY.items() if refusal.fit and one.partition("-")[0] in areas]
+    fitting = [one for one, refusal in _REFUSAL_BY_ROW.items() if refusal.fit and one.partition("-")[0] in areas]
     return set({key(identity): identity for identity in reversed(fitting)}.values())
 
 
 # Faults that a server detects at different stages: the path, the JSON text, its members, its names, its data.
-_SEVERAL = {
+_ONE_PER_STAGE = {
     f"{THIS_AREA}-{fault}"
     for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
 }
 # Refusals for deployed models: those above, and of the others one for each requirement, or for each area.
-SENT_TO_DEPLOYED = _SEVERAL | _choose_first(lambda identity: _EVERY[identity].requirement)
-ONE_PER_AREA = _SEVERAL | _choose_first(
+SENT_TO_DEPLOYED = _ONE_PER_STAGE | _choose_first_by_key(lambda identity: _REFUSAL_BY_ROW[identity].requirement)
+ONE_PER_AREA = _ONE_PER_STAGE | _choose_first_by_key(
     lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {THIS_AREA}
 )
 REFUSALS_BY_ROW = {
-    identity: refusal for identity, refusal in _EVERY.items() if refusal.role or identity in SENT_TO_DEPLOYED
+    identity: refusal for identity, refusal in _REFUSAL_BY_ROW.items() if refusal.role or identity in SENT_TO_DEPLOYED
 }
 
 EVERY_GRPC_REFUSAL = (
@@ -122,6 +122,7 @@ def expect_error_object(reply: Reply, requirement: str) -> None:
 
 
 def _is_error_object(reply: Reply) -> bool:
+    """Say whether the body of a reply is a JSON object with the string `error`."""
     document, _ = parse_json(reply.body)
     return isinstance(document, dict) and isinstance(document.get("error"), str)
 

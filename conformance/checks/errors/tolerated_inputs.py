@@ -34,11 +34,11 @@ from conformance.wire.tensor import Tensor
 class MismatchedRequest(Protocol):
     """A request with an input that contradicts the metadata."""
 
-    def sent(self, model: Model) -> Message:
+    def build_message(self, model: Model) -> Message:
         """Return the request."""
 
-    def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the equivalent request that conforms to the metadata, and its right outputs."""
+    def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+        """Return the control: an equivalent request that conforms to the metadata, and its right outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +59,30 @@ class CountingMismatch:
     own: tuple[int, ...]
     binary: tuple[str, ...]
 
-    def sent(self, model: Model) -> Message:
+    def build_message(self, model: Model) -> Message:
         """Return the request; see `MismatchedRequest`."""
         values = list(range(1, 1 + prod(self.shape)))
-        return self._message(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
+        return self._build_with(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
 
-    def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the usual request, and its outputs; see `MismatchedRequest`."""
+    def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+        """Return the control; see `MismatchedRequest`."""
         spec = next(spec for spec in model.role.inputs if spec.name == self.name)
         own = Tensor.from_values(self.name, spec.datatype, list(range(1, 1 + prod(self.own))), self.own)
-        return self._message(model, own), model.expected(self._inputs(model, own))
+        return self._build_with(model, own), model.expected(self._list_inputs(model, own))
 
-    def _inputs(self, model: Model, first: Tensor) -> list[Tensor]:
+    def _list_inputs(self, model: Model, first: Tensor) -> list[Tensor]:
+        """Return all inputs of the model, the binary ones first, with `first` in place of its sample."""
         order = [*self.binary, *[spec.name for spec in model.role.inputs if spec.name not in self.binary]]
         others = {tensor.name: tensor for tensor in model.sample()} | {first.name: first}
         return [others[name] for name in order]
 
-    def _message(self, model: Model, first: Tensor) -> Message:
-        return model.request(self._inputs(model, first), send=self.binary).message()
+    def _build_with(self, model: Model, first: Tensor) -> Message:
+        """Return a request in which `first` replaces its sample."""
+        return model.request(self._list_inputs(model, first), send=self.binary).message()
 
 
 # floating-point datatype -> the integer datatype of the same width
-AS_WIDE = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
+INTEGER_OF_SAME_WIDTH = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,79 +97,88 @@ class RecastMismatch:
     datatypes: Mapping[str, str]
     is_binary: bool
 
-    def row(self, name: str) -> Row:
+    def build_row(self, name: str) -> Row:
         """Return the row of a check that sends it."""
         fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
         return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 
-    def sent(self, model: Model) -> Message:
+    def build_message(self, model: Model) -> Message:
         """Return the request; see `MismatchedRequest`."""
-        return self._request(model, [self._recast(tensor) for tensor in self._tensors(model)]).message()
+        return self._build_request(
+            model, [self._cast_to_sent_datatype(tensor) for tensor in self._draw_tensors(model)]
+        ).message()
 
-    def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
-        """Return the usual request, and its outputs; see `MismatchedRequest`."""
-        tensors = self._tensors(model)
-        return self._request(model, tensors).message(), model.expected(tensors)
+    def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+        """Return the control; see `MismatchedRequest`."""
+        tensors = self._draw_tensors(model)
+        return self._build_request(model, tensors).message(), model.expected(tensors)
 
-    def _tensors(self, model: Model) -> Sequence[Tensor]:
+    def _draw_tensors(self, model: Model) -> Sequence[Tensor]:
         """Return inputs whose answer changes if their bytes are read as the wrong datatype."""
-        drawn = draw_telling(model, lambda tensors: [self._misread(self._exact(tensor)) for tensor in tensors])
-        return [self._exact(tensor) for tensor in drawn]
+        drawn = draw_telling(
+            model, lambda tensors: [self._read_as_own_datatype(self._round_for_integers(tensor)) for tensor in tensors]
+        )
+        return [self._round_for_integers(tensor) for tensor in drawn]
 
-    def _request(self, model: Model, tensors: Sequence[Tensor]) -> InferRequest:
+    def _build_request(self, model: Model, tensors: Sequence[Tensor]) -> InferRequest:
+        """Return a request with all inputs in the same form."""
         return model.request(tensors, send="binary" if self.is_binary else "json")
 
-    def _exact(self, tensor: Tensor) -> Tensor:
+    def _round_for_integers(self, tensor: Tensor) -> Tensor:
         """Return the tensor, with elements rounded if the other datatype is an integer type."""
         other = self.datatypes.get(tensor.datatype, "")
         return replace(tensor, array=np.round(tensor.array)) if other.startswith("INT") else tensor
 
-    def _recast(self, tensor: Tensor) -> Tensor:
+    def _cast_to_sent_datatype(self, tensor: Tensor) -> Tensor:
+        """Return the tensor in the datatype in which it is sent."""
         other = self.datatypes.get(tensor.datatype)
         return Tensor.from_values(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
 
-    def _misread(self, tensor: Tensor) -> Tensor:
+    def _read_as_own_datatype(self, tensor: Tensor) -> Tensor:
         """Return the bytes of the recast tensor read as the model's datatype, clipped to the range of the tensor."""
         if tensor.datatype not in self.datatypes:
             return tensor
-        read = np.frombuffer(self._recast(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
+        read = np.frombuffer(self._cast_to_sent_datatype(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
         array = np.nan_to_num(read).clip(tensor.array.min(), tensor.array.max())
         return replace(tensor, array=array.astype(tensor.array.dtype).reshape(tensor.shape))
 
 
-def _row(name: str, role: str, contrary: CountingMismatch) -> Row:
-    return Row(name, (contrary,), role=role, needs=BINARY if contrary.binary else ())
+def _build_row(name: str, role: str, mismatch: CountingMismatch) -> Row:
+    """Return a row for a role."""
+    return Row(name, (mismatch,), role=role, needs=BINARY if mismatch.binary else ())
 
 
 THREE, SIX = (3,), (2, 3)
 INPUT = ("INPUT",)
 ROWS = (
-    _row("binary-floats-for-int32", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, INPUT)),
-    _row("binary-int32-for-floats", "identity_fp32", CountingMismatch("INPUT", "INT32", THREE, THREE, INPUT)),
-    _row("binary-doubles-for-int64", "identity_int64", CountingMismatch("INPUT", "FP64", THREE, THREE, INPUT)),
-    _row("floats-for-int32-in-json", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, ())),
-    _row("doubles-before-booleans", "multi", CountingMismatch("IN_FP32", "FP64", THREE, THREE, ("IN_FP32", "IN_BOOL"))),
-    _row(
+    _build_row("binary-floats-for-int32", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, INPUT)),
+    _build_row("binary-int32-for-floats", "identity_fp32", CountingMismatch("INPUT", "INT32", THREE, THREE, INPUT)),
+    _build_row("binary-doubles-for-int64", "identity_int64", CountingMismatch("INPUT", "FP64", THREE, THREE, INPUT)),
+    _build_row("floats-for-int32-in-json", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, ())),
+    _build_row(
+        "doubles-before-booleans", "multi", CountingMismatch("IN_FP32", "FP64", THREE, THREE, ("IN_FP32", "IN_BOOL"))
+    ),
+    _build_row(
         "int32-before-booleans", "multi", CountingMismatch("IN_INT64", "INT32", THREE, THREE, ("IN_INT64", "IN_BOOL"))
     ),
-    _row("binary-dimensions-exchanged", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, INPUT)),
-    _row("binary-dimensions-in-one", "fixed", CountingMismatch("INPUT", "INT32", (6,), SIX, INPUT)),
-    _row("dimensions-exchanged-in-json", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, ())),
-    _row("binary-batch-dimension-missing", "batching", CountingMismatch("INPUT", "INT32", THREE, (1, 3), INPUT)),
+    _build_row("binary-dimensions-exchanged", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, INPUT)),
+    _build_row("binary-dimensions-in-one", "fixed", CountingMismatch("INPUT", "INT32", (6,), SIX, INPUT)),
+    _build_row("dimensions-exchanged-in-json", "fixed", CountingMismatch("INPUT", "INT32", SIX[::-1], SIX, ())),
+    _build_row("binary-batch-dimension-missing", "batching", CountingMismatch("INPUT", "INT32", THREE, (1, 3), INPUT)),
 )
 
 
 @check("errors.input-against-the-metadata-alters-no-tensor", answers="OIP-SIGNATURE-SAFE")
 @rows(
     *ROWS,
-    RecastMismatch(WIDER, is_binary=False).row("wider-elements-in-json"),
-    RecastMismatch(WIDER, is_binary=True).row("wider-elements"),
-    RecastMismatch(AS_WIDE, is_binary=True).row("whole-numbers-as-integers"),
+    RecastMismatch(WIDER, is_binary=False).build_row("wider-elements-in-json"),
+    RecastMismatch(WIDER, is_binary=True).build_row("wider-elements"),
+    RecastMismatch(INTEGER_OF_SAME_WIDTH, is_binary=True).build_row("whole-numbers-as-integers"),
 )
-def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, contrary: MismatchedRequest) -> str:
+def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, mismatch: MismatchedRequest) -> str:
     """The server refuses an input of an undeclared datatype or shape, or changes no value."""
-    usual, expected = contrary.right(model)
-    reply = target.send(contrary.sent(model), fresh=True)
+    usual, expected = mismatch.build_control(model)
+    reply = target.send(mismatch.build_message(model), fresh=True)
     if not reply.succeeded:
         expect(reply).refused()
         expect_alive(target, model)
@@ -186,18 +197,18 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
     for tensor in expected:
         array = expect(reply).output(tensor.name).array
         right = tensor.array.reshape(-1).tolist()
-        near = NEAR_BY_ITSELF if tensor.is_near else NEAR
+        near = MODEL_TOLERANCE if tensor.is_near else ROUNDING_TOLERANCE
         if array is None or not _is_same(array.reshape(-1).tolist(), right, near):
             found = "no values that can be read" if array is None else format_elements(array)
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
 
 # Relative tolerances: for rounding in JSON, and for an unknown model, which may compute in wider datatypes.
-NEAR, NEAR_BY_ITSELF = 1e-6, 1e-3
+ROUNDING_TOLERANCE, MODEL_TOLERANCE = 1e-6, 1e-3
 
 
 def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> bool:
-    """Whether values are equal; numbers within the relative tolerance `near`."""
+    """Say whether values are equal; numbers may differ by the relative tolerance `near`."""
     if len(found) != len(right):
         return False
     return all(
@@ -209,10 +220,10 @@ def _is_same(found: Sequence[object], right: Sequence[object], near: float) -> b
 # --- repeated tensors -------------------------------------------------------------------------------------------------
 
 # Builds a request, and the alternative sets of right outputs.
-MakeRepeated = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
+RepeatedRequestBuilder = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
 
 
-def _outputs(*listed: tuple[str, object]) -> MakeRepeated:
+def _list_outputs(*listed: tuple[str, object]) -> RepeatedRequestBuilder:
     """Return a builder of a request that lists these outputs with their `binary_data`; names may repeat."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -224,17 +235,17 @@ def _outputs(*listed: tuple[str, object]) -> MakeRepeated:
     return make
 
 
-def _first_output(binary: object) -> MakeRepeated:
-    """Return a builder of a request that lists the first output, the last one if it is another, and the first again."""
+def _repeat_first_output(binary: object) -> RepeatedRequestBuilder:
+    """Return a builder of a request that lists the first output again after the last one."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
         names = [spec.name for spec in model.role.outputs]
-        return _outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
+        return _list_outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
 
     return make
 
 
-def _inputs(send: Form) -> MakeRepeated:
+def _repeat_first_input(send: Form) -> RepeatedRequestBuilder:
     """Return a builder of a request with the first input twice, with different values, before the other inputs."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
@@ -248,20 +259,25 @@ def _inputs(send: Form) -> MakeRepeated:
 
 @check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
 @rows(
-    Row("output-in-json", (_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"),
-    Row("binary-output", (_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),), role="add_sub", needs=BINARY),
+    Row("output-in-json", (_list_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"),
+    Row(
+        "binary-output",
+        (_list_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),),
+        role="add_sub",
+        needs=BINARY,
+    ),
     Row(
         "output-in-two-forms",
-        (_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
+        (_list_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
         role="multi",
         needs=BINARY,
     ),
-    Row("first-output-in-json", (_first_output(ABSENT),), fit=JSON),
-    Row("first-output-as-binary-data", (_first_output(True),), needs=BINARY, fit=JSON),
-    Row("input-in-json", (_inputs("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
-    Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
+    Row("first-output-in-json", (_repeat_first_output(ABSENT),), fit=JSON),
+    Row("first-output-as-binary-data", (_repeat_first_output(True),), needs=BINARY, fit=JSON),
+    Row("input-in-json", (_repeat_first_input("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
+    Row("binary-input", (_repeat_first_input("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
 )
-def repeated_tensor_alters_none(target: Target, model: Model, make: MakeRepeated) -> str:
+def repeated_tensor_alters_none(target: Target, model: Model, make: RepeatedRequestBuilder) -> str:
     """The server refuses a repeated input or output, or returns all tensors correctly."""
     request, candidates = make(model)
     reply = target.send(request.message(), fresh=True)
@@ -271,19 +287,19 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: MakeRepeated
         return "refused"
 
     def is_wrong_once() -> bool:
-        plain = _with_each_once(request) if model.is_own_oracle else model.request(want="binary")
+        plain = _remove_repeats(request) if model.is_own_oracle else model.request(want="binary")
         expected = candidates[0] if model.is_own_oracle else model.expected(model.sample())
         once = target.send(plain.message(), fresh=True)
         return not is_met(lambda: _expect_all(once, expected))
 
-    wrong = [unmet for expected in candidates if (unmet := _unmet(reply, expected))]
+    wrong = [unmet for expected in candidates if (unmet := _find_unmet(reply, expected))]
     with block_if(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"
 
 
-def _with_each_once(request: InferRequest) -> InferRequest:
+def _remove_repeats(request: InferRequest) -> InferRequest:
     """Return the request without repeated tensors; the first of each name stays."""
     inputs = {item.tensor.name: item for item in reversed(request.inputs)}
     outputs = {output.name: output for output in reversed(request.outputs or ())}
@@ -294,7 +310,8 @@ def _with_each_once(request: InferRequest) -> InferRequest:
     )
 
 
-def _unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+    """Return the error that wrong outputs raise; None if they are right."""
     try:
         _expect_all(reply, expected)
     except UnmetError as unmet:

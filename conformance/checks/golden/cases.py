@@ -57,18 +57,18 @@ def make_message(case: Case, model: Model) -> Message:
 
 def list_undefined_members(case: Case) -> set[str]:
     """Return the members of a request that the protocol does not define; examples in documents have some."""
-    return _document(case).keys() - DEFINED_MEMBERS
+    return _parse_document(case).keys() - DEFINED_MEMBERS
 
 
 def make_plain_message(case: Case, model: Model) -> Message:
     """Return the request of a case without members that the protocol does not define."""
-    return make_message(case, model).with_json(_text(sort_members(_document(case), only=DEFINED_MEMBERS)))
+    return make_message(case, model).with_json(_format_json(sort_members(_parse_document(case), only=DEFINED_MEMBERS)))
 
 
 def make_usual_message(case: Case, model: Model) -> Message | None:
     """Return the request of a case with its JSON in the usual spelling; None if it already has that."""
-    document = _document(case)
-    text = _text(sort_members(document))
+    document = _parse_document(case)
+    text = _format_json(sort_members(document))
     return make_message(case, model).with_json(text) if document and text != case.body[: case.json_length] else None
 
 
@@ -82,7 +82,8 @@ def sort_members(value: Any, only: Collection[str] = ()) -> Any:
     return {name: sort_members(value[name]) for name in names if not only or name in only}
 
 
-def _text(document: Any) -> bytes:
+def _format_json(document: Any) -> bytes:
+    """Return a document as JSON without blanks."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -116,7 +117,7 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
     found = (reply.answer.document or {}).get("id")
     if case.id is not None and found != case.id:
         raise UnmetError(f"id {format_value(case.id)}", f"id {format_value(found)}", reply, requirement="OIP-ID")
-    if "outputs" in _document(case):
+    if "outputs" in _parse_document(case):
         expect_only(reply, [output.name for output in case.outputs])
 
 
@@ -136,7 +137,9 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
         return
     array = tensor.decode(output.datatype, output.shape, output.binary or b"")
     right = Tensor(output.name, output.datatype, output.shape, array)
-    found = find_difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
+    found = find_difference(
+        right, reply.answer.output(output.name), reply.body, through_json=_has_json_inputs(case) or None
+    )
     if found:
         # The interpretation of a raw BYTES body is advice; another interpretation gives another element.
         about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
@@ -147,7 +150,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
 # --- which outputs, in which form ----------------------------------------------------------------------------------
 
 
-def _document(case: Case) -> dict[str, Any]:
+def _parse_document(case: Case) -> dict[str, Any]:
     """Return the JSON document of a request; empty if there is none, or if it is not an object."""
     try:
         document = json.loads(case.body[: case.json_length])
@@ -157,6 +160,7 @@ def _document(case: Case) -> dict[str, Any]:
 
 
 def _expect_outputs(case: Case, reply: Reply) -> None:
+    """Expect that the answer has every output of a case."""
     names, found = sorted(output.name for output in case.outputs), list(reply.answer.names())
     if missing := [name for name in names if name not in found]:
         requirement = attribution.attribute_unreadable_output(reply, missing[0])
@@ -166,10 +170,11 @@ def _expect_outputs(case: Case, reply: Reply) -> None:
 
 
 def _expect_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
+    """Expect an output in the form that the case prescribes."""
     if output.form == "either":
         return
-    listed = {item["name"]: item.get("parameters", {}) for item in _document(case).get("outputs", [])}
-    default = _document(case).get("parameters", {}).get("binary_data_output", ABSENT)
+    listed = {item["name"]: item.get("parameters", {}) for item in _parse_document(case).get("outputs", [])}
+    default = _parse_document(case).get("parameters", {}).get("binary_data_output", ABSENT)
     own = listed[output.name].get("binary_data", ABSENT) if output.name in listed else UNLISTED
     found = reply.answer.output(output.name)
     if output.form == "json" and found and any(finding.kind == "data-and-size" for finding in found.findings):
@@ -185,8 +190,9 @@ def _expect_form(case: Case, reply: Reply, output: ExpectedOutput) -> None:
 # --- what the values are about -------------------------------------------------------------------------------------
 
 
-def _sends_json(case: Case) -> bool:
-    return any("data" in item for item in _document(case).get("inputs", []))
+def _has_json_inputs(case: Case) -> bool:
+    """Say whether an input of a case is JSON."""
+    return any("data" in item for item in _parse_document(case).get("inputs", []))
 
 
 # --- the cases --------------------------------------------------------------------------------------------------------
@@ -197,7 +203,7 @@ def _sends_json(case: Case) -> bool:
 DANGEROUS = frozenset({"shape-product-2-to-the-64"})
 
 # advice to refuse -> the requirement on the answer of a server that does not refuse
-_UNHARMED = {
+_SAFE_REQUIREMENTS = {
     "BIN-BODY-LONG": "BIN-BODY-LONG-SAFE",
     "BIN-SIZE-FALSE": "BIN-SIZE-FALSE-SAFE",
     "RAW-BYTES-SHAPE": "RAW-BYTES-SHAPE-SAFE",
@@ -208,14 +214,14 @@ _UNHARMED = {
 }
 
 
-def _rows(*, valid: bool) -> list[Row]:
+def _list_rows(*, valid: bool) -> list[Row]:
     """Return a row for each case; the quick profile omits cases that no document shows."""
     return [
         Row(
             case.name,
             (case,),
             role=case.role,
-            answers=_answers(case),
+            answers=_list_requirements(case),
             needs=list_extensions(case),
             dangerous=case.name in DANGEROUS,
         )
@@ -224,7 +230,8 @@ def _rows(*, valid: bool) -> list[Row]:
     ]
 
 
-def _answers(case: Case) -> tuple[str, ...]:
+def _list_requirements(case: Case) -> tuple[str, ...]:
+    """Return the requirements that a case judges."""
     more = ("OIP-ANSWER", "OIP-ISOLATION") if case.valid else ()
     return (
         *case.requirements,
@@ -235,11 +242,11 @@ def _answers(case: Case) -> tuple[str, ...]:
 
 
 @check("golden.valid-case-is-answered")
-@rows(*_rows(valid=True))
+@rows(*_list_rows(valid=True))
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
     """The server answers a golden request with the golden outputs."""
     reply = target.send(make_message(case, model))
-    _expect_no_matter_of_writing(target, case, model, reply)
+    _expect_refused_in_usual_spelling(target, case, model, reply)
     if (reply.status or 0) >= 400 and list_undefined_members(case):
         expect_answered_as(case, model, target.send(make_plain_message(case, model), fresh=True))
         raise UnmetError(
@@ -252,31 +259,35 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
         expect(reply).refused()
     else:
         with block_if(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
-            _expect_answered_as(target, case, model, reply)
+            _expect_answered_or_attribute(target, case, model, reply)
     return describe_answer(reply) if case.level == "OBSERVE" else None
 
 
-def _expect_no_matter_of_writing(target: Target, case: Case, model: Model, reply: Reply) -> None:
-    """Expect that a refused request is also refused with its JSON in the usual spelling; else report OIP-WRITTEN."""
+def _expect_refused_in_usual_spelling(target: Target, case: Case, model: Model, reply: Reply) -> None:
+    """Expect that the server also refuses a refused request in the usual spelling; else report OIP-WRITTEN."""
     usual = make_usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
         raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-WRITTEN")
 
 
-def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) -> None:
+def _expect_answered_or_attribute(target: Target, case: Case, model: Model, reply: Reply) -> None:
+    """Expect the answer that a case prescribes; attribute a failure to the requirement that explains it."""
     try:
         expect_answered_as(case, model, reply)
     except UnmetError as unmet:
         golden_classes.attribute_unmet(target, case, model, unmet)
-        if unmet.requirement == "OIP-ANSWER" and any(_is_misread_as_json(target, item) for item in _json_inputs(case)):
+        if unmet.requirement == "OIP-ANSWER" and any(
+            _is_misread_as_json(target, item) for item in _list_json_inputs(case)
+        ):
             unmet.requirement = "OIP-VALUE"
         if unmet.requirement == "OIP-ANSWER":
             attribute_to_isolation(target, unmet, lambda found: expect_answered_as(case, model, found))
         raise
 
 
-def _json_inputs(case: Case) -> list[Tensor]:
+def _list_json_inputs(case: Case) -> list[Tensor]:
+    """Return the inputs of a case that are JSON."""
     binary = {part.name for part in case.parts}
     return [tensor for tensor in golden_classes.list_inputs(case) if tensor.name not in binary]
 
@@ -294,22 +305,22 @@ def _is_written_wrong(target: Target, case: Case) -> bool:
 
 
 @check("golden.invalid-case-is-refused")
-@rows(*_rows(valid=False))
+@rows(*_list_rows(valid=False))
 def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
     """The server refuses a golden request with one fault, or changes no value."""
     reply = target.send(make_message(case, model), fresh=True)
     if reply.succeeded:
-        _expect_unharmed(case, model, reply)
+        _expect_right_despite_fault(case, model, reply)
     expect(reply).refused(case.name.replace("-", " "))
     expect_alive(target, model)
 
 
-def _expect_unharmed(case: Case, model: Model, reply: Reply) -> None:
-    """Expect right tensors from a server that answers the request against advice."""
+def _expect_right_despite_fault(case: Case, model: Model, reply: Reply) -> None:
+    """Expect right tensors from a server that answers a request which it is advised to refuse."""
     for output in case.outputs:
         try:
             expect_output(case, model, reply, output)
         except UnmetError as unmet:
             first, is_readable = case.requirements[0], "OIP-REFUSAL" in case.requirements
-            unmet.requirement = "OIP-REFUSAL" if is_readable else _UNHARMED.get(first, unmet.requirement)
+            unmet.requirement = "OIP-REFUSAL" if is_readable else _SAFE_REQUIREMENTS.get(first, unmet.requirement)
             raise

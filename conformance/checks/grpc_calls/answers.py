@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from conformance.checks.grpc_calls.methods import expect_answer, expect_name_asked
+from conformance.checks.grpc_calls.methods import expect_answer, expect_requested_name
 from conformance.checks.support.documents import expect_only
 from conformance.checks.support.over_grpc import expect_right, find_answer_form
 from conformance.expect.expectation import expect
@@ -83,20 +83,22 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
             raise UnmetError(
                 wanted, f"{escape_text(output.datatype, 40)} with shape {format_value(output.shape)}", reply
             )
-    expect_name_asked(reply, "model_name", message.model_name, model)
+    expect_requested_name(reply, "model_name", message.model_name, model)
 
 
 CLASSES = (RequestedOutput("SCORES", classification=2),)
 IDS = {"short": "42", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
 Outputs = Sequence[RequestedOutput | str]
-Find = Callable[[Model], Outputs]  # chooses the outputs that a request to a deployed model lists
+OutputChooser = Callable[[Model], Outputs]  # chooses the outputs that a request to a deployed model lists
 
 
-def _last(model: Model) -> Outputs:
+def _list_last_output(model: Model) -> Outputs:
+    """List the last output of a model."""
     return [model.role.outputs[-1].name]
 
 
-def _classes(model: Model) -> Outputs:
+def _list_classified_output(model: Model) -> Outputs:
+    """List the first output that can be ranked, with one class."""
     return [RequestedOutput(model.find_rankable()[0], classification=1)]
 
 
@@ -114,15 +116,15 @@ def _classes(model: Model) -> Outputs:
     Row("classes", (["c-1"], "json", CLASSES), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-raw", (["c-2"], "binary", CLASSES), role="scores", needs=CLASSES_OVER_GRPC),
     Row("own", (list(IDS.values()),), fit=ANY),
-    Row("own-listed-raw", (list(IDS.values()), "binary", _last), fit=ANY),
-    Row("own-classes", (["c-3"], "json", _classes), fit=SCORED, needs=CLASSES_OVER_GRPC),
+    Row("own-listed-raw", (list(IDS.values()), "binary", _list_last_output), fit=ANY),
+    Row("own-classes", (["c-3"], "json", _list_classified_output), fit=SCORED, needs=CLASSES_OVER_GRPC),
 )
 def id_is_returned(
     target: GrpcTarget,
     model: Model,
     ids: Sequence[str],
     send: Form | None = None,
-    outputs: Outputs | Find | None = None,
+    outputs: Outputs | OutputChooser | None = None,
 ) -> None:
     """The server returns the id of a request, whatever else the request asks for."""
     send = send or find_answer_form(target, model)
@@ -161,7 +163,8 @@ LISTED: Mapping[str, tuple[Callable[[Names], Names] | None, Fit | None]] = {
 _RAW_FITS = {"last": SEVERAL_OUTPUTS, "two-neighbours": Fit(min_outputs=3)}
 
 
-def _answers(listed: Callable[[Names], Names] | None) -> tuple[str, ...]:
+def _list_requirements(listed: Callable[[Names], Names] | None) -> tuple[str, ...]:
+    """Return the requirements on the outputs of an answer, with or without a list in the call."""
     return ("OIP-OUTPUTS-ALL/grpc",) if listed is None else ("OIP-OUTPUTS-LISTED/grpc", "OIP-OUTPUTS-ONLY/grpc")
 
 
@@ -172,9 +175,9 @@ def _answers(listed: Callable[[Names], Names] | None) -> tuple[str, ...]:
     over=(GRPC,),
 )
 @rows(
-    *[Row(name, (listed, None), answers=_answers(listed), fit=fit) for name, (listed, fit) in LISTED.items()],
+    *[Row(name, (listed, None), answers=_list_requirements(listed), fit=fit) for name, (listed, fit) in LISTED.items()],
     *[
-        Row(f"raw-{name}", (listed, "binary"), answers=_answers(listed), fit=_RAW_FITS.get(name))
+        Row(f"raw-{name}", (listed, "binary"), answers=_list_requirements(listed), fit=_RAW_FITS.get(name))
         for name, (listed, _) in LISTED.items()
     ],
 )

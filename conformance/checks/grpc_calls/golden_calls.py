@@ -44,7 +44,8 @@ def make_message(case: GrpcCase, model: Model) -> Message:
     return Message(f"/{SERVICE}/ModelInfer", (), body, GRPC_METHOD)
 
 
-def _rows(*, refused: bool) -> Iterator[Row]:
+def _list_rows(*, refused: bool) -> Iterator[Row]:
+    """Yield a row for each golden call that a server must refuse, or for each other one."""
     for case in load_all():
         if case.refused == refused:
             needs = CLASSES_OVER_GRPC if _has_classes(case) else ()
@@ -52,21 +53,24 @@ def _rows(*, refused: bool) -> Iterator[Row]:
 
 
 def _has_classes(case: GrpcCase) -> bool:
+    """Say whether a case expects classes."""
     return any(output.classes is not None for output in case.outputs)
 
 
 @check("grpc.golden-call-is-answered", over=(GRPC,))
-@rows(*_rows(refused=False))
+@rows(*_list_rows(refused=False))
 def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
     """The server answers a golden call with the golden outputs."""
     reply = target.send(make_message(case, model))
     expect(reply).answered()
-    with block_if(lambda: _is_simpler_wrong(target, model, case), "simpler calls with these tensors are wrong, too"):
+    with block_if(
+        lambda: _is_simpler_call_wrong(target, model, case), "simpler calls with these tensors are wrong, too"
+    ):
         _expect_outputs(case, model, reply)
 
 
 @check("grpc.golden-call-is-refused", over=(GRPC,))
-@rows(*_rows(refused=True))
+@rows(*_list_rows(refused=True))
 def golden_call_is_refused(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
     """The server refuses a golden call with one fault, or answers with the only possible meaning."""
     reply = target.send(make_message(case, model), fresh=True)
@@ -90,12 +94,13 @@ def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
         )
     for output in case.outputs:
         if output.classes is None:
-            expect(reply).tensors([_tensor(output)], through_json=False)
+            expect(reply).tensors([_build_tensor(output)], through_json=False)
         else:
             _expect_case_classes(case, model, reply, output)
 
 
 def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Expected) -> None:
+    """Expect the classes of a case; wrong lists of classes in a batch break CLS-BATCH/grpc."""
     try:
         expect_classes(model, reply, output)
     except UnmetError as unmet:
@@ -104,19 +109,20 @@ def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Exp
         raise
 
 
-def _tensor(output: Expected) -> Tensor:
+def _build_tensor(output: Expected) -> Tensor:
+    """Return the right tensor of an expected output."""
     return Tensor.from_values(output.name, output.datatype, list(output.values or ()), output.shape)
 
 
 # --- whom to blame -----------------------------------------------------------------------------------------------------
 
 
-def _is_simpler_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> bool:
-    """Say whether a simpler request is answered wrong: plain outputs, inputs in order, one batch item."""
+def _is_simpler_call_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> bool:
+    """Say whether the server answers a simpler call wrong: plain outputs, inputs in order, one batch item."""
     request = load_stubs().ModelInferRequest.FromString(case.body)
     send: Form = "binary" if request.raw_input_contents else "json"
     declared = [spec.name for spec in model.role.inputs]
-    tensors = sorted(_inputs(request), key=lambda each: declared.index(each.name))
+    tensors = sorted(_decode_inputs(request), key=lambda each: declared.index(each.name))
     if _has_classes(case) or [each.name for each in request.inputs] != declared:
         plain = target.infer(model.request(tensors, send=send))
         return not (
@@ -139,8 +145,8 @@ def _expect_first_item_right(target: GrpcTarget, model: Model, case: GrpcCase, t
     expect_classes(model, reply, alone)
 
 
-def _inputs(request: Pb) -> Iterator[Tensor]:
-    """Yield the inputs of a message."""
+def _decode_inputs(request: Pb) -> Iterator[Tensor]:
+    """Yield the inputs of a message as tensors."""
     for index, entry in enumerate(request.inputs):
         if request.raw_input_contents:
             array = tensor.decode(entry.datatype, tuple(entry.shape), request.raw_input_contents[index])

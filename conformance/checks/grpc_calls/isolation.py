@@ -35,18 +35,18 @@ from conformance.wire.tensor import Tensor
 # --- after a refusal ---------------------------------------------------------------------------------------------------
 
 
-def _unknown_model(request: Pb) -> None:
+def _name_unknown_model(request: Pb) -> None:
     request.model_name = "there-is-no-such-model"
 
 
-def _unknown_output(request: Pb) -> None:
+def _request_unknown_output(request: Pb) -> None:
     request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
 
 
 # One refusal of each kind: an unknown model, a wrong request, wrong contents in both forms, and an invalid message.
-_REFUSED = (
-    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _unknown_model),
-    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _unknown_output, fit=ANY),
+_REFUSALS = (
+    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model),
+    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, fit=ANY),
     make_faulty_call(
         "no-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda _: b"\xff\xff\xff", fit=ANY
     ),
@@ -65,7 +65,7 @@ _REFUSED = (
             refusal.role,
             fit=None if fresh else refusal.fit,
         )
-        for refusal in _REFUSED
+        for refusal in _REFUSALS
         for fresh in (False, True)
         if refusal.role or not fresh
     ]
@@ -130,8 +130,8 @@ def option_of_the_call_before_is_gone(
     outputs = [RequestedOutput(name, classification=1) if classified else RequestedOutput(name) for name in listed]
     target.infer(model.request(send="json", outputs=outputs))
     after = target.infer(plain)
-    if usual.succeeded and not _is_alike(model, after, usual):
-        raise UnmetError(f"{_told(usual)}, as before", _told(after), after)
+    if usual.succeeded and not _has_same_content(model, after, usual):
+        raise UnmetError(f"{_describe_answer(usual)}, as before", _describe_answer(after), after)
 
 
 # --- in flight ---------------------------------------------------------------------------------------------------------
@@ -159,32 +159,32 @@ _FITS: Mapping[str, Fit] = {"typed": JSON, "raw": ANY, "classes": SCORED}
 )
 def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind: str, count: int) -> None:
     """The server answers concurrent calls on one connection as it answers each alone."""
-    make = _own_request if model.is_own_oracle else _request
+    make = _build_own_request if model.is_own_oracle else _build_role_request
     messages = [make_infer_message(make(target, model, kind, place)) for place in range(count)]
     alone = [target.send(message) for message in messages]
     if not any(reply.succeeded for reply in alone):
         raise BlockedError(f"alone the calls are not answered, either: {alone[0].outcome()}")
     for usual, found in zip(alone, target.send_together(messages), strict=True):
-        if usual.succeeded and found.status not in DECLINED_STATUSES and not _is_alike(model, found, usual):
-            raise UnmetError(f"{_told(usual)}, as alone", _told(found), found)
+        if usual.succeeded and found.status not in DECLINED_STATUSES and not _has_same_content(model, found, usual):
+            raise UnmetError(f"{_describe_answer(usual)}, as alone", _describe_answer(found), found)
 
 
-def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
+def _build_role_request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
     """Return a request with an id and values that are unique to its place."""
     identity = f"request-{place}"
     if kind == "classes":
         scores = model.tensor([float((place * 7 + k * 13) % 97) for k in range(4)])
         wanted = [RequestedOutput(model.role.outputs[0].name, classification=1 + place % 4)]
-        return model.request([scores], send=_form(place), outputs=wanted, request_id=identity)
+        return model.request([scores], send=_choose_form(place), outputs=wanted, request_id=identity)
     if kind == "several-models":
         model = target.model(MODELS[place % len(MODELS)]) or model
         tensors = model.salted(3, place)
-        return model.request(tensors, send=_form(place), request_id=identity)
+        return model.request(tensors, send=_choose_form(place), request_id=identity)
     send: Form = "json" if kind == "typed" else "binary"
     return model.request(model.salted(1 + place, place), send=send, request_id=identity)
 
 
-def _own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
+def _build_own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
     """Return a request with an id and unique values for a deployed model."""
     tensors: Sequence[Tensor] = model.salted(1 + place % 8, place)
     identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
@@ -198,44 +198,49 @@ def _own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferReq
     return model.request(tensors, send=send, request_id=identity)
 
 
-def _form(place: int) -> Form:
+def _choose_form(place: int) -> Form:
+    """Return the form of a request, which alternates between rounds of `MODELS`."""
     return "json" if place // len(MODELS) % 2 else "binary"
 
 
-def _is_alike(model: Model, found: Reply, usual: Reply) -> bool:
+def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
     """Say whether two answers agree; for a deployed model, in its deterministic outputs and within tolerance."""
     if not model.is_own_oracle or not found.succeeded:
-        return _gist(found) == _gist(usual)
-    frames = [(_own_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
+        return _summarize_content(found) == _summarize_content(usual)
+    frames = [(_read_sent_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
     return frames[0] == frames[1] and not find_differing_outputs(usual, found, model.steady())
 
 
-def _gist(reply: Reply) -> object:
+def _summarize_content(reply: Reply) -> object:
     """Return the content of an answer, independent of its form, and without an id that the server made up."""
     if not reply.succeeded:
         return reply.status_line if reply.status else reply.outcome()
     document = reply.answer.document or {}
     outputs = sorted(
-        (output.name, output.datatype, str(output.shape), _values(output.array)) for output in reply.answer.outputs
+        (output.name, output.datatype, str(output.shape), _format_values(output.array))
+        for output in reply.answer.outputs
     )
-    return _own_id(reply), document.get("model_name"), outputs
+    return _read_sent_id(reply), document.get("model_name"), outputs
 
 
-def _own_id(reply: Reply) -> str:
-    given = str((reply.answer.document or {}).get("id", ""))
-    return given if given.startswith("request-") else ""
+def _read_sent_id(reply: Reply) -> str:
+    """Return the id of an answer if a request had it; empty if the server made it up."""
+    found = str((reply.answer.document or {}).get("id", ""))
+    return found if found.startswith("request-") else ""
 
 
-def _values(array: object) -> str:
+def _format_values(array: object) -> str:
+    """Return the elements of an array as text."""
     elements = getattr(array, "tolist", lambda: array)()
     return repr(elements)
 
 
-def _told(reply: Reply) -> str:
+def _describe_answer(reply: Reply) -> str:
+    """Describe the id and outputs of an answer, or its error."""
     if not reply.succeeded:
         return reply.outcome()
     identity = (reply.answer.document or {}).get("id")
-    texts = [f"{format_value(output.name)} {_values(output.array)[:80]}" for output in reply.answer.outputs]
+    texts = [f"{format_value(output.name)} {_format_values(output.array)[:80]}" for output in reply.answer.outputs]
     return f"{f'id {format_value(identity)}: ' if identity else ''}{', '.join(texts)}"
 
 

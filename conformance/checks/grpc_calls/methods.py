@@ -33,7 +33,7 @@ def expect_answer(reply: Reply, method: str) -> Pb:
     return message
 
 
-def expect_undescribed(reply: Reply, method: str, fault: str) -> None:
+def expect_no_description(reply: Reply, method: str, fault: str) -> None:
     """Expect a refusal; ModelReady may also answer that an unknown model is not ready."""
     if reply.succeeded and method == "ModelReady":
         if getattr(parse_message(reply.body, method), "ready", False):
@@ -77,7 +77,7 @@ def unknown_model_is_not_described(target: GrpcTarget, model: Model, method: str
     """The server has no metadata for an unknown model and does not call it ready."""
     target.call(method, name=model.name, version=model.version)
     reply = target.call(method, name=name)
-    expect_undescribed(reply, method, "a model that there is not")
+    expect_no_description(reply, method, "a model that there is not")
     expect_alive(target, model)
 
 
@@ -106,7 +106,7 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
     if not message.name:
         raise UnmetError("the name of the model", "no name", reply)
     if model.is_own_oracle:
-        _expect_own_described(reply, message, model)
+        _expect_own_metadata(reply, message, model)
         return
     for entries, specs, names in (
         (message.inputs, model.role.inputs, model.names.inputs),
@@ -114,18 +114,20 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
     ):
         described = {entry.name: entry for entry in entries}
         for spec in specs:
-            _expect_described(reply, spec, names.get(spec.name, spec.name), described, batching=model.role.batching)
-    expect_name_asked(reply, "name", message.name, model)
+            _expect_tensor_described(
+                reply, spec, names.get(spec.name, spec.name), described, batching=model.role.batching
+            )
+    expect_requested_name(reply, "name", message.name, model)
 
 
-def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
+def _expect_own_metadata(reply: Reply, message: Pb, model: Model) -> None:
     """Expect the metadata of a deployed model to describe the inputs that it accepts and its outputs."""
     if not message.inputs and not message.outputs:
         raise NotApplicableError(f"the metadata of {model.name} list no tensors")
     tensors = model.sample()
-    for entries, really in ((message.inputs, tensors), (message.outputs, model.find_outputs(tensors))):
+    for entries, right_tensors in ((message.inputs, tensors), (message.outputs, model.find_outputs(tensors))):
         described = {entry.name: entry for entry in entries}
-        for tensor in really:
+        for tensor in right_tensors:
             entry = described.get(tensor.name)
             if entry is None:
                 raise UnmetError(
@@ -137,17 +139,20 @@ def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
             if 0 in entry.shape and tensor.elements:
                 wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as it really is"
                 raise UnmetError(wanted, f"shape {list(entry.shape)}", reply)
-    expect_name_asked(reply, "name", message.name, model)
+    expect_requested_name(reply, "name", message.name, model)
 
 
-def expect_name_asked(reply: Reply, member: str, found: str, model: Model) -> None:
-    """Expect the name by which the model was requested; servers are advised not to answer with an alias."""
+def expect_requested_name(reply: Reply, member: str, found: str, model: Model) -> None:
+    """Expect the name in the request; the suite advises servers not to answer with an alias."""
     if found != model.name:
         actual = f"{member} {format_value(found)}"
         raise UnmetError(f"{member} {format_value(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
 
 
-def _expect_described(reply: Reply, spec: TensorSpec, name: str, described: dict[str, Any], *, batching: bool) -> None:
+def _expect_tensor_described(
+    reply: Reply, spec: TensorSpec, name: str, described: dict[str, Any], *, batching: bool
+) -> None:
+    """Expect the metadata of a tensor to have its datatype, and a shape that fits."""
     if name not in described:
         raise UnmetError(f"{name} in ModelMetadata", f"the tensors {format_value(list(described))}", reply)
     entry = described[name]
@@ -166,7 +171,7 @@ UNLISTED_NUMBER = "4711"  # for servers whose versions are numbers
 MODEL_METHODS = ("ModelReady", "ModelMetadata")
 
 
-def _listed(target: GrpcTarget, model: Model) -> list[str]:
+def _list_versions(target: GrpcTarget, model: Model) -> list[str]:
     """Return the versions of a model.
 
     Raises:
@@ -192,7 +197,7 @@ def _listed(target: GrpcTarget, model: Model) -> list[str]:
 )
 def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count: int | None = None) -> None:
     """The server answers a call to a listed version by that version, or refuses inputs that do not fit it."""
-    versions = _listed(target, model)
+    versions = _list_versions(target, model)
     own = model.version or find_default_version(target, model, versions)
     wanted = [RequestedOutput(model.role.outputs[0].name, classification=count)] if count else None
     for version in dict.fromkeys([*filter(None, [own]), *versions[:3]]):
@@ -201,7 +206,8 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
         if version != own and reply.is_refusal:
             continue
         with block_if(
-            lambda: not _is_answered(target, model, send, wanted), "the call is wrong without a version, too"
+            lambda: not _is_right_without_version(target, model, send, wanted),
+            "the call is wrong without a version, too",
         ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and version == own:  # another version may compute something else
@@ -212,7 +218,9 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
             )
 
 
-def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[RequestedOutput] | None) -> bool:
+def _is_right_without_version(
+    target: GrpcTarget, model: Model, send: Form, wanted: list[RequestedOutput] | None
+) -> bool:
     """Say whether the call is answered without a version; if it asks for no classes, also whether it is right."""
     reply = target.infer(model.request(send=send, outputs=wanted))
     return reply.succeeded if wanted else is_met(lambda: expect_right(reply, model, model.sample()))
@@ -229,15 +237,16 @@ def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[Requ
 @rows(*MODEL_METHODS)
 def listed_version_is_described(target: GrpcTarget, model: Model, method: str) -> None:
     """The server calls a listed version ready and has metadata for it."""
-    version = _listed(target, model)[0]
+    version = _list_versions(target, model)[0]
     message = expect_answer(reply := target.call(method, name=model.name, version=version), method)
     if method == "ModelReady" and not message.ready and _is_ready(target, model):
         raise UnmetError("ready: true, as without a version", "ready: false", reply)
     if method == "ModelMetadata" and message.name:
-        expect_name_asked(reply, "name", message.name, model)
+        expect_requested_name(reply, "name", message.name, model)
 
 
 def _is_ready(target: GrpcTarget, model: Model) -> bool:
+    """Say whether the server calls a model ready, without a version."""
     reply = target.call("ModelReady", name=model.name)
     message = parse_message(reply.body, "ModelReady") if reply.succeeded else None
     return message is not None and bool(message.ready)
@@ -253,11 +262,13 @@ def _is_ready(target: GrpcTarget, model: Model) -> bool:
 )
 def unlisted_version_is_refused(target: GrpcTarget, model: Model, method: str, version: str) -> None:
     """The server refuses a call to an unlisted version, or says that it is not ready."""
-    if version in _listed(target, model):
+    if version in _list_versions(target, model):
         raise NotApplicableError(f"{model.name} has a version {version}")
     named = replace(model, version=version)
     if method == "ModelInfer":
         expect(target.infer(named.request(send="json"))).refused("a version that there is not")
     else:
-        expect_undescribed(target.call(method, name=model.name, version=version), method, "a version that there is not")
+        expect_no_description(
+            target.call(method, name=model.name, version=version), method, "a version that there is not"
+        )
     expect_alive(target, model)

@@ -41,7 +41,7 @@ from conformance.wire.tensor import Tensor
 )
 def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """The server assigns raw entries to the inputs in the order of the request."""
-    tensors = _several_inputs(model)
+    tensors = _choose_several_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
     try:
         expect_right(target.infer(model.request(listed)), model, tensors)
@@ -51,7 +51,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
         replies = [
             (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
         ]
-        if not any(_differs(reply, right) for right, reply in replies):
+        if not any(_is_wrong(reply, right) for right, reply in replies):
             raise BlockedError("each output by itself is right", unmet) from None
         wrong = [tensor.datatype for tensor in tensors if not _is_right_alone(target, tensor)]
         if wrong:
@@ -66,7 +66,7 @@ def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[
         raise BlockedError("in the order of the metadata raw contents are wrong, too", unmet) from None
 
 
-def _several_inputs(model: Model) -> Sequence[Tensor]:
+def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
     """Return samples; for a deployed model, inputs whose answer shows whether the server exchanges them.
 
     Raises:
@@ -83,7 +83,7 @@ def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
     model = target.model(get_identity_role(tensor.datatype))
     alone = Tensor("INPUT", tensor.datatype, tensor.shape, tensor.array)
     return model is None or not any(
-        _differs(target.infer(model.request([alone])), one) for one in model.expected([alone])
+        _is_wrong(target.infer(model.request([alone])), one) for one in model.expected([alone])
     )
 
 
@@ -98,7 +98,7 @@ def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
 )
 def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """The server identifies inputs with typed contents by name, in any order."""
-    tensors = _several_inputs(model)
+    tensors = _choose_several_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
 
     def is_wrong_in_order() -> bool:
@@ -138,7 +138,7 @@ def raw_entries_follow_the_outputs(
     if not entries:
         return  # typed contents are part of the outputs themselves
     right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
-    wrong = [tensor for tensor in right if _differs(reply, tensor)]
+    wrong = [tensor for tensor in right if _is_wrong(reply, tensor)]
     if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
         raise BlockedError(f"{wrong[0].name} is wrong without other outputs, too")
     expect(reply).tensors(right, through_json=False)
@@ -159,12 +159,14 @@ def _find_telling_inputs(model: Model) -> Sequence[Tensor]:
     return model.sample()
 
 
-def _differs(reply: Reply, tensor: Tensor) -> bool:
+def _is_wrong(reply: Reply, tensor: Tensor) -> bool:
+    """Say whether an output of an answer is wrong."""
     return not is_met(lambda: expect(reply).tensors([tensor], through_json=False))
 
 
 def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], tensor: Tensor) -> bool:
-    return _differs(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
+    """Say whether an output is wrong when it is the only one listed."""
+    return _is_wrong(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
 
 
 # --- the two forms -----------------------------------------------------------------------------------------------------
@@ -239,4 +241,5 @@ def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
 
 
 def _is_unreadable(array: np.ndarray[Any, Any]) -> bool:
+    """Say whether an output has elements that are not bytes."""
     return array.dtype == object and not all(isinstance(element, bytes) for element in array.flat)

@@ -66,7 +66,8 @@ LONG_BOOLS = {
 }
 
 
-def _counted(count: int) -> tuple[int, ...]:
+def _compute_distinct_values(count: int) -> tuple[int, ...]:
+    """Return integers that differ from each other."""
     return tuple(k * 7919 % 65_521 for k in range(count))
 
 
@@ -89,7 +90,7 @@ SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 
 
-def _numeric_rows() -> list[Row]:
+def _list_numeric_rows() -> list[Row]:
     """Return the rows of both forms: samples, corner values, booleans, shapes and sizes."""
     return [
         *[Row(datatype, role=get_identity_role(datatype)) for datatype in PLAIN],
@@ -103,26 +104,28 @@ def _numeric_rows() -> list[Row]:
         *[Row(role, role=role) for role in SHAPED_ROLES],
         *[Row(name, (tuple(range(prod(shape))), shape), role=role) for name, (role, shape) in SHAPES.items()],
         Row("INT32-none", ((), (0,)), role="identity_int32"),
-        Row("INT32-64KiB", (_counted(16 * KIB),), role="identity_int32"),
-        Row("sum-of-100KB", (_counted(25_000), (250, 100)), role="weighted_sum"),
+        Row("INT32-64KiB", (_compute_distinct_values(16 * KIB),), role="identity_int32"),
+        Row("sum-of-100KB", (_compute_distinct_values(25_000), (250, 100)), role="weighted_sum"),
     ]
 
 
 # The rows of both forms.
-NUMERIC_ROWS = _numeric_rows()
+NUMERIC_ROWS = _list_numeric_rows()
 
 
-def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int) -> list[Tensor]:
+def _choose_tensors(
+    model: Model, choice: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int
+) -> list[Tensor]:
     """Return samples, the corner values of a group, or the given values, repeated `times`."""
-    if what is None:
-        return list(_shifted(model))
+    if choice is None:
+        return list(_sample_other_sizes(model))
     spec = model.role.inputs[0]
-    if isinstance(what, str):
-        return [make_corner_tensor(spec.name, spec.datatype, what)]
-    return [model.tensor(list(what) * times, shape)]
+    if isinstance(choice, str):
+        return [make_corner_tensor(spec.name, spec.datatype, choice)]
+    return [model.tensor(list(choice) * times, shape)]
 
 
-def _shifted(model: Model) -> Sequence[Tensor]:
+def _sample_other_sizes(model: Model) -> Sequence[Tensor]:
     """Return the samples of a role, with different sizes for its variable dimensions."""
     if model.role.compute in ("emit", "table") or model.role.batching:
         return model.sample()
@@ -143,7 +146,7 @@ def _shifted(model: Model) -> Sequence[Tensor]:
 def raw_tensors_come_back(
     target: GrpcTarget,
     model: Model,
-    what: str | Sequence[Any] | None = None,
+    choice: str | Sequence[Any] | None = None,
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
@@ -151,7 +154,7 @@ def raw_tensors_come_back(
     if model.is_own_oracle:
         _expect_own_raw(target, model, lambda tensor: tensor.datatype != "BYTES")
         return
-    _expect_return(target, model, _tensors(model, what, shape, times), "binary")
+    _expect_return(target, model, _choose_tensors(model, choice, shape, times), "binary")
 
 
 @check("grpc.typed-tensors-come-back", answers="GRPC-TYPED", over=(GRPC,))
@@ -168,18 +171,19 @@ def raw_tensors_come_back(
 def typed_tensors_come_back(
     target: GrpcTarget,
     model: Model,
-    what: str | Sequence[Any] | None = None,
+    choice: str | Sequence[Any] | None = None,
     shape: Sequence[int] | None = None,
     times: int = 1,
 ) -> None:
     """The server reads and writes typed contents in the field of the datatype, row by row."""
     if model.is_own_oracle:
-        _expect_own_fields(expect_form_right(target, model, require_reading(model), "json"))
+        _expect_fields_of_datatypes(expect_form_right(target, model, require_reading(model), "json"))
         return
-    _expect_return(target, model, _tensors(model, what, shape, times), "json")
+    _expect_return(target, model, _choose_tensors(model, choice, shape, times), "json")
 
 
 def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
+    """Expect tensors to come back; a server may refuse empty tensors and larger batches."""
     try:
         reply = expect_return_over_grpc(target, model, tensors, send)
     except UnmetError as unmet:
@@ -194,7 +198,7 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
         ):
             raise NotApplicableError(f"a batch of {tensors[0].shape[0]} is refused, one of 2 is not") from None
         raise
-    _expect_own_fields(reply)
+    _expect_fields_of_datatypes(reply)
 
 
 def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor], bool]) -> None:
@@ -225,7 +229,7 @@ def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor],
     return is_met(lambda: expect(reply).tensors([output], through_json=True))
 
 
-def _expect_own_fields(reply: Reply) -> None:
+def _expect_fields_of_datatypes(reply: Reply) -> None:
     """Expect typed outputs to use the fields for their datatypes."""
     message = parse_message(reply.body)
     for entry in message.outputs if message is not None else ():
@@ -258,17 +262,17 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     Row("own", (None,), fit=Fit(some_input=frozenset({"BYTES"}), is_json=True)),
 )
 def raw_strings_come_back(
-    target: GrpcTarget, model: Model, what: Sequence[bytes] | None, shape: Sequence[int] | None = None
+    target: GrpcTarget, model: Model, choice: Sequence[bytes] | None, shape: Sequence[int] | None = None
 ) -> None:
     """The server reads and writes a raw BYTES element as a length of four bytes and its bytes."""
     if model.is_own_oracle:
         has_others = any(tensor.datatype != "BYTES" for tensor in model.sample())
         _expect_own_raw(target, model, lambda tensor: tensor.datatype == "BYTES" or not has_others)
         return
-    _expect_return(target, model, _tensors(model, what, shape, 1), "binary")
+    _expect_return(target, model, _choose_tensors(model, choice, shape, 1), "binary")
 
 
-HALVES = {
+FP16_BITS = {
     "ordinary": (0x3E00, 0xC100, 0x3400),
     "largest": (0x7BFF, 0xFBFF),
     "subnormal": (0x0001, 0x8001, 0x03FF),
@@ -279,9 +283,9 @@ HALVES = {
 
 @check("grpc.fp16-is-raw", answers="GRPC-FP16", over=(GRPC,))
 @rows(
-    *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in HALVES.items()],
-    *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in HALVES.items()],
-    *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in HALVES.items()],
+    *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in FP16_BITS.items()],
+    *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in FP16_BITS.items()],
+    *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in FP16_BITS.items()],
     Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
 )
 def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> None:
@@ -289,7 +293,7 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> N
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
         return
-    _expect_raw(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
+    _expect_raw_floats(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
 
 
 @check("grpc.bf16-is-raw", answers=("GRPC-BF16", "GRPC-BF16-RAW"), over=(GRPC,))
@@ -304,11 +308,11 @@ def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
         return
-    _expect_raw(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
+    _expect_raw_floats(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
 
 
-def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> None:
-    """Expect a model of 16-bit floats to return right outputs, as raw contents, as the requirement `form` demands."""
+def _expect_raw_floats(target: GrpcTarget, model: Model, short: Tensor, form: str) -> None:
+    """Expect a model of 16-bit floats to return right outputs; typed contents break the requirement `form`."""
     (spec,) = model.role.inputs
     tensor = (
         short if spec.datatype == short.datatype else Tensor.from_values("INPUT", "FP32", short.array.astype("<f4"))
@@ -317,6 +321,7 @@ def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> N
 
 
 def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, form: str) -> None:
+    """Expect right outputs, those of a datatype in raw contents."""
     reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:

@@ -35,50 +35,54 @@ from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor, decode
 
 
-def _no_raw(request: Pb) -> None:
+def _clear_raw(request: Pb) -> None:
+    """Remove all raw contents."""
     del request.raw_input_contents[:]
 
 
-def _one_raw_less(request: Pb) -> None:
+def _remove_raw_entry(request: Pb) -> None:
     del request.raw_input_contents[-1]
 
 
-def _one_raw_more(request: Pb) -> None:
+def _repeat_raw_entry(request: Pb) -> None:
     request.raw_input_contents.append(request.raw_input_contents[0])
 
 
-def _both_forms(request: Pb) -> None:
+def _add_typed_contents(request: Pb) -> None:
     request.inputs[0].contents.int_contents.extend([1, 2, 3])
 
 
-def _a_form_each(request: Pb) -> None:
+def _give_each_another_form(request: Pb) -> None:
     """Give the first input typed contents, and the second the only raw entry."""
     raw = request.raw_input_contents[1]
-    _no_raw(request)
+    _clear_raw(request)
     request.raw_input_contents.append(raw)
     request.inputs[0].contents.int_contents.extend([1, 2, 3])
 
 
-def _own_in_both_forms(request: Pb) -> None:
+def _repeat_raw_as_typed(request: Pb) -> None:
+    """Repeat the raw contents of the first input as typed contents."""
     entry = request.inputs[0]
     array = decode(entry.datatype, tuple(entry.shape), request.raw_input_contents[0])
     fill_contents(entry.contents, Tensor(entry.name, entry.datatype, tuple(entry.shape), array))
 
 
-def _typed(request: Pb) -> Any:
+def _find_typed_field(request: Pb) -> Any:
+    """Return the field with the typed contents of the first input."""
     return getattr(request.inputs[0].contents, CONTENTS_FIELDS[request.inputs[0].datatype])
 
 
-def _one_element_less(request: Pb) -> None:
-    del _typed(request)[-1]
+def _remove_last_element(request: Pb) -> None:
+    del _find_typed_field(request)[-1]
 
 
-def _one_element_more(request: Pb) -> None:
-    elements = _typed(request)
+def _repeat_last_element(request: Pb) -> None:
+    elements = _find_typed_field(request)
     elements.append(elements[-1])
 
 
-def _strings(*data: str, count: int) -> Edit:
+def _set_strings(*data: str, count: int) -> Edit:
+    """Return an edit that sets raw BYTES data, given in hex, and the number of elements."""
     return chain_edits(set_shape(count), set_raw(bytes.fromhex("".join(data))))
 
 
@@ -98,54 +102,58 @@ SIZES: tuple[Refusal, ...] = (
         "length-past-the-end",
         "GRPC-RAW-BYTES-MISFRAMED",
         "identity_bytes",
-        _strings("05000000 6162", count=1),
+        _set_strings("05000000 6162", count=1),
         "binary",
     ),
     make_faulty_call(
         "length-of-2-to-the-32-less-1",
         "GRPC-RAW-BYTES-MISFRAMED",
         "identity_bytes",
-        _strings("ffffffff 61", count=1),
+        _set_strings("ffffffff 61", count=1),
         "binary",
     ),
     make_faulty_call(
-        "three-bytes-of-a-length", "GRPC-RAW-BYTES-MISFRAMED", "identity_bytes", _strings("010000", count=1), "binary"
+        "three-bytes-of-a-length",
+        "GRPC-RAW-BYTES-MISFRAMED",
+        "identity_bytes",
+        _set_strings("010000", count=1),
+        "binary",
     ),
     make_faulty_call(
         "byte-behind-the-last-string",
         "GRPC-RAW-BYTES-MISFRAMED",
         "identity_bytes",
-        _strings("01000000 61 62", count=1),
+        _set_strings("01000000 61 62", count=1),
         "binary",
     ),
     make_faulty_call(
-        "string-too-few", "GRPC-RAW-BYTES-MISFRAMED", "identity_bytes", _strings("01000000 61", count=2), "binary"
+        "string-too-few", "GRPC-RAW-BYTES-MISFRAMED", "identity_bytes", _set_strings("01000000 61", count=2), "binary"
     ),
     make_faulty_call(
         "string-too-many",
         "GRPC-RAW-BYTES-MISFRAMED",
         "identity_bytes",
-        _strings("01000000 61 01000000 62", count=1),
+        _set_strings("01000000 61 01000000 62", count=1),
         "binary",
     ),
 )
 
 FORMS: tuple[Refusal, ...] = (
-    make_faulty_call("no-contents-at-all", "GRPC-CONTENTS-MISSING", "identity_int32", _no_raw, "binary", fit=ANY),
+    make_faulty_call("no-contents-at-all", "GRPC-CONTENTS-MISSING", "identity_int32", _clear_raw, "binary", fit=ANY),
     make_faulty_call(
         "raw-entry-missing-for-the-last-input",
         "GRPC-CONTENTS-MISSING",
         "add_sub",
-        _one_raw_less,
+        _remove_raw_entry,
         "binary",
         fit=SEVERAL_INPUTS,
     ),
     make_faulty_call(
-        "raw-entry-more-than-inputs", "GRPC-RAW-EXTRA", "identity_int32", _one_raw_more, "binary", fit=ANY
+        "raw-entry-more-than-inputs", "GRPC-RAW-EXTRA", "identity_int32", _repeat_raw_entry, "binary", fit=ANY
     ),
-    make_faulty_call("raw-and-typed-contents", "GRPC-RAW-AND-TYPED", "identity_int32", _both_forms, "binary"),
+    make_faulty_call("raw-and-typed-contents", "GRPC-RAW-AND-TYPED", "identity_int32", _add_typed_contents, "binary"),
     make_faulty_call(
-        "raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _a_form_each, "binary"
+        "raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _give_each_another_form, "binary"
     ),
     make_faulty_call("int8-of-300", "OIP-RANGE/grpc", "identity_int8", set_typed("int_contents", 1, 300, 3)),
     make_faulty_call("int8-of-minus-129", "OIP-RANGE/grpc", "identity_int8", set_typed("int_contents", 1, -129, 3)),
@@ -158,15 +166,17 @@ FORMS: tuple[Refusal, ...] = (
 _STRINGS = Fit(inputs=frozenset({"BYTES"}))
 # Calls for deployed models only: their own elements and strings, in their shapes.
 SIZES_OF_MODELS: tuple[Refusal, ...] = (
-    make_faulty_call("own-typed-element-missing", "GRPC-SIZE-WRONG", None, _one_element_less, fit=JSON),
-    make_faulty_call("own-typed-element-repeated", "GRPC-SIZE-WRONG", None, _one_element_more, fit=JSON),
+    make_faulty_call("own-typed-element-missing", "GRPC-SIZE-WRONG", None, _remove_last_element, fit=JSON),
+    make_faulty_call("own-typed-element-repeated", "GRPC-SIZE-WRONG", None, _repeat_last_element, fit=JSON),
     make_faulty_call("own-last-string-cut", "GRPC-RAW-BYTES-MISFRAMED", None, cut_raw, "binary", fit=_STRINGS),
     make_faulty_call(
         "own-byte-behind-the-strings", "GRPC-RAW-BYTES-MISFRAMED", None, lengthen_raw, "binary", fit=_STRINGS
     ),
 )
 FORMS_OF_MODELS: tuple[Refusal, ...] = (
-    make_faulty_call("own-raw-and-typed-contents", "GRPC-RAW-AND-TYPED", None, _own_in_both_forms, "binary", fit=JSON),
+    make_faulty_call(
+        "own-raw-and-typed-contents", "GRPC-RAW-AND-TYPED", None, _repeat_raw_as_typed, "binary", fit=JSON
+    ),
 )
 
 
@@ -207,7 +217,7 @@ OTHER_FIELDS: tuple[tuple[str, str, str, tuple[int | float, ...]], ...] = (
     ("bool-in-int", "identity_bool", "int_contents", (1, 0, 1)),
 )
 # Datatype of the first input of a deployed model -> field of another datatype, and the type of its values.
-_OWN: Mapping[str, tuple[str, str]] = {
+_OWN_OTHER_FIELDS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("UINT8", "UINT16", "UINT32", "INT64"), ("int_contents", "<i4")),
     **dict.fromkeys(("INT8", "INT16", "INT32"), ("int64_contents", "<i8")),
     "UINT64": ("uint_contents", "<u4"),
@@ -219,7 +229,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
 @check("grpc.another-field-is-refused-or-read", answers="GRPC-OTHER-FIELD", over=(GRPC,))
 @rows(
     *[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS],
-    Row("own", (None, ()), fit=Fit(inputs=frozenset(_OWN), is_json=True)),
+    Row("own", (None, ()), fit=Fit(inputs=frozenset(_OWN_OTHER_FIELDS), is_json=True)),
 )
 def another_field_is_refused_or_read(
     target: GrpcTarget, model: Model, field: str | None, values: tuple[int | float, ...]
@@ -227,26 +237,26 @@ def another_field_is_refused_or_read(
     """The server refuses contents in the field of another datatype, or reads their values."""
     if field is None:
         tensors = require_reading(model)
-        message = make_infer_message(model.request(tensors, send="json"), _in_another_field(tensors[0]))
+        message = make_infer_message(model.request(tensors, send="json"), _move_to_another_field(tensors[0]))
         return _expect_refused_or_read(target, model, message, tensors)
     (spec,) = model.role.inputs
     shape = (2, 2) if model.role.compute == "table" else (3,)
     right = Tensor.from_values(
         spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape
     )
-    message = make_infer_message(model.request([right]), chain_edits(_no_raw, set_typed(field, *values)))
+    message = make_infer_message(model.request([right]), chain_edits(_clear_raw, set_typed(field, *values)))
     return _expect_refused_or_read(target, model, message, [right])
 
 
-def _in_another_field(tensor: Tensor) -> Edit:
+def _move_to_another_field(tensor: Tensor) -> Edit:
     """Return an edit that moves the contents of the first input into the field of another datatype.
 
     Raises:
         NotApplicable: that field cannot hold them.
     """
-    if tensor.datatype not in _OWN:
+    if tensor.datatype not in _OWN_OTHER_FIELDS:
         raise NotApplicableError(f"no other field holds {tensor.datatype}")
-    field, dtype = _OWN[tensor.datatype]
+    field, dtype = _OWN_OTHER_FIELDS[tensor.datatype]
     elements = tensor.array.reshape(-1)
     if not np.array_equal(elements.astype(dtype), elements):
         raise NotApplicableError(f"{field} does not hold the elements of {tensor.name}")
@@ -254,6 +264,7 @@ def _in_another_field(tensor: Tensor) -> Edit:
 
 
 def _expect_refused_or_read(target: GrpcTarget, model: Model, message: Message, tensors: Sequence[Tensor]) -> str:
+    """Expect a refusal, or the answer to these inputs; return which of them it is."""
     reply = target.send(message, fresh=True)
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"

@@ -45,7 +45,7 @@ VARIABLE = Fit(is_variable=True)
 # --- answers -----------------------------------------------------------------------------------------------------
 
 
-def _mixed(*strings: str) -> RequestBuilder:
+def _request_mixed_forms(*strings: str) -> RequestBuilder:
     """Return a builder of a request to `multi` for these strings as JSON, between two binary outputs."""
 
     def ask(model: Model) -> InferRequest:
@@ -60,11 +60,12 @@ def _mixed(*strings: str) -> RequestBuilder:
     return ask
 
 
-def _with_id(letters: str) -> RequestBuilder:
+def _request_with_id(letters: str) -> RequestBuilder:
+    """Return a builder of a request for binary outputs with an id."""
     return lambda model: model.request(send=model.sends, want="binary", request_id=letters)
 
 
-def _long_json(count: int) -> RequestBuilder:
+def _request_long_json(count: int) -> RequestBuilder:
     """Return a builder of a request to `multi` for `count` strings as JSON, beside binary outputs."""
 
     def ask(model: Model) -> InferRequest:
@@ -75,16 +76,17 @@ def _long_json(count: int) -> RequestBuilder:
     return ask
 
 
-def _large(model: Model) -> InferRequest:
+def _request_large(model: Model) -> InferRequest:
+    """Return a request for 16,384 elements as binary data."""
     return model.request([model.tensor(list(range(256)) * 64)], want="binary")
 
 
-def _half(model: Model) -> InferRequest:
+def _request_half_binary(model: Model) -> InferRequest:
     """Request every other output as binary data and the rest as JSON, with an id beyond ASCII."""
     return model.request(send=model.sends, outputs=list_half_binary(model), request_id=MULTIBYTE_TEXT)
 
 
-def _many(model: Model) -> InferRequest:
+def _request_many_elements(model: Model) -> InferRequest:
     """Request outputs for long inputs, every other one as binary data."""
     each = max(1, *(tensor.elements for tensor in model.salted(1, model.salt)))
     tensors = model.salted(-(-4096 // each), model.salt)
@@ -92,27 +94,32 @@ def _many(model: Model) -> InferRequest:
     return model.request(tensors, send=model.sends, outputs=list_half_binary(model))
 
 
-BINARY_ANSWERS = (
+BINARY_ANSWER_ROWS = (
     Row("one-output", (lambda model: model.request(send="json", want="binary"),), role="identity_uint8"),
     Row("bytes-output", (lambda model: model.request(send="json", want="binary"),), role="identity_bytes"),
     Row("all-outputs", (lambda model: model.request(send="json", binary_data_output=True),), role="multi"),
-    Row("beside-json-outputs", (_mixed(MULTIBYTE_TEXT, "ß" * 50, "a"),), role="multi"),
-    Row("beside-strings-of-four-bytes-a-letter", (_mixed(LETTERS["four-bytes"] * 9, "a"),), role="multi"),
-    Row("id-beyond-ascii", (_with_id(MULTIBYTE_TEXT),), role="identity_uint8"),
+    Row("beside-json-outputs", (_request_mixed_forms(MULTIBYTE_TEXT, "ß" * 50, "a"),), role="multi"),
+    Row("beside-strings-of-four-bytes-a-letter", (_request_mixed_forms(LETTERS["four-bytes"] * 9, "a"),), role="multi"),
+    Row("id-beyond-ascii", (_request_with_id(MULTIBYTE_TEXT),), role="identity_uint8"),
     *[
-        Row(f"id-of-{size}", (_with_id(letters),), role="identity_uint8", fit=ANY if size == "every-size" else None)
+        Row(
+            f"id-of-{size}",
+            (_request_with_id(letters),),
+            role="identity_uint8",
+            fit=ANY if size == "every-size" else None,
+        )
         for size, letters in LETTERS.items()
     ],
     Row("binary-request", (lambda model: model.request(want="binary"),), role="identity_uint8"),
-    Row("json-over-1000-bytes", (_long_json(100),), role="multi"),
-    Row("json-over-64-KiB", (_long_json(6000),), role="multi"),
-    Row("16-KiB-output", (_large,), role="identity_uint8"),
-    Row("every-other-output", (_half,), fit=SEVERAL_OUTPUTS),
-    Row("4096-elements", (_many,), fit=VARIABLE),
+    Row("json-over-1000-bytes", (_request_long_json(100),), role="multi"),
+    Row("json-over-64-KiB", (_request_long_json(6000),), role="multi"),
+    Row("16-KiB-output", (_request_large,), role="identity_uint8"),
+    Row("every-other-output", (_request_half_binary,), fit=SEVERAL_OUTPUTS),
+    Row("4096-elements", (_request_many_elements,), fit=VARIABLE),
 )
 
 
-def _overridden(default: Any, *settings: Any) -> RequestBuilder:
+def _override_forms(default: Any, *settings: Any) -> RequestBuilder:
     """Return a builder of a request to `multi` with `binary_data_output` and one `binary_data` for each output."""
 
     def ask(model: Model) -> InferRequest:
@@ -124,7 +131,7 @@ def _overridden(default: Any, *settings: Any) -> RequestBuilder:
     return ask
 
 
-def _json_alone(**arguments: Any) -> RequestBuilder:
+def _request_if_json_capable(**arguments: Any) -> RequestBuilder:
     """Return a builder of a request with these arguments, for models that JSON can carry."""
 
     def ask(model: Model) -> InferRequest:
@@ -134,20 +141,21 @@ def _json_alone(**arguments: Any) -> RequestBuilder:
     return ask
 
 
-def _classes(model: Model) -> InferRequest:
+def _request_classes(model: Model) -> InferRequest:
+    """Return a request for two classes as JSON."""
     return model.request(outputs=[RequestedOutput(model.role.outputs[0].name, False, classification=2)])
 
 
-JSON_ANSWERS = (
-    Row("json-request", (_json_alone(send="json"),), role="identity_int32", fit=JSON_ALONE),
+JSON_ANSWER_ROWS = (
+    Row("json-request", (_request_if_json_capable(send="json"),), role="identity_int32", fit=JSON_ALONE),
     Row("binary-request", (lambda model: model.request(),), role="identity_int32"),
     Row("json-asked-for", (lambda model: model.request(send="json", want="json"),), role="multi"),
     Row("json-by-default", (lambda model: model.request(binary_data_output=False),), role="identity_int32"),
-    Row("each-output-overridden", (_overridden(True, False, False, False, False),), role="multi"),
-    Row("json-asked-for-by-each", (_json_alone(want="json", binary_data_output=True),), fit=JSON_ALONE),
-    Row("some-outputs-overridden", (_overridden(False, ABSENT, False, ABSENT, False),), role="multi"),
+    Row("each-output-overridden", (_override_forms(True, False, False, False, False),), role="multi"),
+    Row("json-asked-for-by-each", (_request_if_json_capable(want="json", binary_data_output=True),), fit=JSON_ALONE),
+    Row("some-outputs-overridden", (_override_forms(False, ABSENT, False, ABSENT, False),), role="multi"),
     Row("without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
-    Row("classes", (_classes,), role="scores", needs=CLASSES),
+    Row("classes", (_request_classes,), role="scores", needs=CLASSES),
 )
 
 
@@ -164,13 +172,14 @@ def find_media_type(reply: Reply) -> str:
 # --- the inference header and the content type ------------------------------------------------------------------------
 
 
-def _content_type(reply: Reply) -> str:
-    given = reply.header("Content-Type")
-    return "no Content-Type" if given is None else f"Content-Type: {escape_text(given, 60)}"
+def _describe_content_type(reply: Reply) -> str:
+    """Describe the content type of an answer."""
+    content_type = reply.header("Content-Type")
+    return "no Content-Type" if content_type is None else f"Content-Type: {escape_text(content_type, 60)}"
 
 
 @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def binary_answer_has_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends the inference header with binary data."""
     reply = target.infer(ask(model))
@@ -179,7 +188,7 @@ def binary_answer_has_inference_header(target: Target, model: Model, ask: Reques
 
 
 @check("headers.answer-header-counts-the-bytes-of-the-json", answers="BIN-HEADER-IN-BYTES")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The inference header of an answer counts the bytes of its JSON, not the characters."""
     reply = target.infer(ask(model))
@@ -188,7 +197,7 @@ def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask
 
 
 @check("headers.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
-@rows(*JSON_ANSWERS)
+@rows(*JSON_ANSWER_ROWS)
 def json_answer_has_no_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends no inference header with JSON alone, or one that equals the length of the body."""
     reply = target.infer(ask(model))
@@ -201,24 +210,24 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Reque
 
 
 @check("headers.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends binary data with Content-Type application/octet-stream."""
     reply = target.infer(ask(model))
     expectation = expect(reply) if is_cut(reply) else expect(reply).answered()
     if has_binary_data(reply) and find_media_type(reply) != OCTET_STREAM:
-        raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _content_type(reply))
+        raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _describe_content_type(reply))
 
 
 @check("headers.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
-@rows(*JSON_ANSWERS)
+@rows(*JSON_ANSWER_ROWS)
 def json_answer_is_application_json(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends JSON alone with Content-Type application/json."""
     reply = target.infer(ask(model))
     with block_if(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
     if not has_binary_data(reply) and find_media_type(reply) != JSON:
-        raise expectation.unmet(f"Content-Type: {JSON}", _content_type(reply))
+        raise expectation.unmet(f"Content-Type: {JSON}", _describe_content_type(reply))
 
 
 @check("headers.empty-outputs-have-a-right-header-or-none", answers=("BIN-HEADER-ON-EMPTY", "BIN-HEADER-IN-BYTES"))
@@ -237,51 +246,57 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
 # --- errors hold no binary data ---------------------------------------------------------------------------------------
 
 # Media types with this suffix are JSON formats (RFC 6839, 3.1).
-SUFFIX = "+json"
+JSON_SUFFIX = "+json"
 
 
-def _unknown_model(model: Model) -> Message:
+def _send_to_unknown_model(model: Model) -> Message:
+    """Return a good request to a model that does not exist."""
     return replace(model.request(send="json").message(), path="/v2/models/no_model_of_this_name/infer")
 
 
-def _no_json(model: Model) -> Message:
+def _cut_json(model: Model) -> Message:
+    """Return a JSON request without its last byte."""
     require_json(model)
     message = model.request(send="json").message()
     return message.with_body(message.body[:-1])
 
 
-def _unknown_input(model: Model) -> Message:
+def _send_unknown_input(model: Model) -> Message:
+    """Return a request whose first input has an unknown name."""
     return model.request(want="binary").edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
-def _unknown_output(model: Model) -> Message:
+def _request_unknown_output(model: Model) -> Message:
+    """Return a request for an unknown output."""
     return model.request(send="json", outputs=["NO_SUCH_OUTPUT"], binary_data_output=True).message()
 
 
-def _wrong_size(model: Model) -> Message:
+def _cut_binary_data(model: Model) -> Message:
+    """Return a binary request without its last byte."""
     message = model.request(want="binary").message()
     return message.with_body(message.body[:-1])
 
 
-def _header_beyond_the_body(model: Model) -> Message:
+def _send_header_beyond_body(model: Model) -> Message:
+    """Return a binary request whose inference header exceeds its body."""
     message = model.request().message()
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 
 # Refused at different stages (path, JSON, bytes, header), with and without a request for binary data.
-ERRORS = (
-    Row("unknown-model", (_unknown_model,), role="identity_int32", fit=JSON_ALONE),
-    Row("no-json", (_no_json,), role="identity_int32", fit=JSON_ALONE),
-    Row("unknown-input-of-a-binary-request", (_unknown_input,), role="identity_int32", fit=ANY),
-    Row("unknown-output-as-binary-data", (_unknown_output,), role="identity_int32"),
-    Row("bytes-missing", (_wrong_size,), role="identity_int32"),
-    Row("inference-header-beyond-the-body", (_header_beyond_the_body,), role="identity_int32"),
+ERROR_ROWS = (
+    Row("unknown-model", (_send_to_unknown_model,), role="identity_int32", fit=JSON_ALONE),
+    Row("no-json", (_cut_json,), role="identity_int32", fit=JSON_ALONE),
+    Row("unknown-input-of-a-binary-request", (_send_unknown_input,), role="identity_int32", fit=ANY),
+    Row("unknown-output-as-binary-data", (_request_unknown_output,), role="identity_int32"),
+    Row("bytes-missing", (_cut_binary_data,), role="identity_int32"),
+    Row("inference-header-beyond-the-body", (_send_header_beyond_body,), role="identity_int32"),
     Row("raw-body-too-short", (lambda model: model.raw(b"\1\2\3"),), role="raw_fixed", needs=RAW),
 )
 
 
 @check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
-@rows(*ERRORS)
+@rows(*ERROR_ROWS)
 def error_has_no_inference_header(target: Target, model: Model, make: MessageBuilder) -> None:
     """The server sends no inference header with an error, or one that equals the length of the body."""
     reply = target.send(make(model), fresh=True)
@@ -291,14 +306,14 @@ def error_has_no_inference_header(target: Target, model: Model, make: MessageBui
 
 
 @check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
-@rows(*ERRORS)
+@rows(*ERROR_ROWS)
 def error_is_application_json(target: Target, model: Model, make: MessageBuilder) -> None:
     """The server sends an error with Content-Type application/json, or a subtype of it."""
     reply = target.send(make(model), fresh=True)
     found = find_media_type(reply)
     if not isinstance(parse_json(reply.body).value, dict):  # the media type of other bodies is not judged
         return
-    if is_refused(target, model, reply) and found != JSON and not found.endswith(SUFFIX):
+    if is_refused(target, model, reply) and found != JSON and not found.endswith(JSON_SUFFIX):
         raise expect(reply).unmet(
             f"Content-Type: {JSON}", escape_text(f"Content-Type: {found}" if found else "none", 60)
         )
@@ -308,19 +323,19 @@ def error_is_application_json(target: Target, model: Model, make: MessageBuilder
 
 
 @check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The Content-Length of an answer counts JSON and binary data together."""
     request = ask(model)
     reply = target.infer(request)
     if reply.status is None or reply.status >= 300:
         expect(reply).answered()
-    least = _least_length(reply, find_sizes(model, [item.tensor for item in request.inputs]))
+    least = _compute_min_length(reply, find_sizes(model, [item.tensor for item in request.inputs]))
     if least is not None:
         expect_length_fits(reply, least)
 
 
-def _least_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
+def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
     """Return the minimum length of the body; None if it has no binary data.
 
     Each output counts with its declared or its right size, whichever is smaller: a wrong size is another fault. If the
@@ -337,7 +352,7 @@ def _least_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
 
 
 @check("headers.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
-@rows(*BINARY_ANSWERS)
+@rows(*BINARY_ANSWER_ROWS)
 def binary_answer_is_not_chunked(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server states the length of a binary answer in Content-Length."""
     reply = target.infer(ask(model))

@@ -28,29 +28,31 @@ MULTIBYTE_TEXT = "é猫"  # two characters, five bytes
 LETTERS: Mapping[str, str] = {"two-bytes": "éß", "three-bytes": "猫犬", "four-bytes": "😀🐈", "every-size": "aé猫😀z"}
 
 
-Spell = Callable[[Mapping[str, Any]], bytes]
+DocumentWriter = Callable[[Mapping[str, Any]], bytes]
 
 
 # --- requests: where the JSON ends -------------------------------------------------------------------------------
 
 
-def _text(document: Mapping[str, Any], **options: Any) -> bytes:
+def _format_json(document: Mapping[str, Any], **options: Any) -> bytes:
+    """Return a document as JSON with unescaped characters."""
     return json.dumps(document, ensure_ascii=False, **options).encode()
 
 
-def _with_id(letters: str) -> Spell:
-    return lambda document: _text({"id": letters, **document})
+def _add_id(letters: str) -> DocumentWriter:
+    """Return a function that writes a document with an id."""
+    return lambda document: _format_json({"id": letters, **document})
 
 
-SPELLINGS: Mapping[str, Spell] = {
-    "compact": lambda document: _text(document, separators=(",", ":")),
-    "characters-beyond-ascii": lambda document: _text({"id": MULTIBYTE_TEXT, **document}),
-    **{f"id-of-{size}": _with_id(letters) for size, letters in LETTERS.items()},
+SPELLINGS: Mapping[str, DocumentWriter] = {
+    "compact": lambda document: _format_json(document, separators=(",", ":")),
+    "characters-beyond-ascii": lambda document: _format_json({"id": MULTIBYTE_TEXT, **document}),
+    **{f"id-of-{size}": _add_id(letters) for size, letters in LETTERS.items()},
     "escaped-characters": lambda document: json.dumps({"id": MULTIBYTE_TEXT, **document}).encode(),
-    "indented": lambda document: _text(document, indent=2),
-    "line-end-after-it": lambda document: _text(document) + b"\n",
-    "blanks-around-it": lambda document: b"\r\n\t " + _text(document) + b" \t\r\n",
-    "64-KiB-of-blanks": lambda document: _text(document)[:-1] + b" " * 65536 + b"}",
+    "indented": lambda document: _format_json(document, indent=2),
+    "line-end-after-it": lambda document: _format_json(document) + b"\n",
+    "blanks-around-it": lambda document: b"\r\n\t " + _format_json(document) + b" \t\r\n",
+    "64-KiB-of-blanks": lambda document: _format_json(document)[:-1] + b" " * 65536 + b"}",
 }
 _PLAINLY_WRONG = "behind JSON as usual they are wrong, too"
 FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "64-KiB-of-blanks")
@@ -58,7 +60,7 @@ FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "
 
 @check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-HEADER-I", role="identity_uint8")
 @rows(*[Row(name, (spell,), fit=ANY if name in FOR_ANY_MODEL else None) for name, spell in SPELLINGS.items()])
-def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
+def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: DocumentWriter) -> None:
     """The server reads binary data from where the inference header says that the JSON ends."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
@@ -73,8 +75,8 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
 )
 def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strings: Sequence[str]) -> None:
     """The server counts the inference header in bytes where the JSON has characters beyond ASCII."""
-    with block_if(lambda: not is_met(lambda: _expect_behind(target, multi, ["a", "b"])), _BEHIND_ASCII):
-        _expect_behind(target, multi, strings)
+    with block_if(lambda: not is_met(lambda: _expect_right_behind_strings(target, multi, ["a", "b"])), _BEHIND_ASCII):
+        _expect_right_behind_strings(target, multi, strings)
 
 
 @check("headers.leading-zeros-are-decimal", answers="BIN-HEADER-I", role="identity_uint8")
@@ -83,7 +85,7 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """The server reads an inference header with leading zeros as decimal, or refuses it."""
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
-    message = request.message().with_json(_pad_to_octal_length(_text(request.written())))
+    message = request.message().with_json(_pad_to_octal_length(_format_json(request.written())))
     padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
     reply = target.send(padded, fresh=True)
     if not reply.succeeded:
@@ -100,7 +102,7 @@ def _pad_to_octal_length(head: bytes) -> bytes:
     return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
 
 
-def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None:
+def _expect_right_behind_strings(target: Target, multi: Model, strings: Sequence[str]) -> None:
     """Expect the right BOOL elements from binary data after JSON with these strings."""
     sample = {tensor.name: tensor for tensor in multi.sample()}
     sample["IN_BYTES"] = Tensor.from_values("IN_BYTES", "BYTES", strings)
@@ -113,16 +115,27 @@ def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None
 _BEHIND_ASCII = "the tensors are wrong behind ASCII, too"
 
 
-CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
+HEADER_SPELLINGS = (
+    "inference-header-content-length",
+    "INFERENCE-HEADER-CONTENT-LENGTH",
+    "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH",
+)
 
 
 @check("headers.inference-header-in-any-case", answers="BIN-HEADER-CASE", role="identity_uint8")
 @rows(
     *[
-        Row(name, (name, lambda m: m.request(outputs=m.listed()).message()), fit=None if name == CASES[2] else ANY)
-        for name in CASES
+        Row(
+            name,
+            (name, lambda m: m.request(outputs=m.listed()).message()),
+            fit=None if name == HEADER_SPELLINGS[2] else ANY,
+        )
+        for name in HEADER_SPELLINGS
     ],
-    *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
+    *[
+        Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW)
+        for name in HEADER_SPELLINGS
+    ],
 )
 def inference_header_in_any_case(target: Target, model: Model, name: str, make: MessageBuilder) -> None:
     """The server recognises the inference header in any mix of upper and lower case."""
@@ -226,7 +239,7 @@ def every_client_is_answered_right(target: Target, model: Model, client: ClientN
 # Command-line clients send the media type of forms by default, and some libraries send none. No document specifies the
 # media type of a request: a server may check or ignore it, but it may not misread the body.
 
-TYPES: Mapping[str, str | None] = {
+OTHER_CONTENT_TYPES: Mapping[str, str | None] = {
     "form": "application/x-www-form-urlencoded",
     "multipart-form": "multipart/form-data; boundary=0123456789",
     "text": "text/plain; charset=utf-8",
@@ -236,25 +249,28 @@ TYPED_FOR_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "raw-as-form"
 TYPED_VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is no UTF-8
 
 
-def _as_json(model: Model) -> Message:
+def _build_json_request(model: Model) -> Message:
+    """Return a JSON request with the bytes of a form in its elements."""
     require_json(model)
     return model.request(model.fill(TYPED_VALUES), send="json").message()
 
 
-def _as_raw(model: Model) -> Message:
+def _build_raw_request(model: Model) -> Message:
+    """Return a raw request with the bytes of a form in its elements."""
     return model.raw(bytes(_make_typed_inputs(model, is_raw=True)[0].to_bytes()))
 
 
 def _make_typed_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
+    """Return inputs that contain the bytes that separate the fields of a form."""
     if is_raw and model.is_own_oracle:
         return fill_lookalike(model.sample(), "ampersands")
     return model.fill(TYPED_VALUES)
 
 
 FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
-    "json": (_as_json, (), JSON_ALONE),
+    "json": (_build_json_request, (), JSON_ALONE),
     "binary": (lambda model: model.request(model.fill(TYPED_VALUES), outputs=model.listed()).message(), BINARY, ANY),
-    "raw": (_as_raw, RAW, RAW_FLOATS),
+    "raw": (_build_raw_request, RAW, RAW_FLOATS),
 }
 
 
@@ -262,7 +278,7 @@ FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
 @rows(
     *[
         Row(row, (make, content_type), needs=needs, fit=fit if row in TYPED_FOR_ANY_MODEL else None)
-        for name, content_type in TYPES.items()
+        for name, content_type in OTHER_CONTENT_TYPES.items()
         for form, (make, needs, fit) in FORMS.items()
         for row in (f"{form}-as-{name}",)
         if content_type is not None or form == "json"  # separate advice covers the others
@@ -278,10 +294,14 @@ def content_type_of_something_else_alters_nothing(
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     also_wrong = "the request is answered wrongly under its own type, too"
-    with block_if(lambda: not _is_right(target, message, expected), also_wrong), attribute_to("OIP-CONTENT-TYPE-OTHER"):
+    with (
+        block_if(lambda: not _is_answered_right(target, message, expected), also_wrong),
+        attribute_to("OIP-CONTENT-TYPE-OTHER"),
+    ):
         expect(reply).tensors(expected)
     return "answered"
 
 
-def _is_right(target: Target, message: Message, expected: tuple[Tensor, ...]) -> bool:
+def _is_answered_right(target: Target, message: Message, expected: tuple[Tensor, ...]) -> bool:
+    """Say whether the server answers a message with these outputs."""
     return is_met(lambda: expect(target.send(message, fresh=True)).tensors(expected))

@@ -37,10 +37,10 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
     if form == "json":
         require_json(model)
     tensors, usual = model.sample(), USUAL_HEADERS[name]
-    asked: dict[str, Any] = (
+    options: dict[str, Any] = (
         {"outputs": model.listed()} if model.is_own_oracle else {"want": "binary" if form == "binary" else None}
     )
-    message = model.request(tensors, send=form, **asked).message()
+    message = model.request(tensors, send=form, **options).message()
 
     def expect_answer(reply: Reply) -> None:
         plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply

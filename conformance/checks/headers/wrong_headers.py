@@ -25,7 +25,7 @@ from conformance.wire.tensor import Tensor
 # All go to models that would accept them if the fault were ignored: a UINT8 input accepts any number of bytes, also in
 # a raw request. The binary bytes are neither JSON white space nor UTF-8, so the JSON can end at one offset only.
 
-Carried = Callable[[Model], Sequence[Tensor]]
+InputsBuilder = Callable[[Model], Sequence[Tensor]]
 
 # Faults that also go to deployed models: a few for each requirement.
 FITS: Mapping[str, Fit] = {
@@ -42,54 +42,57 @@ VALUES = [200, 201, 202, 203]
 BLANKS = [0x20, 0x0A, 0x0D, 0x09]
 
 
-def _good(model: Model) -> Message:
+def _build_good_message(model: Model) -> Message:
+    """Return the good binary request whose inference header the others change."""
     return model.request(model.fill(VALUES), outputs=model.listed()).message()
 
 
-def _says(value: Callable[[Message], int | str]) -> MessageBuilder:
+def _set_header(value: Callable[[Message], int | str]) -> MessageBuilder:
     """Return a builder of the good request with another value of the inference header."""
 
     def make(model: Model) -> Message:
-        message = _good(model)
+        message = _build_good_message(model)
         return message.with_header(INFERENCE_HEADER, str(value(message)))
 
     return make
 
 
-def _text(value: str) -> MessageBuilder:
-    return _says(lambda _: value)
+def _set_header_text(value: str) -> MessageBuilder:
+    """Return a builder of the good request with this inference header."""
+    return _set_header(lambda _: value)
 
 
-def _like_zero(value: Callable[[Message], str]) -> MessageBuilder:
-    """Return a builder of the good request with a header that some servers parse as 0, which means a raw request."""
+def _set_header_like_zero(value: Callable[[Message], str]) -> MessageBuilder:
+    """Return a builder of the good request with a header that some servers parse as 0 (a raw request)."""
 
     def make(model: Model) -> Message:
         spare_tables(model)
-        return _says(value)(model)
+        return _set_header(value)(model)
 
     return make
 
 
-def _as_octal(model: Model) -> Message:
-    """Return the good request with a header that exceeds the body, but is right if parsed as octal, as in C."""
-    message = _good(model)
+def _write_octal_header(model: Model) -> Message:
+    """Return the good request with a header that exceeds the body unless parsed as octal."""
+    message = _build_good_message(model)
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):
         raise NotApplicableError(f"{header} is within the request's {len(message.body)} bytes")
     return message.with_header(INFERENCE_HEADER, header)
 
 
-def _headless(message: Message) -> Message:
+def _remove_header(message: Message) -> Message:
+    """Return the message without its inference header."""
     return message.with_header(INFERENCE_HEADER, None)
 
 
-def _raw(header: str | None) -> MessageBuilder:
+def _build_raw_request(header: str | None) -> MessageBuilder:
     """Return a builder of a raw request that is good except for its inference header."""
     return lambda model: model.raw(bytes(model.sample()[0].to_bytes())).with_header(INFERENCE_HEADER, header)
 
 
-def _json_alone(by: int) -> MessageBuilder:
-    """Return a builder of a JSON request with an inference header that differs by `by` from the length of its body.
+def _build_json_request(by: int) -> MessageBuilder:
+    """Return a builder of a JSON request whose inference header is wrong by `by` bytes.
 
     It has the media type of binary requests: a server may ignore the inference header of application/json.
     """
@@ -102,104 +105,113 @@ def _json_alone(by: int) -> MessageBuilder:
     return make
 
 
-def _inside_a_character(model: Model) -> Message:
+def _end_json_inside_character(model: Model) -> Message:
+    """Return a request whose inference header ends in the middle of a character."""
     message = model.request(model.fill(VALUES), request_id="é猫").message()
     return message.with_header(INFERENCE_HEADER, str(message.body.index("猫".encode()) + 1))
 
 
-def _refusal(
-    requirement: str, fault: str, message: MessageBuilder, role: str = "identity_uint8", tensors: Carried | None = None
+def _build_refusal(
+    requirement: str,
+    fault: str,
+    message: MessageBuilder,
+    role: str = "identity_uint8",
+    tensors: InputsBuilder | None = None,
 ) -> Refusal:
+    """Return a refusal that also goes to deployed models if `FITS` names its fault."""
     return Refusal(fault, requirement, role, message, tensors=tensors, fit=FITS.get(fault))
 
 
-def _values(model: Model) -> Sequence[Tensor]:
+def _fill_values(model: Model) -> Sequence[Tensor]:
+    """Return the inputs of the good request."""
     return model.fill(VALUES)
 
 
-def _blanks(model: Model) -> Sequence[Tensor]:
+def _fill_blanks(model: Model) -> Sequence[Tensor]:
+    """Return an input that consists of JSON white space."""
     return [model.tensor(BLANKS)]
 
 
-def _sample(model: Model) -> Sequence[Tensor]:
+def _sample_inputs(model: Model) -> Sequence[Tensor]:
+    """Return the sample inputs of a model."""
     return model.sample()
 
 
-MISSING_HEADER: tuple[tuple[str, MessageBuilder, str, Carried], ...] = (
-    ("no-header", lambda model: _headless(_good(model)), "identity_uint8", _values),
+MISSING_HEADER: tuple[tuple[str, MessageBuilder, str, InputsBuilder], ...] = (
+    ("no-header", lambda model: _remove_header(_build_good_message(model)), "identity_uint8", _fill_values),
     (
         "no-header-as-json",
-        lambda model: _headless(_good(model)).with_header("Content-Type", JSON),
+        lambda model: _remove_header(_build_good_message(model)).with_header("Content-Type", JSON),
         "identity_uint8",
-        _values,
+        _fill_values,
     ),
     (
         "no-header-before-blank-bytes",
-        lambda model: _headless(model.request(_blanks(model)).message()),
+        lambda model: _remove_header(model.request(_fill_blanks(model)).message()),
         "identity_uint8",
-        _blanks,
+        _fill_blanks,
     ),
     (
         "no-header-with-one-binary-input",
-        lambda model: _headless(model.request(send={"IN_BOOL"}).message()),
+        lambda model: _remove_header(model.request(send={"IN_BOOL"}).message()),
         "multi",
-        _sample,
+        _sample_inputs,
     ),
-    ("raw-body-without-header", _raw(None), "raw_fixed", _sample),
+    ("raw-body-without-header", _build_raw_request(None), "raw_fixed", _sample_inputs),
 )
 BEYOND_BODY: tuple[tuple[str, MessageBuilder], ...] = (
-    ("one-beyond-the-body", _says(lambda message: len(message.body) + 1)),
-    ("twice-the-body", _says(lambda message: 2 * len(message.body))),
-    ("2-to-the-31", _text(str(2**31))),
-    ("right-in-32-bits", _says(lambda message: message.json_length + 2**32)),
-    ("2-to-the-63", _text(str(2**63))),
-    ("right-in-64-bits", _says(lambda message: message.json_length + 2**64)),
-    ("right-as-an-octal-number", _as_octal),
+    ("one-beyond-the-body", _set_header(lambda message: len(message.body) + 1)),
+    ("twice-the-body", _set_header(lambda message: 2 * len(message.body))),
+    ("2-to-the-31", _set_header_text(str(2**31))),
+    ("right-in-32-bits", _set_header(lambda message: message.json_length + 2**32)),
+    ("2-to-the-63", _set_header_text(str(2**63))),
+    ("right-in-64-bits", _set_header(lambda message: message.json_length + 2**64)),
+    ("right-as-an-octal-number", _write_octal_header),
 )
-NOT_NUMBERS: tuple[tuple[str, MessageBuilder, str, Carried], ...] = (
-    ("letters", _like_zero(lambda _: "abc"), "identity_uint8", _values),
-    ("empty-header", _like_zero(lambda _: ""), "identity_uint8", _values),
-    ("not-a-number", _text("NaN"), "identity_uint8", _values),
-    ("raw-body-under-letters", _raw("abc"), "raw_fixed", _sample),
-    ("raw-body-under-empty-header", _raw(""), "raw_fixed", _sample),
+NOT_NUMBERS: tuple[tuple[str, MessageBuilder, str, InputsBuilder], ...] = (
+    ("letters", _set_header_like_zero(lambda _: "abc"), "identity_uint8", _fill_values),
+    ("empty-header", _set_header_like_zero(lambda _: ""), "identity_uint8", _fill_values),
+    ("not-a-number", _set_header_text("NaN"), "identity_uint8", _fill_values),
+    ("raw-body-under-letters", _build_raw_request("abc"), "raw_fixed", _sample_inputs),
+    ("raw-body-under-empty-header", _build_raw_request(""), "raw_fixed", _sample_inputs),
 )
 CUTTING_JSON: tuple[tuple[str, MessageBuilder], ...] = (
-    ("one-byte-short", _says(lambda message: message.json_length - 1)),
-    ("half-of-the-json", _says(lambda message: message.json_length // 2)),
-    ("one-byte-of-json", _text("1")),
-    ("inside-a-character", _inside_a_character),
-    ("one-byte-of-binary-data", _says(lambda message: message.json_length + 1)),
-    ("the-whole-body", _says(lambda message: len(message.body))),
+    ("one-byte-short", _set_header(lambda message: message.json_length - 1)),
+    ("half-of-the-json", _set_header(lambda message: message.json_length // 2)),
+    ("one-byte-of-json", _set_header_text("1")),
+    ("inside-a-character", _end_json_inside_character),
+    ("one-byte-of-binary-data", _set_header(lambda message: message.json_length + 1)),
+    ("the-whole-body", _set_header(lambda message: len(message.body))),
 )
 WITHOUT_BINARY = (
-    ("json-alone-one-beyond-the-body", _json_alone(1)),
-    ("json-alone-far-beyond-the-body", _json_alone(1000)),
-    ("json-alone-right-in-32-bits", _json_alone(2**32)),
-    ("json-alone-right-in-64-bits", _json_alone(2**64)),
-    ("json-alone-one-byte-short", _json_alone(-1)),
+    ("json-alone-one-beyond-the-body", _build_json_request(1)),
+    ("json-alone-far-beyond-the-body", _build_json_request(1000)),
+    ("json-alone-right-in-32-bits", _build_json_request(2**32)),
+    ("json-alone-right-in-64-bits", _build_json_request(2**64)),
+    ("json-alone-one-byte-short", _build_json_request(-1)),
 )
 ODD_SPELLINGS = (
-    ("minus-one", _text("-1")),
-    ("minus-the-length", _like_zero(lambda message: str(-message.json_length))),
-    ("negative-and-right-in-32-bits", _says(lambda message: message.json_length - 2**32)),
-    ("plus-sign", _says(lambda message: f"+{message.json_length}")),
-    ("letters-behind", _says(lambda message: f"{message.json_length}abc")),
-    ("hexadecimal", _says(lambda message: hex(message.json_length))),
-    ("fraction", _says(lambda message: f"{message.json_length}.5")),
-    ("underscore", _says(lambda message: f"{message.json_length // 10}_{message.json_length % 10}")),
+    ("minus-one", _set_header_text("-1")),
+    ("minus-the-length", _set_header_like_zero(lambda message: str(-message.json_length))),
+    ("negative-and-right-in-32-bits", _set_header(lambda message: message.json_length - 2**32)),
+    ("plus-sign", _set_header(lambda message: f"+{message.json_length}")),
+    ("letters-behind", _set_header(lambda message: f"{message.json_length}abc")),
+    ("hexadecimal", _set_header(lambda message: hex(message.json_length))),
+    ("fraction", _set_header(lambda message: f"{message.json_length}.5")),
+    ("underscore", _set_header(lambda message: f"{message.json_length // 10}_{message.json_length % 10}")),
 )
 
 LENGTH_REFUSALS = (
-    *[_refusal("BIN-HEADER-TOO-LONG", *entry) for entry in BEYOND_BODY],
-    *[_refusal("BIN-HEADER-WRONG", *entry) for entry in CUTTING_JSON],
+    *[_build_refusal("BIN-HEADER-TOO-LONG", *entry) for entry in BEYOND_BODY],
+    *[_build_refusal("BIN-HEADER-WRONG", *entry) for entry in CUTTING_JSON],
 )
-MISSING_REFUSALS = tuple(_refusal("BIN-HEADER-MISSING", *entry) for entry in MISSING_HEADER)
+MISSING_REFUSALS = tuple(_build_refusal("BIN-HEADER-MISSING", *entry) for entry in MISSING_HEADER)
 SPELLING_REFUSALS = (
-    *[_refusal("BIN-HEADER-SPELLING", *entry) for entry in NOT_NUMBERS],
-    *[_refusal("BIN-HEADER-SPELLING", *entry, tensors=_values) for entry in ODD_SPELLINGS],
+    *[_build_refusal("BIN-HEADER-SPELLING", *entry) for entry in NOT_NUMBERS],
+    *[_build_refusal("BIN-HEADER-SPELLING", *entry, tensors=_fill_values) for entry in ODD_SPELLINGS],
 )
 JSON_ALONE_REFUSALS = tuple(
-    _refusal("BIN-HEADER-WRONG-ON-JSON", *entry, "identity_int32", _sample) for entry in WITHOUT_BINARY
+    _build_refusal("BIN-HEADER-WRONG-ON-JSON", *entry, "identity_int32", _sample_inputs) for entry in WITHOUT_BINARY
 )
 
 
@@ -245,10 +257,10 @@ def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal:
 # --- two inference headers --------------------------------------------------------------------------------------------
 
 ROLE = "identity_uint8"
-Values = Callable[[Message], tuple[int, int]]
+HeaderPair = Callable[[Message], tuple[int, int]]
 
-EQUAL: dict[str, Values] = {"equal": lambda message: (message.json_length, message.json_length)}
-DIFFERENT: dict[str, Values] = {
+EQUAL: dict[str, HeaderPair] = {"equal": lambda message: (message.json_length, message.json_length)}
+DIFFERENT: dict[str, HeaderPair] = {
     "right-then-0": lambda message: (message.json_length, 0),
     "0-then-right": lambda message: (0, message.json_length),
     "right-then-one-more": lambda message: (message.json_length, message.json_length + 1),
@@ -258,18 +270,19 @@ DIFFERENT: dict[str, Values] = {
 REPEATED_FITS: Mapping[str, Fit] = dict.fromkeys(("equal", "right-then-one-more", "whole-body-then-right"), ANY)
 
 
-def _saying(message: Message, *values: int) -> Message:
+def _repeat_header(message: Message, *values: int) -> Message:
     """Return the message with one inference header for each value."""
     plain = message.with_header(INFERENCE_HEADER, None)
     return replace(plain, headers=(*plain.headers, *[(INFERENCE_HEADER, str(value)) for value in values]))
 
 
-def _twice(values: Values) -> MessageBuilder:
-    return lambda model: _saying(_good(model), *values(_good(model)))
+def _send_header_twice(values: HeaderPair) -> MessageBuilder:
+    """Return a builder of the good request with two inference headers."""
+    return lambda model: _repeat_header(_build_good_message(model), *values(_build_good_message(model)))
 
 
 REPEATED_REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(f"header-twice-{name}", "BIN-HEADER-TWICE", ROLE, _twice(values), fit=REPEATED_FITS.get(name))
+    Refusal(f"header-twice-{name}", "BIN-HEADER-TWICE", ROLE, _send_header_twice(values), fit=REPEATED_FITS.get(name))
     for name, values in DIFFERENT.items()
 )
 REFUSALS = (*REPEATED_REFUSALS, *LENGTH_REFUSALS, *MISSING_REFUSALS, *SPELLING_REFUSALS, *JSON_ALONE_REFUSALS)
@@ -284,35 +297,36 @@ def different_inference_headers_are_refused(target: Target, model: Model, refusa
 
 @check("headers.two-inference-headers-are-no-third", answers="BIN-HEADER-TWICE-SAFE", role=ROLE)
 @rows(*[Row(name, (values,), fit=REPEATED_FITS.get(name)) for name, values in {**EQUAL, **DIFFERENT}.items()])
-def two_inference_headers_are_no_third(target: Target, model: Model, values: Values) -> str:
+def two_inference_headers_are_no_third(target: Target, model: Model, values: HeaderPair) -> str:
     """The server refuses two inference headers, or reads the request by one of the two."""
-    message = _good(model)
+    message = _build_good_message(model)
     both = values(message)
-    reply = target.send(_saying(message, *both), fresh=True)
+    reply = target.send(_repeat_header(message, *both), fresh=True)
     if is_refused(target, model, reply):
         return "refused"
     expect(reply).answered()
-    alone = {value: target.send(_saying(message, value), fresh=True) for value in dict.fromkeys(both)}
+    alone = {value: target.send(_repeat_header(message, value), fresh=True) for value in dict.fromkeys(both)}
     steady = model.steady()
-    taken = [value for value, other in alone.items() if _is_like(reply, other, steady)]
+    taken = [value for value, other in alone.items() if _has_same_outputs(reply, other, steady)]
     if not taken:
         model.expected(model.fill(VALUES))  # repeats the control request, to check that the model is steady
         one = f"the answer that the request gets with {both[0]} alone, or with {both[1]}"
-        raise expect(reply).unmet(one, f"{reply.status_line} with {_shown(reply)}")
+        raise expect(reply).unmet(one, f"{reply.status_line} with {_describe_outputs(reply)}")
     return f"read as with {taken[0]} of {both[0]} and {both[1]}"
 
 
-def _is_like(reply: Reply, other: Reply, steady: Sequence[str]) -> bool:
-    """Say whether two answers have the same outputs; elements are compared only for deterministic outputs."""
+def _has_same_outputs(reply: Reply, other: Reply, steady: Sequence[str]) -> bool:
+    """Say whether two answers have the same outputs; only deterministic outputs need equal elements."""
     tensors = [tensor for output in other.answer.outputs if (tensor := as_tensor(output)) and output.name in steady]
     near = [replace(tensor, is_near=True) for tensor in tensors]
-    return _outline(reply) == _outline(other) and is_met(lambda: expect(reply).tensors(near))
+    return _summarize_outputs(reply) == _summarize_outputs(other) and is_met(lambda: expect(reply).tensors(near))
 
 
-def _outline(reply: Reply) -> Any:
+def _summarize_outputs(reply: Reply) -> Any:
     """Return the success of an answer and its outputs without their elements."""
     return reply.succeeded, [(o.name, o.datatype, o.shape, o.binary, o.array is None) for o in reply.answer.outputs]
 
 
-def _shown(reply: Reply) -> str:
+def _describe_outputs(reply: Reply) -> str:
+    """List the outputs of an answer with their shapes."""
     return ", ".join(f"{output.name} {list(output.shape or ())}" for output in reply.answer.outputs) or "no outputs"

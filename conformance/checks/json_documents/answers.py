@@ -61,8 +61,8 @@ def model_version_is_a_string(target: Target, model: Model, make: MessageBuilder
 @rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
 def shape_counts_the_elements(target: Target, model: Model, make: MessageBuilder | None) -> None:
     """The dimensions of an output are non-negative integers, and their product is the number of elements."""
-    made = make(model) if make else model.request(make_empty_inputs(target, model), send="json")
-    reply = target.infer(made)
+    request = make(model) if make else model.request(make_empty_inputs(target, model), send="json")
+    reply = target.infer(request)
     expect_fits_schema(reply, "OIP-SHAPE")
     expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
 
@@ -84,8 +84,8 @@ def integers_are_written_as_such(target: Target, model: Model, make: MessageBuil
 )
 def absent_members_are_left_out(target: Target, model: Model, make: MessageBuilder) -> None:
     """The server leaves an optional member out rather than writing null."""
-    made = make(model)
-    reply = target.send(made) if isinstance(made, Message) else target.infer(made)
+    request = make(model)
+    reply = target.send(request) if isinstance(request, Message) else target.infer(request)
     expect(reply, "OIP-ENDPOINTS" if reply.exchange.message.method == "GET" else "OIP-ANSWER").answered()
     expect_no_null(reply, reply.answer.document)
 
@@ -118,11 +118,11 @@ def expect_json(reply: Reply) -> None:
 
 # --- which outputs ----------------------------------------------------------------------------------------------------
 
-Choose = Callable[[Model], Sequence[str]]  # the outputs that a request lists
+OutputChooser = Callable[[Model], Sequence[str]]  # the outputs that a request lists
 
 # --- which outputs -----------------------------------------------------------------------------------------------------
 
-_LISTED: tuple[tuple[str, ...], ...] = (
+_OUTPUT_LISTS: tuple[tuple[str, ...], ...] = (
     ("OUT_FP32",),
     ("OUT_BYTES",),
     ("OUT_BYTES", "OUT_INT64"),
@@ -131,37 +131,49 @@ _LISTED: tuple[tuple[str, ...], ...] = (
 )
 
 
-_BINARY: Mapping[str, Any] = {"want": "binary"}
-_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
+_BINARY_OPTIONS: Mapping[str, Any] = {"want": "binary"}
+_BINARY_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
 
 
-def _these(listed: Sequence[str]) -> Choose:
+def _list_these_outputs(listed: Sequence[str]) -> OutputChooser:
+    """Return a function that lists these outputs of any model."""
     return lambda _: listed
 
 
-def _last(model: Model) -> Sequence[str]:
+def _list_last_output(model: Model) -> Sequence[str]:
+    """List the last output of a model."""
     return [model.role.outputs[-1].name]
 
 
-def _last_two_backwards(model: Model) -> Sequence[str]:
+def _list_last_two_reversed(model: Model) -> Sequence[str]:
+    """List the last two outputs of a model in reverse order."""
     return [spec.name for spec in model.role.outputs[:-3:-1]]
 
 
-def _all_backwards(model: Model) -> Sequence[str]:
+def _list_all_reversed(model: Model) -> Sequence[str]:
+    """List all outputs of a model in reverse order."""
     return [spec.name for spec in model.role.outputs[::-1]]
 
 
 @check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
 @rows(
-    *[Row("-".join(o), (_these(o), {}), role="multi") for o in _LISTED],
-    *[Row(f"{'-'.join(o)}-binary", (_these(o), _BINARY), role="multi", needs=BINARY) for o in _LISTED],
-    *[Row(f"{'-'.join(o)}-binary-by-default", (_these(o), _BY_DEFAULT), role="multi", needs=BINARY) for o in _LISTED],
-    Row("last", (_last, {}), fit=JSON),
-    Row("last-binary", (_last, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
-    Row("last-two-backwards", (_last_two_backwards, {}), fit=Fit(min_outputs=2, is_json=True)),
-    Row("all-backwards", (_all_backwards, {}), fit=Fit(min_outputs=3, is_json=True)),
+    *[Row("-".join(o), (_list_these_outputs(o), {}), role="multi") for o in _OUTPUT_LISTS],
+    *[
+        Row(f"{'-'.join(o)}-binary", (_list_these_outputs(o), _BINARY_OPTIONS), role="multi", needs=BINARY)
+        for o in _OUTPUT_LISTS
+    ],
+    *[
+        Row(
+            f"{'-'.join(o)}-binary-by-default", (_list_these_outputs(o), _BINARY_BY_DEFAULT), role="multi", needs=BINARY
+        )
+        for o in _OUTPUT_LISTS
+    ],
+    Row("last", (_list_last_output, {}), fit=JSON),
+    Row("last-binary", (_list_last_output, {**_BINARY_OPTIONS, **_BINARY_BY_DEFAULT}), needs=BINARY, fit=JSON),
+    Row("last-two-backwards", (_list_last_two_reversed, {}), fit=Fit(min_outputs=2, is_json=True)),
+    Row("all-backwards", (_list_all_reversed, {}), fit=Fit(min_outputs=3, is_json=True)),
 )
-def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:
+def listed_outputs_come_alone(target: Target, model: Model, choose: OutputChooser, options: Mapping[str, Any]) -> None:
     """The server returns the outputs that the request lists, and no others."""
     listed = choose(model)
     reply = target.infer(model.request(send="json", outputs=listed, **options))
@@ -242,17 +254,19 @@ def id_comes_back(target: Target, model: Model, identity: str, send: Form, want:
 def escaped_id_comes_back(target: Target, model: Model, identity: str) -> None:
     r"""The server returns an id written with \u escapes as the text that it stands for."""
     request = model.request(send="json", request_id=identity)
-    escaped = "".join(f"\\u{unit:04x}" for unit in _utf_16(identity))
+    escaped = "".join(f"\\u{unit:04x}" for unit in _list_utf_16_units(identity))
     text = json.dumps({**request.written(), "id": "@"}, separators=(",", ":")).replace('"@"', f'"{escaped}"')
     _expect_id(target.infer(request.message().with_body(text.encode())), identity)
 
 
-def _utf_16(text: str) -> list[int]:
+def _list_utf_16_units(text: str) -> list[int]:
+    """Return the UTF-16 code units of a text."""
     octets = text.encode("utf-16-be")
     return [int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2)]
 
 
 def _expect_id(reply: Reply, identity: str) -> None:
+    """Expect an answer with this id."""
     expect(reply).answered()
     found = (reply.answer.document or {}).get("id")
     if found != identity:

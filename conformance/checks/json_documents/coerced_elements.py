@@ -43,13 +43,14 @@ class ElementRewriting:
     misread: Callable[[Any], Any] | None
     adapt: Callable[[Tensor], Tensor] = lambda tensor: tensor
 
-    def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
+    def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request and its inputs; the answer shows whether their elements are misread."""
-        drawn = model.sample() if self.misread is None else draw_telling(model, self._misreading)
+        drawn = model.sample() if self.misread is None else draw_telling(model, self._parse_all_wrong)
         tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
-        return self._message(model, tensors), tensors
+        return self._write_elements(model, tensors), tensors
 
-    def _message(self, model: Model, tensors: Sequence[Tensor]) -> Message:
+    def _write_elements(self, model: Model, tensors: Sequence[Tensor]) -> Message:
+        """Return a JSON request in which the elements of some datatypes have this spelling."""
         texts: list[tuple[bytes, bytes]] = []
 
         def edit(document: dict[str, Any]) -> None:
@@ -64,22 +65,26 @@ class ElementRewriting:
             message = message.with_json(message.body.replace(mark, text))
         return message
 
-    def _misreading(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        return [self._misread(tensor) if tensor.datatype in self.datatypes else tensor for tensor in tensors]
+    def _parse_all_wrong(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the tensors as a parser without support for this spelling reads them."""
+        return [self._parse_wrong(tensor) if tensor.datatype in self.datatypes else tensor for tensor in tensors]
 
-    def _misread(self, tensor: Tensor) -> Tensor:
+    def _parse_wrong(self, tensor: Tensor) -> Tensor:
+        """Return the tensor as a parser without support for this spelling reads it."""
         values = [self.misread(value) if self.misread else value for value in tensor.to_json()]
         return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
 
 
-def _scientific(value: float) -> str:
+def _format_with_exponent(value: float) -> str:
     """Return a number as JSON text with an exponent."""
     mantissa, exponent = f"{value:.16e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}E{int(exponent):+}"
 
 
 WITH_EXPONENTS = ElementRewriting(
-    frozenset({"FP32", "FP64"}), _scientific, lambda value: float(_scientific(value).partition("E")[0])
+    frozenset({"FP32", "FP64"}),
+    _format_with_exponent,
+    lambda value: float(_format_with_exponent(value).partition("E")[0]),
 )
 AS_INTEGERS = ElementRewriting(
     frozenset({"FP32", "FP64"}), lambda value: str(int(value)), None, lambda t: replace(t, array=np.round(t.array))
@@ -126,10 +131,10 @@ class Coercion(NamedTuple):
     place: int = 0
 
 
-Coerce = Callable[[Model], Coercion]
+CoercionBuilder = Callable[[Model], Coercion]
 
 
-def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
+def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> CoercionBuilder:
     """Return a builder of data with an element of another type between two of the right type."""
 
     def make(model: Model) -> Coercion:
@@ -139,35 +144,36 @@ def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
     return make
 
 
-def _in_strings(model: Model) -> Coercion:
-    """Write every number as a string; the answer shows whether a server reads them all as one number instead."""
-    tensors = draw_telling(model, lambda drawn: [_alike(drawn[0]), *drawn[1:]])
+def _write_as_strings(model: Model) -> Coercion:
+    """Write every number as a string; the answer shows whether a server reads one number for all."""
+    tensors = draw_telling(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
-def _in_numbers(model: Model) -> Coercion:
-    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads them all as false instead."""
+def _write_as_numbers(model: Model) -> Coercion:
+    """Write every boolean of one input as 0 or 1; the answer shows whether a server reads only false."""
     place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
     tensors = draw_telling(
-        model, lambda drawn: [_alike(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
+        model, lambda drawn: [_fill_with_minimum(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
     )
     return Coercion(tensors, list(map(int, tensors[place].to_json())), [tensors], place)
 
 
-def _alike(tensor: Tensor) -> Tensor:
+def _fill_with_minimum(tensor: Tensor) -> Tensor:
+    """Return the tensor with its minimum in every element."""
     return replace(tensor, array=np.full_like(tensor.array, tensor.array.min()))
 
 
 @check("json.element-of-another-type-is-coerced-or-refused", answers="OIP-COERCE")
 @rows(
     *[
-        Row(f"{kind}-among-{datatype}", (_among(own, other, values),), role=get_identity_role(datatype))
+        Row(f"{kind}-among-{datatype}", (_insert_other_element(own, other, values),), role=get_identity_role(datatype))
         for kind, datatype, own, other, values in ELEMENTS
     ],
-    Row("numbers-in-strings", (_in_strings,), fit=Fit(inputs=SCORE_DATATYPES, is_json=True)),
-    Row("booleans-in-numbers", (_in_numbers,), fit=Fit(some_input=frozenset({"BOOL"}), is_json=True)),
+    Row("numbers-in-strings", (_write_as_strings,), fit=Fit(inputs=SCORE_DATATYPES, is_json=True)),
+    Row("booleans-in-numbers", (_write_as_numbers,), fit=Fit(some_input=frozenset({"BOOL"}), is_json=True)),
 )
-def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: Coerce) -> str:
+def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: CoercionBuilder) -> str:
     """The server coerces a JSON element of another type to the datatype, or refuses it."""
     tensors, data, candidates, place = make(model)
     plain = model.request(tensors, send="json")
@@ -181,13 +187,14 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
         return not is_met(lambda: expect(target.send(plain.message(), fresh=True)).tensors(right))
 
     with block_if(is_wrong_without, "elements of its own type are wrong, too"):
-        wrong = [unmet for expected in coerced if (unmet := _unmet(reply, expected))]
+        wrong = [unmet for expected in coerced if (unmet := _find_unmet(reply, expected))]
         if len(wrong) == len(coerced):
             raise wrong[0]
     return "coerced"
 
 
-def _unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+def _find_unmet(reply: Reply, expected: Sequence[Tensor]) -> UnmetError | None:
+    """Return the error that wrong outputs raise; None if they are right."""
     try:
         expect(reply, "OIP-COERCE").tensors(expected)
     except UnmetError as unmet:

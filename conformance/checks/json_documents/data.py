@@ -36,7 +36,7 @@ from conformance.wire.tensor import Tensor
 
 # --- data --------------------------------------------------------------------------------------------------------------
 
-_SHAPED = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
+_SHAPED_ROLES = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
 
 
 _UNCARRIED = "binary data of these elements are wrong by themselves"
@@ -46,12 +46,12 @@ _UNCARRIED = "binary data of these elements are wrong by themselves"
 @rows(
     *[
         Row(f"{role}-{form}", (form, None), role=role)
-        for role in ("weighted_sum", *_SHAPED)
+        for role in ("weighted_sum", *_SHAPED_ROLES)
         for form in ("flat", "nested")
     ],
     *[
         Row(f"{role}-{form}-seen-as-binary", (form, "binary"), role=role, needs=BINARY)
-        for role in _SHAPED
+        for role in _SHAPED_ROLES
         for form in ("flat", "nested")
     ],
     Row("nested", ("nested", None), fit=Fit(min_rank=2, is_json=True)),
@@ -59,29 +59,30 @@ _UNCARRIED = "binary data of these elements are wrong by themselves"
 )
 def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None, items: int = 0) -> None:
     """The server reads JSON data in row-major order, flat or nested."""
-    tensors = model.salted(items, model.salt) if items else _tensors(model)
+    tensors = model.salted(items, model.salt) if items else _choose_inputs(model)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
-    def right(found: Reply) -> None:
+    def expect_right(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
     with block_if(lambda: want == "binary" and not carries(target, model, tensors, "written"), _UNCARRIED):
-        expect_or_blame_isolation(target, reply, right)
+        expect_or_blame_isolation(target, reply, expect_right)
 
 
-def _tensors(model: Model) -> Sequence[Tensor]:
+def _choose_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs whose answer shows the order in which their elements were read."""
     if not model.is_own_oracle:
         return [make_distinct_tensor(model, model.sample()[0].shape)]
-    return draw_telling(model, lambda tensors: [_by_columns(tensor) for tensor in tensors])
+    return draw_telling(model, lambda tensors: [_read_by_columns(tensor) for tensor in tensors])
 
 
-def _by_columns(tensor: Tensor) -> Tensor:
+def _read_by_columns(tensor: Tensor) -> Tensor:
+    """Return the tensor as a server reads it that takes its data column by column."""
     return replace(tensor, array=tensor.array.reshape(-1).reshape(tensor.shape, order="F"))
 
 
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
-@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED], Row("own", ("json",), fit=JSON))
+@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED_ROLES], Row("own", ("json",), fit=JSON))
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """The server writes JSON data in row-major order, flat or nested as the shape says."""
     tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]
@@ -93,10 +94,10 @@ def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "
         flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)
         if not (output.binary or flat or _is_nested(data, output.shape or ())):
             nested = f"data of {output.name}, flat or nested as its shape {list(output.shape or ())}"
-            raise UnmetError(nested, f"other arrays inside each other: {_nesting(data)}", reply)
+            raise UnmetError(nested, f"other arrays inside each other: {_describe_nesting(data)}", reply)
 
 
-def _nesting(data: Any) -> str:
+def _describe_nesting(data: Any) -> str:
     """Describe nested arrays by the length of the first array at each level, outermost first."""
     lengths = []
     while isinstance(data, list):
@@ -106,7 +107,7 @@ def _nesting(data: Any) -> str:
 
 
 def _is_nested(data: Any, shape: Sequence[int]) -> bool:
-    """Whether arrays are nested according to the shape."""
+    """Say whether arrays are nested according to the shape."""
     if not shape:
         return not isinstance(data, list)
     return isinstance(data, list) and len(data) == shape[0] and all(_is_nested(item, shape[1:]) for item in data)
@@ -122,7 +123,8 @@ Texts = Mapping[str, Any]  # the text of an element -> its value
 MAX_EXACT_INTEGER = 2**53 - 1
 
 
-def _limits(datatype: str) -> Texts:
+def _spell_limits(datatype: str) -> Texts:
+    """Return the limits of an integer datatype, and the integers next to them, with their texts."""
     found = np.iinfo(lookup(datatype).dtype)
     low, high = max(int(found.min), -MAX_EXACT_INTEGER), min(int(found.max), MAX_EXACT_INTEGER)
     return {str(value): value for value in (low, low + 1, 0, 1, high // 2, high - 1, high)}
@@ -168,7 +170,8 @@ TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
 }
 
 
-def _bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
+def _spell_bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
+    """Return booleans with their texts; those at the places `true` are true."""
     places = range(count) if true is None else true
     return [("true", True) if place in places else ("false", False) for place in range(count)]
 
@@ -184,7 +187,7 @@ def make_spelled_request(model: Model, elements: Sequence[str], want: Form | Non
 class Spelling(Protocol):
     """Elements and their JSON texts."""
 
-    def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
+    def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request, and the inputs that it spells."""
 
 
@@ -194,13 +197,14 @@ class SpelledElements:
 
     elements: Sequence[tuple[str, Any]]
 
-    def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
+    def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request, and the inputs that it spells."""
         message = make_spelled_request(model, [text for text, _ in self.elements])
         return message, [model.tensor([value for _, value in self.elements])]
 
 
 def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
+    """Return a row for each group of texts."""
     return [
         Row(
             f"{datatype}-{name}",
@@ -211,23 +215,24 @@ def _make_text_rows(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
     ]
 
 
-def _own(name: str, spelling: ElementRewriting) -> Row:
+def _build_own_row(name: str, spelling: ElementRewriting) -> Row:
+    """Return a row for deployed models."""
     return Row(name, (spelling, False), fit=Fit(some_input=spelling.datatypes, is_json=True))
 
 
 VALUES: tuple[Row, ...] = (
     *_make_text_rows("FP64", {**FLOATS, "doubles": DOUBLES}),
     *_make_text_rows("FP32", FLOATS),
-    *[row for datatype in INTEGERS for row in _make_text_rows(datatype, {"limits": _limits(datatype)})],
+    *[row for datatype in INTEGERS for row in _make_text_rows(datatype, {"limits": _spell_limits(datatype)})],
     *_make_text_rows("BYTES", STRINGS),
     *[
-        Row(f"BOOL-{name}", (SpelledElements(_bools(*truth)), False), role="identity_bool")
+        Row(f"BOOL-{name}", (SpelledElements(_spell_bools(*truth)), False), role="identity_bool")
         for name, truth in TRUTHS.items()
     ],
-    _own("with-exponents", WITH_EXPONENTS),
-    _own("whole-numbers", AS_INTEGERS),
-    _own("escaped", ESCAPED),
-    _own("escaped-capitals", ESCAPED_CAPITALS),
+    _build_own_row("with-exponents", WITH_EXPONENTS),
+    _build_own_row("whole-numbers", AS_INTEGERS),
+    _build_own_row("escaped", ESCAPED),
+    _build_own_row("escaped-capitals", ESCAPED_CAPITALS),
 )
 
 
@@ -239,15 +244,15 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     Raises:
         NotApplicable: the target refuses more digits than a double holds, which no sentence forbids.
     """
-    message, tensors = spelling.sent(model)
+    message, tensors = spelling.build_message(model)
     reply = target.infer(message)
     if may_be_limited and is_refused(target, model, reply):
         raise NotApplicableError(f"the target has a limit for such texts: {escape_text(reply.outcome())}")
 
-    def right(found: Reply) -> None:
+    def expect_right(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
-    expect_or_blame_isolation(target, reply, right)
+    expect_or_blame_isolation(target, reply, expect_right)
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")
@@ -259,6 +264,7 @@ def strings_have_the_length_that_they_spell(target: Target, model: Model, elemen
 
 
 def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requirement: str | None = None) -> None:
+    """Expect the right outputs for an input with these values."""
     expect(reply, requirement).tensors(model.expected([model.tensor(values)]), through_json=True)
 
 
@@ -285,7 +291,7 @@ def integers_written_otherwise(
 ) -> str:
     """The server reads an integer with a point or an exponent by its value, or refuses it."""
     spelling = elements if isinstance(elements, ElementRewriting) else SpelledElements(elements)
-    message, tensors = spelling.sent(model)
+    message, tensors = spelling.build_message(model)
     reply = target.send(message, fresh=True)
     if not reply.succeeded:
         expect(reply, "OIP-VALUE").refused()
@@ -312,16 +318,18 @@ OUT_OF_RANGE: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def _spelling(elements: Sequence[str]) -> MessageBuilder:
+def _build_spelled_message(elements: Sequence[str]) -> MessageBuilder:
+    """Return a builder of a JSON request with these texts as its data."""
     return lambda model: make_spelled_request(model, elements)
 
 
-def _named(datatype: str, elements: Sequence[str]) -> str:
+def _name_fault(datatype: str, elements: Sequence[str]) -> str:
+    """Return the name of the fault in data with these texts."""
     return f"{datatype}-data-of-{'-'.join(text.replace('-', 'minus-') for text in elements)}"
 
 
 REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(_named(datatype, elements), "OIP-RANGE", get_identity_role(datatype), _spelling(elements))
+    Refusal(_name_fault(datatype, elements), "OIP-RANGE", get_identity_role(datatype), _build_spelled_message(elements))
     for datatype, elements in OUT_OF_RANGE
 )
 

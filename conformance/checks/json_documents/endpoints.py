@@ -27,24 +27,28 @@ from conformance.wire.request import Message, RequestedOutput
 
 # --- paths with a version ---------------------------------------------------------------------------------------------
 
-Expect = Callable[[Reply, Model], object]
+Expectation = Callable[[Reply, Model], object]
 
 
-def _raw(model: Model) -> Message:
+def _build_raw_request(model: Model) -> Message:
+    """Return a raw request."""
     return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
 
 
-def _classes(model: Model) -> Message:
+def _request_classes(model: Model) -> Message:
+    """Return a request for two classes."""
     return model.request(send="json", outputs=[RequestedOutput(model.role.outputs[0].name, classification=2)]).message()
 
 
 def _expect_tensors(reply: Reply, model: Model) -> None:
+    """Expect the right outputs for sample inputs."""
     expect(reply).tensors(
         model.expected(model.sample(batch=1) if reply.exchange.message.json_length == 0 else model.sample())
     )
 
 
 def _expect_classes(reply: Reply, model: Model) -> None:
+    """Expect an output that consists of classes."""
     read_texts(reply, model.role.outputs[0].name)
 
 
@@ -70,9 +74,9 @@ ROWS: tuple[Row, ...] = (
         role="identity_fp32",
         needs=BINARY,
     ),
-    Row("raw", (_raw, _expect_tensors), role="raw_fixed", needs=RAW),
-    Row("raw-of-a-batch", (_raw, _expect_tensors), role="raw_batching", needs=RAW),
-    Row("classes", (_classes, _expect_classes), role="scores", needs=CLASSES),
+    Row("raw", (_build_raw_request, _expect_tensors), role="raw_fixed", needs=RAW),
+    Row("raw-of-a-batch", (_build_raw_request, _expect_tensors), role="raw_batching", needs=RAW),
+    Row("classes", (_request_classes, _expect_classes), role="scores", needs=CLASSES),
     Row("own-json", (lambda m: m.request(send="json").message(), _expect_tensors), fit=JSON),
     Row("own-binary", (lambda m: m.request(want="binary").message(), _expect_tensors), needs=BINARY, fit=ANY),
 )
@@ -80,9 +84,9 @@ ROWS: tuple[Row, ...] = (
 
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
-def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expect) -> None:
+def path_with_a_version_does_the_same(target: Target, model: Model, make: MessageBuilder, right: Expectation) -> None:
     """The server answers every kind of request at the path of a listed version, by that version."""
-    versioned, listed = _with_a_version(target, model)
+    versioned, listed = _choose_version(target, model)
     reply = target.infer(make(versioned))
     plain = replace(model, version="")
 
@@ -103,7 +107,7 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Messag
         raise UnmetError(f"model_version {format_value(versioned.version)}, or none", format_value(named), reply)
 
 
-def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
+def _choose_version(target: Target, model: Model) -> tuple[Model, list[str]]:
     """Return the model with its default version, and the versions that its metadata list.
 
     Raises:
@@ -168,6 +172,7 @@ def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
+    """Expect the right outputs; in binary data, expect only that they are there."""
     for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])

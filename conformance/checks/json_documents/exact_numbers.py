@@ -64,7 +64,7 @@ SIDES: Mapping[str, tuple[Form, Form]] = {
     "-sent-as-binary": ("binary", "json"),
 }
 # datatype -> plainer numbers, which the same way has to carry
-_PLAIN: Mapping[str, Texts] = {
+_PLAIN_NUMBERS: Mapping[str, Texts] = {
     "FP64": {"0.5": 0.5, "0.1": 0.1, "-2.25": -2.25},
     **{datatype: {"0.5": 0.5, "-2.25": -2.25} for datatype in ("FP32", "FP16")},
     **{datatype: {"1": 1, "2": 2, "4": 4} for datatype in ("INT64", "UINT64")},
@@ -72,6 +72,7 @@ _PLAIN: Mapping[str, Texts] = {
 
 
 def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message:
+    """Return a request for these numbers, as JSON texts or as binary data."""
     if send == "binary":
         return model.request([model.tensor(list(texts.values()))], send="binary", want=want).message()
     return make_spelled_request(model, list(texts), "binary" if want == "binary" else None)
@@ -105,7 +106,7 @@ def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: For
         found = target.send(_make_message(model, texts, send, want), fresh=True)
         return not is_met(lambda: _expect_bits(found, model, list(texts.values())))
 
-    plain = _PLAIN[model.role.inputs[0].datatype]
+    plain = _PLAIN_NUMBERS[model.role.inputs[0].datatype]
     with (
         block_if(lambda: is_wrong(plain, send, want), "plainer numbers are wrong as well"),
         block_if(lambda: "binary" in (send, want) and is_wrong(texts, "binary", "binary"), "binary data are wrong"),
@@ -119,7 +120,7 @@ def _expect_bits(reply: Reply, model: Model, values: Sequence[Any]) -> None:
     output, expectation = expect(reply).answered().output(expected.name), expect(reply)
     if output.array is None or output.array.shape != expected.array.shape:
         raise expectation.unmet(f"{len(values)} elements", "elements that cannot be read")
-    wrong = np.flatnonzero(_bits(expected, output.array) != _bits(expected, expected.array))
+    wrong = np.flatnonzero(_view_bits(expected, output.array) != _view_bits(expected, expected.array))
     if wrong.size:
         place = int(wrong[0])
         raise UnmetError(
@@ -127,5 +128,6 @@ def _expect_bits(reply: Reply, model: Model, values: Sequence[Any]) -> None:
         )
 
 
-def _bits(tensor: Tensor, array: Any) -> Any:
+def _view_bits(tensor: Tensor, array: Any) -> Any:
+    """Return the elements of an array as unsigned integers with the same bits."""
     return np.asarray(array, tensor.array.dtype).view(f"u{tensor.array.dtype.itemsize}")

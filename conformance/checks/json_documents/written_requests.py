@@ -48,63 +48,77 @@ class RequestKind:
     expect: Callable[[Reply, Model], object]
     fit: Fit | None = None
 
-    def row(self, name: str, *values: Any) -> Row:
+    def build_row(self, name: str, *values: Any) -> Row:
         """Return a row with this kind and further values."""
         return Row(name, (self, *values), role=self.role, needs=self.needs, fit=self.fit)
 
 
-def _tensors(model: Model) -> list[Tensor]:
-    """Return sample inputs whose strings are ASCII and no member names."""
+def _sample_ascii_inputs(model: Model) -> list[Tensor]:
+    """Return sample inputs whose strings are ASCII and not the names of members."""
     ascii_texts = [f"{model.salt}x", "", 'quote " and \\']
     return [Tensor.from_values(t.name, "BYTES", ascii_texts) if t.datatype == "BYTES" else t for t in model.sample()]
 
 
-def _expect_tensors(reply: Reply, model: Model) -> None:
-    expect(reply).tensors(tensor for tensor in model.expected(_tensors(model)) if tensor.name != "OUT_INT64")
+def _expect_listed_outputs(reply: Reply, model: Model) -> None:
+    """Expect the right outputs of `multi`, and the id."""
+    expect(reply).tensors(
+        tensor for tensor in model.expected(_sample_ascii_inputs(model)) if tensor.name != "OUT_INT64"
+    )
     if (reply.answer.document or {}).get("id") != "in-order":
         raise UnmetError('id "in-order"', "another, or none", reply)
 
 
-def _some_outputs(model: Model) -> list[str]:
+def _list_some_outputs(model: Model) -> list[str]:
     """Return the outputs of a deployed model without the first, or its only output."""
     names = [spec.name for spec in model.role.outputs]
     return names[1:] or names
 
 
-def _listing(**options: Any) -> Callable[[Model], InferRequest]:
+def _request_some_outputs(**options: Any) -> Callable[[Model], InferRequest]:
     """Return a builder of a request to a deployed model that lists some of its outputs."""
-    return lambda model: model.request(outputs=_some_outputs(model), request_id="in-order", **options)
+    return lambda model: model.request(outputs=_list_some_outputs(model), request_id="in-order", **options)
 
 
-def _expect_sampled(reply: Reply, model: Model) -> None:
-    expect(reply).tensors(tensor for tensor in model.expected(model.sample()) if tensor.name in _some_outputs(model))
+def _expect_some_outputs(reply: Reply, model: Model) -> None:
+    """Expect the right outputs of a deployed model, and no other id."""
+    expect(reply).tensors(
+        tensor for tensor in model.expected(model.sample()) if tensor.name in _list_some_outputs(model)
+    )
     if (reply.answer.document or {}).get("id") not in ("in-order", None):  # OIP-ID judges a missing id
         raise UnmetError('id "in-order"', "another", reply)
 
 
-OWN = RequestKind(None, (), _listing(send="json"), _expect_sampled, JSON)
-OWN_BINARY = RequestKind(None, BINARY, _listing(want="binary", binary_data_output=True), _expect_sampled, ANY)
+OWN = RequestKind(None, (), _request_some_outputs(send="json"), _expect_some_outputs, JSON)
+OWN_BINARY = RequestKind(
+    None, BINARY, _request_some_outputs(want="binary", binary_data_output=True), _expect_some_outputs, ANY
+)
 LISTED_OUTPUTS = ("OUT_BYTES", "OUT_FP32", "OUT_BOOL")
 FORMS: Mapping[str, RequestKind] = {
     "json": RequestKind(
         "multi",
         (),
-        lambda model: model.request(_tensors(model), send="json", outputs=LISTED_OUTPUTS, request_id="in-order"),
-        _expect_tensors,
+        lambda model: model.request(
+            _sample_ascii_inputs(model), send="json", outputs=LISTED_OUTPUTS, request_id="in-order"
+        ),
+        _expect_listed_outputs,
     ),
     "binary": RequestKind(
         "multi",
         BINARY,
         lambda model: model.request(
-            _tensors(model), want="binary", outputs=LISTED_OUTPUTS, binary_data_output=True, request_id="in-order"
+            _sample_ascii_inputs(model),
+            want="binary",
+            outputs=LISTED_OUTPUTS,
+            binary_data_output=True,
+            request_id="in-order",
         ),
-        _expect_tensors,
+        _expect_listed_outputs,
     ),
     "mixed": RequestKind(
         "multi",
         BINARY,
         lambda model: model.request(
-            _tensors(model),
+            _sample_ascii_inputs(model),
             send={"IN_BOOL", "IN_BYTES"},
             outputs=[
                 RequestedOutput("OUT_BYTES", False),
@@ -114,7 +128,7 @@ FORMS: Mapping[str, RequestKind] = {
             binary_data_output=False,
             request_id="in-order",
         ),
-        _expect_tensors,
+        _expect_listed_outputs,
     ),
     "classes": RequestKind(
         "scores",
@@ -131,19 +145,19 @@ FORMS: Mapping[str, RequestKind] = {
 IDS: frozenset[str] = frozenset({"id"})  # other checks judge escapes in ids
 
 
-def _put_first(*first: str) -> JsonStyle:
+def _put_members_first(*first: str) -> JsonStyle:
     """Return a JSON style that writes these members first in each object."""
     return JsonStyle(
         sort=lambda names: [*(name for name in first if name in names), *(name for name in names if name not in first)]
     )
 
 
-def _space(gap: str) -> JsonStyle:
+def _surround_tokens(gap: str) -> JsonStyle:
     """Return a JSON style with `gap` on either side of every token."""
     return JsonStyle(f"{gap},{gap}", f"{gap}:{gap}", gap, name=lambda name: gap + write_plain(name))
 
 
-def _write_first_in_capitals(text: str) -> str:
+def _write_first_escaped_in_capitals(text: str) -> str:
     """Return a JSON string whose first character is an escape with upper-case digits."""
     written = write_first_escaped(text)
     return f"{written[:3]}{written[3:7].upper()}{written[7:]}" if text else written
@@ -151,15 +165,15 @@ def _write_first_in_capitals(text: str) -> str:
 
 STYLES: Mapping[str, JsonStyle] = {
     "members-backwards": JsonStyle(sort=reversed),
-    "data-first": _put_first("data", "parameters", "outputs", "datatype", "shape"),
-    "shape-last": _put_first("name", "datatype", "data", "parameters", "inputs"),
-    "datatype-last": _put_first("name", "data", "parameters", "shape", "id", "outputs", "inputs"),
+    "data-first": _put_members_first("data", "parameters", "outputs", "datatype", "shape"),
+    "shape-last": _put_members_first("name", "datatype", "data", "parameters", "inputs"),
+    "datatype-last": _put_members_first("name", "data", "parameters", "shape", "id", "outputs", "inputs"),
     "names-of-members-escaped": JsonStyle(name=write_escaped),
-    "first-letters-of-members-escaped": JsonStyle(name=_write_first_in_capitals),
+    "first-letters-of-members-escaped": JsonStyle(name=_write_first_escaped_in_capitals),
     "strings-escaped": JsonStyle(text=write_escaped, plain_members=IDS),
-    "first-letters-of-strings-escaped": JsonStyle(text=_write_first_in_capitals, plain_members=IDS),
-    "blanks-around-every-token": _space(" "),
-    "lines-and-tabs-around-every-token": _space("\r\n\t"),
+    "first-letters-of-strings-escaped": JsonStyle(text=_write_first_escaped_in_capitals, plain_members=IDS),
+    "blanks-around-every-token": _surround_tokens(" "),
+    "lines-and-tabs-around-every-token": _surround_tokens("\r\n\t"),
 }
 # Rows that also run on deployed models.
 OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped", "lines-and-tabs-around-every-token")
@@ -167,44 +181,51 @@ OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped"
 
 @check("json.request-written-otherwise-is-the-same", answers="OIP-WRITTEN")
 @rows(
-    *[asked.row(f"{name}-{form}", style) for name, style in STYLES.items() for form, asked in FORMS.items()],
-    *[OWN.row(name, STYLES[name]) for name in OWN_STYLES],
-    OWN_BINARY.row("members-backwards-of-binary-data", STYLES["members-backwards"]),
+    *[
+        request_kind.build_row(f"{name}-{form}", style)
+        for name, style in STYLES.items()
+        for form, request_kind in FORMS.items()
+    ],
+    *[OWN.build_row(name, STYLES[name]) for name in OWN_STYLES],
+    OWN_BINARY.build_row("members-backwards-of-binary-data", STYLES["members-backwards"]),
 )
-def request_written_otherwise_is_the_same(target: Target, model: Model, asked: RequestKind, style: JsonStyle) -> None:
+def request_written_otherwise_is_the_same(
+    target: Target, model: Model, request_kind: RequestKind, style: JsonStyle
+) -> None:
     """The server reads a request in any member order, with escapes and with white space."""
-    request = asked.request(model)
-    _expect_like_the_usual(target, model, asked, request.message().with_json(style.write(request.written())))
+    request = request_kind.request(model)
+    _expect_same_as_usual(target, model, request_kind, request.message().with_json(style.write(request.written())))
 
 
-def _expect_like_the_usual(target: Target, model: Model, asked: RequestKind, message: Message) -> None:
-    """Expect the right answer to a message; block if the request in its usual spelling is answered wrong as well."""
+def _expect_same_as_usual(target: Target, model: Model, request_kind: RequestKind, message: Message) -> None:
+    """Expect the right answer to a message; block if the server answers the usual spelling wrong as well."""
 
     def expect_right(found: Reply) -> None:
         with attribute_to(None):
-            asked.expect(found, model)
+            request_kind.expect(found, model)
 
     def is_wrong_as_usual() -> bool:
-        usual = target.send(asked.request(model).message(), fresh=True)
-        return not is_met(lambda: asked.expect(usual, model))
+        usual = target.send(request_kind.request(model).message(), fresh=True)
+        return not is_met(lambda: request_kind.expect(usual, model))
 
     reply = target.send(message)
     with block_if(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
         expect_or_blame_isolation(target, reply, expect_right)
-    request = asked.request(model)
+    request = request_kind.request(model)
     listed = sorted(output.name for output in request.outputs or ())
-    if (found := _summarize(reply)) != (request.id, listed):
-        usual = _summarize(target.send(request.message(), fresh=True))
+    if (found := _summarize_answer(reply)) != (request.id, listed):
+        usual = _summarize_answer(target.send(request.message(), fresh=True))
         if found != usual:
-            raise UnmetError(_describe(*usual), _describe(*found), reply)
+            raise UnmetError(_describe_summary(*usual), _describe_summary(*found), reply)
 
 
-def _summarize(reply: Reply) -> tuple[object, list[str]]:
+def _summarize_answer(reply: Reply) -> tuple[object, list[str]]:
     """Return the id and the outputs of an answer."""
     return (reply.answer.document or {}).get("id"), sorted(reply.answer.names())
 
 
-def _describe(identity: object, outputs: list[str]) -> str:
+def _describe_summary(identity: object, outputs: list[str]) -> str:
+    """Describe the id and the outputs of an answer."""
     return f"{'no id' if identity is None else f'id {format_value(identity)}'} and outputs {', '.join(outputs)}"
 
 
@@ -241,25 +262,25 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 @check("json.undefined-members-change-nothing", answers="OIP-MEMBERS")
 @rows(
     *[
-        asked.row(f"{level}-{kind}-{form}", level, members, first)
+        request_kind.build_row(f"{level}-{kind}-{form}", level, members, first)
         for level in LEVELS
         for kind, members, first in (
             ("values-last", UNDEFINED_MEMBERS, False),
             ("objects-first", NESTED_MEMBERS, True),
             ("of-other-objects", MISPLACED_MEMBERS[level], True),
         )
-        for form, asked in FORMS.items()
+        for form, request_kind in FORMS.items()
         if form != "mixed"
     ],
-    OWN.row("request-values-last", "request", UNDEFINED_MEMBERS, False),
-    OWN.row("request-objects-first", "request", NESTED_MEMBERS, True),
-    OWN.row("outputs-values-last", "outputs", UNDEFINED_MEMBERS, False),
-    OWN.row("outputs-objects-first", "outputs", NESTED_MEMBERS, True),
-    OWN.row("inputs-objects-first", "inputs", NESTED_MEMBERS, True),
-    OWN.row("inputs-of-other-objects", "inputs", MISPLACED_MEMBERS["inputs"], True),
+    OWN.build_row("request-values-last", "request", UNDEFINED_MEMBERS, False),
+    OWN.build_row("request-objects-first", "request", NESTED_MEMBERS, True),
+    OWN.build_row("outputs-values-last", "outputs", UNDEFINED_MEMBERS, False),
+    OWN.build_row("outputs-objects-first", "outputs", NESTED_MEMBERS, True),
+    OWN.build_row("inputs-objects-first", "inputs", NESTED_MEMBERS, True),
+    OWN.build_row("inputs-of-other-objects", "inputs", MISPLACED_MEMBERS["inputs"], True),
 )
 def undefined_members_change_nothing(
-    target: Target, model: Model, asked: RequestKind, level: str, members: Mapping[str, Any], first: bool
+    target: Target, model: Model, request_kind: RequestKind, level: str, members: Mapping[str, Any], first: bool
 ) -> None:
     """The server ignores members that the documents do not define, wherever they stand."""
 
@@ -269,12 +290,12 @@ def undefined_members_change_nothing(
             owner.clear()
             owner.update({**members, **own} if first else {**own, **members})
 
-    _expect_like_the_usual(target, model, asked, asked.request(model).edited(edit))
+    _expect_same_as_usual(target, model, request_kind, request_kind.request(model).edited(edit))
 
 
 # --- the text ----------------------------------------------------------------------------------------------------------
 
-_TEXTS: dict[str, bytes] = {
+_TEXTS_TO_ESCAPE: dict[str, bytes] = {
     "quotes-and-backslashes": b'"\\"\\\\"',
     "line-ends": b"a\r\nb\tc",
     "control-characters": b"\x01\x1b\x1f\x7f",
@@ -285,7 +306,7 @@ _TEXTS: dict[str, bytes] = {
 
 
 TEXTS = Fit(some_input=frozenset({"BYTES"}), outputs=frozenset({"BYTES"}), is_json=True)
-_NO_TEXTS: dict[str, bytes] = {
+_INVALID_UTF_8: dict[str, bytes] = {
     "a-byte-that-is-never-utf-8": b"a\xffb",
     "a-sequence-cut-short": b"a\xe2\x82",
     "a-lone-surrogate": b"\xed\xa0\x80",
@@ -297,21 +318,26 @@ _FOR_ANY_MODEL = ("control-characters", "accents", "a-byte-that-is-never-utf-8")
 
 @check("json.strings-are-escaped", answers="OIP-JSON", role="identity_bytes")
 @rows(
-    *[Row(name, (text, "json"), fit=TEXTS if name in _FOR_ANY_MODEL else None) for name, text in _TEXTS.items()],
+    *[
+        Row(name, (text, "json"), fit=TEXTS if name in _FOR_ANY_MODEL else None)
+        for name, text in _TEXTS_TO_ESCAPE.items()
+    ],
     *[
         Row(name, (text, "binary"), needs=BINARY, fit=TEXTS if name in _FOR_ANY_MODEL else None)
-        for name, text in _NO_TEXTS.items()
+        for name, text in _INVALID_UTF_8.items()
     ],
 )
 def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
     """The server escapes any bytes in a JSON string as valid JSON, or refuses the request."""
-    tensors = [_filled(tensor, text) for tensor in model.sample()] if model.is_own_oracle else [model.tensor([text])]
+    tensors = (
+        [_fill_strings(tensor, text) for tensor in model.sample()] if model.is_own_oracle else [model.tensor([text])]
+    )
     reply = target.infer(model.request(tensors, send=send, want="json" if send == "binary" else None))
     if reply.succeeded:
         expect_json(reply)
 
 
-def _filled(tensor: Tensor, text: bytes) -> Tensor:
+def _fill_strings(tensor: Tensor, text: bytes) -> Tensor:
     """Return a BYTES tensor filled with this string; other tensors unchanged."""
     if tensor.datatype != "BYTES":
         return tensor
@@ -377,13 +403,15 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
 
 
 def _has_none_finite(array: np.ndarray[Any, Any] | None) -> bool:
+    """Say whether an array has elements, none of them finite."""
     return array is not None and bool(array.size) and not np.isfinite(array).any()
 
 
 def _flatten(data: list[Any]) -> list[Any]:
+    """Return the elements of nested arrays."""
     return [one for item in data for one in (_flatten(item) if isinstance(item, list) else [item])]
 
 
 def _is_no_number(value: Any) -> bool:
-    """Whether a JSON value may represent NaN or an infinity: null, a string, or a number beyond all floats."""
+    """Say whether a JSON value may represent NaN or an infinity: null, a string, or a number beyond all floats."""
     return value is None or isinstance(value, str) or (type(value) is int and abs(value) > 2**1024)
