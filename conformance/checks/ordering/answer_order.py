@@ -44,7 +44,7 @@ from conformance.wire.tensor import Tensor
 )
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """The server writes tensor bytes in the order in which the answer's JSON lists the outputs."""
-    tensors, names = _find_telling_inputs(model), order(_outputs(model))
+    tensors, names = _find_distinguishing_inputs(model), order(_list_output_names(model))
     reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
     expect_together(reply, target, model, tensors, right, "written")
@@ -54,7 +54,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
 @rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")], Row("of-all", fit=SEVERAL_OUTPUTS))
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """The server writes tensor bytes in the order of the answer's JSON when the request lists no outputs."""
-    tensors = _find_telling_inputs(model)
+    tensors = _find_distinguishing_inputs(model)
     reply = target.infer(model.request(tensors, send=model.sends, binary_data_output=True))
     expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
@@ -105,7 +105,7 @@ def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
 )
 def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON outputs between binary ones take none of the bytes after the JSON."""
-    tensors, names = make_tensors(model), order(_outputs(model))
+    tensors, names = make_tensors(model), order(_list_output_names(model))
     binary = {*choose(names), *model.kept_binary}
     if not set(names) - binary:
         raise NotApplicableError("JSON carries no output beside those that are binary data")
@@ -128,8 +128,8 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
     return is_right_in(None) and is_right_in(order)
 
 
-def _find_telling_inputs(model: Model) -> list[Tensor]:
-    """Return sample tensors; for a deployed model, those that give outputs that differ from each other.
+def _find_distinguishing_inputs(model: Model) -> list[Tensor]:
+    """Return sample tensors; a deployed model gets inputs for which its outputs differ from each other.
 
     Raises:
         NotApplicable: a few draws give no such outputs.
@@ -144,5 +144,5 @@ def _find_telling_inputs(model: Model) -> list[Tensor]:
     raise NotApplicableError(f"{model.name} has no outputs that differ from each other")
 
 
-def _outputs(model: Model) -> Names:
+def _list_output_names(model: Model) -> Names:
     return tuple(spec.name for spec in model.role.outputs)

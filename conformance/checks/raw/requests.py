@@ -234,10 +234,10 @@ def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes
     if content is None:
         expect_own_values(target, model, lambda tensors: fill_texts(tensors, [own]) if own else list(tensors))
     else:
-        _expect_served(target, model, content)
+        _expect_bytes_served(target, model, content)
 
 
-def _expect_served(target: Target, model: Model, content: bytes) -> None:
+def _expect_bytes_served(target: Target, model: Model, content: bytes) -> None:
     # With a prefix, the body is right for both interpretations of RAW-BYTES-BODY: one element, or prefix and content.
     prefixed = len(content).to_bytes(4, "little") + content
     readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
@@ -277,7 +277,7 @@ ANSWERS = (
 )
 
 
-def _expect_any_raw(target: Target, model: Model) -> Reply:
+def _expect_raw_answered(target: Target, model: Model) -> Reply:
     """Send a raw request that every server with support for raw requests accepts; expect an answer."""
     reply = target.infer(model.raw(bytes(make_sample(model).to_bytes())))
     with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
@@ -289,7 +289,7 @@ def _expect_any_raw(target: Target, model: Model) -> Reply:
 @rows(*ANSWERS)
 def every_output_is_binary(target: Target, model: Model, own: bool = False) -> None:
     """The server returns every output of the model as binary data to a raw request."""
-    reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
+    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
     expect(reply).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
@@ -297,7 +297,7 @@ def every_output_is_binary(target: Target, model: Model, own: bool = False) -> N
 @rows(*ANSWERS)
 def answer_is_framed_like_others(target: Target, model: Model, own: bool = False) -> None:
     """The server frames the answer to a raw request like any binary answer."""
-    reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
+    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
     expect_framed(reply)
     if not own:
         _expect_order(reply, model)
