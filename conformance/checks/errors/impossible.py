@@ -142,7 +142,7 @@ def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> N
 
 
 def _expect_refusal_or_meant(target: Peer, model: Model, refusal: Refusal) -> None:
-    carried = refusal.carried(model)
+    carried = refusal.list_tensors(model)
     must, should = "OIP-REFUSAL", refusal.requirement
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
@@ -160,7 +160,7 @@ def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: R
 @rows(*_readable(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a negative dimension, or at least reads its elements correctly."""
-    carried = refusal.carried(model)
+    carried = refusal.list_tensors(model)
     must, should = "OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 

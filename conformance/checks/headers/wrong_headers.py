@@ -276,7 +276,7 @@ REFUSALS = (*REPEATED_REFUSALS, *LENGTH_REFUSALS, *MISSING_REFUSALS, *SPELLING_R
 
 
 @check("headers.different-inference-headers-are-refused", answers="BIN-HEADER-TWICE")
-@rows(*[refusal.row() for refusal in REPEATED_REFUSALS])
+@rows(*[refusal.make_row() for refusal in REPEATED_REFUSALS])
 def different_inference_headers_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a request with two different inference headers."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

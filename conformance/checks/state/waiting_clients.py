@@ -95,22 +95,22 @@ ANSWER_BYTES = 5_000_000
 TEXT_COUNT = 50
 
 
-def _tensor(model: Model) -> Tensor:
-    """Return a tensor of that size; few long strings if possible, since each element takes server time."""
+def _make_large_tensor(model: Model) -> Tensor:
+    """Return a tensor of `ANSWER_BYTES`, in few long strings if possible, since each element takes server time."""
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{k:09d} " * (ANSWER_BYTES // TEXT_COUNT // 10) for k in range(TEXT_COUNT)])
     return model.tensor(np.arange(ANSWER_BYTES) % 251)
 
 
-def _row(form: AnyForm, role: str) -> Row:
+def _make_row(form: AnyForm, role: str) -> Row:
     return Row(form, (form,), role=role, needs=NEEDS[form])
 
 
 @check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")
-@rows(_row("json", "identity_bytes"), _row("binary", "identity_bytes"), _row("raw", "identity_uint8"))
+@rows(_make_row("json", "identity_bytes"), _make_row("binary", "identity_bytes"), _make_row("raw", "identity_uint8"))
 def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyForm) -> None:
     """The server sends a large answer completely to a client that reads late."""
-    tensor = _tensor(model)
+    tensor = _make_large_tensor(model)
     if form == "raw":
         message = model.raw(bytes(tensor.to_bytes()))
     else:

@@ -88,11 +88,11 @@ class Refusal:
         words = re.sub("2 to the ([0-9]+)", r"2^\1", words)
         return f"{subject}: {words}" if subject else words
 
-    def carried(self, model: Model) -> Sequence[Tensor]:
+    def list_tensors(self, model: Model) -> Sequence[Tensor]:
         """Return the tensors that it carries; empty if no answer to it is right."""
         return self.tensors(model) if self.tensors else ()
 
-    def row(self) -> Row:
+    def make_row(self) -> Row:
         """Return the row of a check that sends it."""
         answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
         return Row(self.fault, (self,), role=self.role, answers=answers, needs=self.needs, fit=self.fit)
@@ -111,4 +111,4 @@ def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
 
 def make_refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return a row for each refusal, limited to these requirements if there are any."""
-    return [refusal.row() for refusal in refusals if not requirements or refusal.requirement in requirements]
+    return [refusal.make_row() for refusal in refusals if not requirements or refusal.requirement in requirements]
