@@ -82,9 +82,11 @@ def read_texts(reply: Reply, name: str) -> list[str]:
     document = reply.answer.document or {}
     if output.binary:
         data = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
-        found = _prefixed(data, partly=output.datatype in ("BYTES", "STRING"))
+        found = _read_prefixed(data, partly=output.datatype in ("BYTES", "STRING"))
     else:
-        found = [text for text in _flat(document["outputs"][output.index].get("data")) if isinstance(text, str)]
+        found = [
+            text for text in _flatten_lists(document["outputs"][output.index].get("data")) if isinstance(text, str)
+        ]
     if not found:
         plain = f"{escape_text(name, 60)} {escape_text(output.datatype, 20)} with {format_shape(output.shape)}, without texts"
         raise UnmetError(f"{name} as classes, which are texts", plain, reply, requirement=TAKEN)
@@ -110,18 +112,18 @@ def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     """Expect an answer to a request for too many classes to list each class once, with a matching shape."""
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_have_rankings(right) else 1
-    batch = items if model.role.batching or (items > 1 and _repeats(listed)) else 1  # indices count within an item
+    batch = items if model.role.batching or (items > 1 and _has_repeats(listed)) else 1  # indices count within an item
     there = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
     if len(listed) != there * batch or math.prod(shape) != len(listed):
         expected = f"a refusal, or {describe_count(there)}" + (f" for each of {batch} items" if batch > 1 else "")
         raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)
     for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
-        if _repeats(part):
+        if _has_repeats(part):
             raise UnmetError(f"{there} different indices", describe_classes(part), reply)
 
 
-def _repeats(listed: Sequence[ClassText]) -> bool:
+def _has_repeats(listed: Sequence[ClassText]) -> bool:
     return len({entry.index for entry in listed}) < len(listed)
 
 
@@ -151,7 +153,7 @@ def rank_classes(scores: Scores, count: int) -> list[ClassText]:
 
 
 def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
-    """Return where a message starts its list of classes: one before the first wrong class, or 0 for a short list."""
+    """Return the first class that a message shows: one before the first wrong class, or 0 for a short list."""
     wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
     at = next(wrong, 0)
     return (
@@ -289,15 +291,19 @@ class ClassifiedAnswer:
         """Raise `UnmetError` unless a rule holds for the right scores or for the server's own unclassified scores."""
         if rule(self.items()):
             return
-        own = self._own_scores()
+        own = self._request_own_scores()
         if own is None or not rule(self.items(own)):
             pairs = [(part, rank_classes(row, len(part))) for part, row in self.items()]
             firsts = [find_first_wrong(*pair) for pair in pairs]
             right = " and ".join(describe_classes(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
-            came = " and ".join(describe_classes(part, first) for (part, _), first in zip(pairs, firsts, strict=True))
-            raise UnmetError(expected or f"{self.name} as classes {right}", came, self.reply, requirement=requirement)
+            wrong_classes = " and ".join(
+                describe_classes(part, first) for (part, _), first in zip(pairs, firsts, strict=True)
+            )
+            raise UnmetError(
+                expected or f"{self.name} as classes {right}", wrong_classes, self.reply, requirement=requirement
+            )
 
-    def _own_scores(self) -> Scores | None:
+    def _request_own_scores(self) -> Scores | None:
         """Return the server's output without classification; None unless shape and dtype are right.
 
         If the server refuses it as JSON, which has no infinities, it is requested as binary data.
@@ -329,8 +335,8 @@ def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool
     return keeps
 
 
-def _prefixed(data: bytes, *, partly: bool) -> list[str]:
-    """Return the BYTES elements of `data`; if the last is incomplete, those before it if `partly`, else none."""
+def _read_prefixed(data: bytes, *, partly: bool) -> list[str]:
+    """Return the BYTES elements of `data`; with `partly`, an incomplete last one is ignored, else none is returned."""
     size, end = strings.PREFIX.size, 0
     found = []
     for start in strings.find_offsets(data):
@@ -340,7 +346,7 @@ def _prefixed(data: bytes, *, partly: bool) -> list[str]:
     return found if partly or end == len(data) else []
 
 
-def _flat(data: Any) -> list[Any]:
+def _flatten_lists(data: Any) -> list[Any]:
     """Return the elements of nested lists; empty if `data` is not a list."""
     flat: list[Any] = data if isinstance(data, list) else []
     while any(isinstance(value, list) for value in flat):

@@ -1,4 +1,4 @@
-"""Compare binary data with the control requests of a deployed model: one direction and a few datatypes at a time.
+"""Compare binary data with control requests to a deployed model, one direction and a few datatypes at a time.
 
 The inputs of other datatypes travel as JSON and each output is requested alone, so that a server with a fault in one
 datatype fails only for that one. Tensors that JSON cannot carry are binary data in the control request as well, so they
@@ -69,7 +69,7 @@ def expect_read(
 
 
 def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
-    """Require a deployed model that answers unusual inputs so that its answer can be read.
+    """Require a deployed model that gives readable answers to unusual inputs.
 
     Raises:
         NotApplicable: it refuses them, or JSON cannot carry its answer.
@@ -143,7 +143,7 @@ def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names
 
 @contextmanager
 def unless_unsteady(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
-    """Context manager that excuses an unmet expectation if the repeated request gets a different answer.
+    """Excuse an unmet expectation in the `with` block if the repeated request gets a different answer.
 
     Only for claims about a single request: earlier or concurrent requests might cause the difference.
 
@@ -201,13 +201,13 @@ def expect_written(
         NotApplicable: JSON carries no such output, or `turn` changes none.
         Blocked: an output is wrong, but not by the fault that `turn` applies.
     """
-    for right in _outputs(model, tensors, turn, of):
+    for right in _find_changed_outputs(model, tensors, turn, of):
         reply = ask_alone(target, model, tensors, right.name)
         try:
             with unless_unsteady(target, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
-            if turn is not None and not _is_turned(right, reply, turn):
+            if turn is not None and not _is_wrong_by_turn(right, reply, turn):
                 raise BlockedError(f"{right.name} is wrong in another way", unmet) from None
             raise
 
@@ -217,19 +217,21 @@ def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str
     return target.infer(model.request(tensors, send=model.sends, outputs=[RequestedOutput(name, True)]))
 
 
-def _outputs(model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]) -> list[Tensor]:
+def _find_changed_outputs(
+    model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]
+) -> list[Tensor]:
     """Return up to `MAX_OUTPUTS` right outputs of these datatypes that `turn` changes."""
     rights = model.find_outputs(tensors)
     found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
     if not found:
         raise NotApplicableError(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
-    told = [right for right in found if turn is None or not np.array_equal(turn(right.array), right.array)]
-    if not told:
+    changed = [right for right in found if turn is None or not np.array_equal(turn(right.array), right.array)]
+    if not changed:
         raise NotApplicableError(f"the outputs of {model.name} are the same, rightly written or not")
-    return told[:MAX_OUTPUTS]
+    return changed[:MAX_OUTPUTS]
 
 
-def _is_turned(right: Tensor, reply: Reply, turn: Turn) -> bool:
+def _is_wrong_by_turn(right: Tensor, reply: Reply, turn: Turn) -> bool:
     output = reply.answer.output(right.name) if reply.succeeded else None
     if output is None or output.array is None or output.array.shape != right.shape:
         return False

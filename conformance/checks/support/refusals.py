@@ -1,4 +1,4 @@
-"""Requests that a server has to refuse, as data: areas judge that it does, `errors` and `grpc_calls` judge how."""
+"""Requests that a server has to refuse, as data: areas judge the refusal, `errors` and `grpc_calls` its form."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Refusal:
         return f"{subject}: {words}" if subject else words
 
     def list_tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return the tensors that it carries; empty if no answer to it is right."""
+        """Return the tensors in the request; empty if no answer to it is right."""
         return self.tensors(model) if self.tensors else ()
 
     def make_row(self) -> Row:
@@ -99,7 +99,7 @@ class Refusal:
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """Expect that a request is refused, or, if it has `tensors`, refused or answered right."""
+    """Expect the server to refuse a request, or to answer it right if it has `tensors`."""
     message, fault, should = refusal.message(model), refusal.described, refusal.requirement
     if refusal.tensors is None:
         expect_refusal(target, model, message, fault)

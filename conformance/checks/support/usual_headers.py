@@ -49,7 +49,7 @@ class UsualHeaders:
         return replace(message, headers=(*message.headers, *added))
 
     def justify(self, reply: Reply) -> bool:
-        """Return whether the server may have refused the request because of these headers."""
+        """Say whether the server may have refused the request because of these headers."""
         return reply.is_refusal and reply.status in {_TOO_MANY, *self.refusals}
 
 
