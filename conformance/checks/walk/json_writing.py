@@ -26,10 +26,10 @@ def write_json(document: Mapping[str, Any], step: Step) -> bytes:
         sort=_ORDERS[step["members"]],
         max_elements=_MAX_ELEMENTS,
     )
-    return style.write(_with_unknown(document, step["unknown"]))
+    return style.write(_add_unknown_member(document, step["unknown"]))
 
 
-def _with_unknown(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _add_unknown_member(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the document with an additional member or parameter that the protocol does not define."""
     made = dict(document)
     if where == "top":
