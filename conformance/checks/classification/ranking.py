@@ -24,9 +24,9 @@ from conformance.checks.support.ranked_inputs import (
     SCORES,
     SQUARES,
     choose_inputs,
-    find_many,
-    find_negated,
+    find_half_negated_inputs,
     find_tied_inputs,
+    find_unbatched_inputs,
     repeat_in_both_forms,
 )
 from conformance.expect import class_texts
@@ -84,12 +84,14 @@ def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=ITEMS_OF_OWN)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
-    items = case.items()
+    items = case.split_items()
     if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
         raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
 
     def is_wrong_alone() -> bool:
-        return not all(_is_right(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1])
+        return not all(
+            _is_right(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).split_items()[:1]
+        )
 
     with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
         case.expect_rule(apply_to_items(_is_right))
@@ -142,8 +144,12 @@ _OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None),
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     *_OWN_COUNTS,
-    Row("own-100-of-300", (None, 100, "json", partial(find_many, count=300)), fit=SCORED),
-    Row("own-negated", (None, None, "json", find_negated), fit=Fit(some_input=WIDE_FLOATS, outputs=SCORES_BELOW_0)),
+    Row("own-100-of-300", (None, 100, "json", partial(find_unbatched_inputs, count=300)), fit=SCORED),
+    Row(
+        "own-negated",
+        (None, None, "json", find_half_negated_inputs),
+        fit=Fit(some_input=WIDE_FLOATS, outputs=SCORES_BELOW_0),
+    ),
 )
 def highest_come_first(
     target: Target,

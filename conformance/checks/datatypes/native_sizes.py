@@ -6,14 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from conformance.checks.support.binary_sides import Side, expect_return, expect_side, expect_survival, takes_none
+from conformance.checks.support.binary_sides import (
+    Side,
+    expect_return,
+    expect_side,
+    expect_survival,
+    is_refused_as_json_too,
+)
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     fill_fractions,
     fill_subnormals,
     fill_zeros,
-    move_up,
     round_off,
+    shift_elements,
 )
 from conformance.checks.support.control_sides import (
     LARGE_COUNT,
@@ -185,7 +191,7 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
         if unmet.reply and unmet.reply.answer.find_by_kind("data-missing"):
             reason = "the output has neither data nor binary_data_size, which is judged with the sizes"
             raise BlockedError(reason, unmet) from None
-        if not takes_none(target, model, tensors, unmet.reply):
+        if not is_refused_as_json_too(target, model, tensors, unmet.reply):
             raise
         return "refused, as in plain JSON"
     return None
@@ -208,7 +214,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
     """The server reads a large binary input completely, each element in its place."""
     if count is None:
         tensors = make_large_inputs(model, own_count)
-        expect_read(target, model, tensors, misread=move_up(tensors))
+        expect_read(target, model, tensors, misread=shift_elements(tensors))
         return
     values = np.arange(count, dtype="<i8") * 7919 % 65_521
     expect_side(target, model, [model.tensor(values, [count, 1])], "read")

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from conformance.checks.errors.deployed_requests import WIDER
-from conformance.checks.support.deployed_models import draw_telling
+from conformance.checks.support.deployed_models import draw_distinguishing_inputs
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -111,7 +111,9 @@ class RecastMismatch:
 
     def _tensors(self, model: Model) -> Sequence[Tensor]:
         """Return inputs whose answer changes if their bytes are read as the wrong datatype."""
-        drawn = draw_telling(model, lambda tensors: [self._misread(self._exact(tensor)) for tensor in tensors])
+        drawn = draw_distinguishing_inputs(
+            model, lambda tensors: [self._misread(self._exact(tensor)) for tensor in tensors]
+        )
         return [self._exact(tensor) for tensor in drawn]
 
     def _request(self, model: Model, tensors: Sequence[Tensor]) -> InferRequest:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.deployed_models import require_json, spare_tables
+from conformance.checks.support.deployed_models import require_json, require_no_lookup_table
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
@@ -64,7 +64,7 @@ def _like_zero(value: Callable[[Message], str]) -> MessageBuilder:
     """Return a builder of the good request with a header that some servers parse as 0, which means a raw request."""
 
     def make(model: Model) -> Message:
-        spare_tables(model)
+        require_no_lookup_table(model)
         return _says(value)(model)
 
     return make

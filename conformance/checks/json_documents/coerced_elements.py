@@ -11,7 +11,7 @@ import numpy as np
 
 from conformance.checks.support.changed_tensors import fill_texts
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.deployed_models import draw_telling
+from conformance.checks.support.deployed_models import draw_distinguishing_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import UnmetError, block_if, is_met
@@ -45,7 +45,7 @@ class ElementRewriting:
 
     def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request and its inputs; the answer shows whether their elements are misread."""
-        drawn = model.sample() if self.misread is None else draw_telling(model, self._misreading)
+        drawn = model.sample() if self.misread is None else draw_distinguishing_inputs(model, self._misreading)
         tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
         return self._message(model, tensors), tensors
 
@@ -141,14 +141,14 @@ def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
 
 def _in_strings(model: Model) -> Coercion:
     """Write every number as a string; the answer shows whether a server reads them all as one number instead."""
-    tensors = draw_telling(model, lambda drawn: [_alike(drawn[0]), *drawn[1:]])
+    tensors = draw_distinguishing_inputs(model, lambda drawn: [_alike(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
 def _in_numbers(model: Model) -> Coercion:
     """Write every boolean of one input as 0 or 1; the answer shows whether a server reads them all as false instead."""
     place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
-    tensors = draw_telling(
+    tensors = draw_distinguishing_inputs(
         model, lambda drawn: [_alike(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
     )
     return Coercion(tensors, list(map(int, tensors[place].to_json())), [tensors], place)

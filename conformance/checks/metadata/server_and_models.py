@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.checks.support.documents import expect_document, fits
+from conformance.checks.support.documents import expect_document, is_declared_shape
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -106,7 +106,7 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
             reply,
         )
     shape = described["shape"]
-    if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
+    if not (is_declared_shape(spec.shape, shape) or (batching and shape and is_declared_shape(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
 

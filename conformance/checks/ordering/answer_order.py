@@ -14,13 +14,13 @@ from conformance.checks.ordering.tensors_and_orders import (
     WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    fix_order,
     label_order,
     make_choice_rows,
+    make_constant_order,
     make_sample,
     make_tensors,
 )
-from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.binary_sides import expect_together, is_refused_as_json_too
 from conformance.checks.support.deployed_models import require_several
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
@@ -37,9 +37,9 @@ from conformance.wire.tensor import Tensor
 
 @check("ordering.response-follows-its-json", answers="BIN-ORDER-O")
 @rows(
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(OUTPUTS, 3)],
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(OUTPUTS, 4)],
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(OUTPUTS, 2)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 3)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 4)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 2)],
     *[Row(name, (order,), fit=SEVERAL_OUTPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
@@ -87,7 +87,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
         return
     tensors = [Tensor.from_values(t.name, t.datatype, [], [0]) if t.name == empty else t for t in make_sample(multi)]
     reply = target.infer(multi.request(tensors, send="json", want="binary"))
-    if not takes_none(target, multi, tensors, reply):
+    if not is_refused_as_json_too(target, multi, tensors, reply):
         expect_together(reply, target, multi, tensors, multi.expected(tensors), "written")
 
 

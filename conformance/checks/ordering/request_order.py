@@ -14,21 +14,26 @@ from conformance.checks.ordering.tensors_and_orders import (
     WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    fix_order,
     keep_two_elements,
     label_order,
     make_choice_rows,
+    make_constant_order,
     make_sample,
     make_tensors,
     sort_tensors,
 )
-from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
+from conformance.checks.support.binary_sides import (
+    are_equal_inputs_right,
+    expect_together,
+    is_refused_as_json_too,
+    is_right,
+)
 from conformance.checks.support.deployed_models import (
+    is_binary_misread,
     is_read_alone,
     is_right_sorted,
-    misreads_binary,
-    not_applicable_where,
-    read_in_turn,
+    mark_not_applicable_if,
+    reassign_by_position,
     require_several,
 )
 from conformance.checks.support.empty_inputs import make_empty_inputs
@@ -45,7 +50,7 @@ from conformance.wire.tensor import Tensor
 
 @check("ordering.request-follows-its-json", answers="BIN-ORDER-I")
 @rows(
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(INPUTS)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(INPUTS)],
     Row("as-declared", (lambda names: names,), fit=SEVERAL_INPUTS),
     *[Row(name, (order,), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
 )
@@ -57,7 +62,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
         else sort_tensors(make_sample(model), order(INPUTS))
     )
     with (
-        not_applicable_where(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(lambda: _is_every_order_misread(target, model), "in the declared order they are wrong, too"),
     ):
         _expect_inputs_apart(target, model, tensors)
@@ -82,7 +87,7 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect several binary inputs to be read right; block if two equal inputs are answered wrong as well."""
     reply = target.infer(model.request(tensors, outputs=model.listed()))
-    with block_if(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
+    with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are wrong, too"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
 
 
@@ -104,7 +109,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
         declared = require_several(replace(model, salt=salt))
         tensors = sort_tensors(declared, order(tuple(tensor.name for tensor in declared)))
         is_declared = tensors == list(declared)
-        misread = read_in_turn(declared, tensors[::-1] if is_declared else tensors)
+        misread = reassign_by_position(declared, tensors[::-1] if is_declared else tensors)
         if misread is None or model.tells_apart(declared, misread):
             return tensors
     raise NotApplicableError(f"the answers of {model.name} do not show which input is which")
@@ -116,7 +121,7 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
     It does not if it reads each input right that is the only binary data.
     """
     declared = model.sample()
-    if not misreads_binary(target, model, declared) or is_right_sorted(target, model, declared):
+    if not is_binary_misread(target, model, declared) or is_right_sorted(target, model, declared):
         return False
     is_alone = all(is_read_alone(target, model, declared, tensor.name) for tensor in declared)
     return bool(model.sends) or not is_alone or _are_two_inputs_misread(target, model, declared)
@@ -161,7 +166,7 @@ def inputs_without_elements_change_no_order(
         for tensor in sort_tensors(make_tensors(multi), order)
     ]
     reply = target.infer(multi.request(tensors))
-    if takes_none(target, multi, tensors, reply):
+    if is_refused_as_json_too(target, multi, tensors, reply):
         return "no inputs without elements are taken, as JSON either"
     full = sort_tensors(make_tensors(multi), order)
     with block_if(
@@ -180,7 +185,7 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
     full = model.request(declared[::-1], outputs=model.listed())
     with (
-        not_applicable_where(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(
             lambda: not is_met(lambda: expect(target.infer(full)).tensors(model.expected(declared))),
             "the inputs are wrong where all have elements, too",
@@ -217,7 +222,7 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
         raise NotApplicableError("JSON carries no input beside those that are binary data")
     reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
     with (
-        not_applicable_where(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
     ):
         expect_together(reply, target, model, sent, model.expected(tensors), "read")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import cycle, product
 from typing import Any
 
-from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.binary_sides import expect_together, is_refused_as_json_too
 from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
 from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
-from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
+from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, is_binary_refused, require_json_outputs
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.checks.support.framing import TABLE, UNLISTED
 from conformance.checks.support.ranked_inputs import ITEMS, SCORES
@@ -85,7 +85,7 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     sent = model.sends if send == "json" else send
     reply = target.infer(model.request(send=sent, outputs=outputs, binary_data_output=default))
-    with block_if(lambda: send == "binary" and refuses_binary(target, model), NO_BINARY_REQUEST):
+    with block_if(lambda: send == "binary" and is_binary_refused(target, model), NO_BINARY_REQUEST):
         expect(reply).forms(dict.fromkeys(names, form), _describe_parameters(default, listed))
 
 
@@ -183,7 +183,7 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     tensors = make_empty_inputs(target, model) if model.is_own_oracle else [model.tensor([], [0])]
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
-    if not takes_none(target, model, tensors, reply):
+    if not is_refused_as_json_too(target, model, tensors, reply):
         expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _describe_parameters(default, listed))
 
 

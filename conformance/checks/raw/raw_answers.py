@@ -8,8 +8,20 @@ from math import prod
 from typing import Any
 
 from conformance.checks.support.binary_sides import is_right_alone
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, differ, fill_either_order, fill_texts, halve_texts
-from conformance.checks.support.control_sides import Change, expect_distinguished, find_draw, is_wrong, unless_unsteady
+from conformance.checks.support.changed_tensors import (
+    WIDE_FLOATS,
+    are_different,
+    fill_either_order,
+    fill_texts,
+    halve_texts,
+)
+from conformance.checks.support.control_sides import (
+    Change,
+    excuse_nondeterminism,
+    expect_distinguished,
+    find_draw,
+    is_wrong,
+)
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
@@ -52,13 +64,13 @@ def expect_agreement(
     strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
     if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
         raise BlockedError("BYTES alone are written wrong, too", unmet[0])
-    raise BlockedError(NOTHING_TAKEN, unmet[0]) if not takes_any(target) else unmet[0]
+    raise BlockedError(NOTHING_TAKEN, unmet[0]) if not is_simple_raw_answered(target) else unmet[0]
 
 
 NOTHING_TAKEN = "not even three bytes are taken as a raw request"
 
 
-def takes_any(target: Target) -> bool:
+def is_simple_raw_answered(target: Target) -> bool:
     """Say whether the server answers the simplest raw request; RAW-HEADER-ZERO alone requires that."""
     model = target.model("identity_uint8")
     return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
@@ -164,7 +176,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
     def is_wrong_anyway() -> bool:
         if is_wrong(lambda: _expect_plain_elements(target, model, taken)):
             return True
-        return differ([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
+        return are_different([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
 
     with block_if(is_wrong_anyway, "plain elements are wrong, too"):
         _expect_sent_right(target, model, changed)
@@ -199,7 +211,7 @@ def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
 def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:
     """Expect the right answer for an input; a server may expect strings with a length prefix."""
     try:
-        with unless_unsteady(target, model.find_outputs([tensor])):
+        with excuse_nondeterminism(target, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
     except UnmetError:
         if tensor.datatype != "BYTES":

@@ -17,9 +17,9 @@ from conformance.checks.raw.raw_answers import (
     expect_own_shape,
     expect_own_values,
     expect_right,
+    is_simple_raw_answered,
     make_sample,
     send_raw,
-    takes_any,
 )
 from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike, fill_texts
 from conformance.checks.support.control_sides import Change, is_wrong, make_large_inputs
@@ -127,7 +127,7 @@ def request_of_another_type_is_served(
     tensor = model.tensor(VALUES)
     message = model.raw(bytes(tensor.to_bytes()))
     reply = target.infer(message.with_header("Content-Type", content_type))
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply).answered()
     expect_agreement(target, model, reply, tensor)
 
@@ -150,7 +150,7 @@ def model_of_one_input_is_served(target: Target, model: Model, own: bool = False
         expect_own_served(target, model)
         return
     reply = send_raw(target, model, make_sample(model))
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply).answered()
 
 
@@ -189,7 +189,7 @@ def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
     """Expect the first output to have the input's shape, and the right values, which RAW-ENCODING judges."""
     tensor = make_sample(model, shape)
     reply = send_raw(target, model, tensor)
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply).answered()
     output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
@@ -280,7 +280,7 @@ ANSWERS = (
 def _expect_raw_answered(target: Target, model: Model) -> Reply:
     """Send a raw request that every server with support for raw requests accepts; expect an answer."""
     reply = target.infer(model.raw(bytes(make_sample(model).to_bytes())))
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply, "RAW-BYTES" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE-INPUT").answered()
     return reply
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.binary_sides import is_right_alone, takes_several
+from conformance.checks.support.binary_sides import are_equal_inputs_right, is_right_alone
 from conformance.checks.support.deployed_models import (
     find_sizes,
     is_read_alone,
@@ -66,7 +66,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
     def is_wrong_elsewhere() -> bool:
         alone = (sample[name] for name in binary)
         return not (
-            takes_several(target)
+            are_equal_inputs_right(target)
             and all(is_right_alone(target, tensor, "read") for tensor in alone)
             and _are_kept_apart(target, model, binary)
         )

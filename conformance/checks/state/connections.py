@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from conformance.checks.state.request_forms import expect_own, make_salted_request, make_salted_tensors
-from conformance.checks.support.deployed_models import require_telling
+from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
@@ -82,7 +82,7 @@ def pipelined_requests_are_answered_in_order(
     target: Target, model: Model, bad: MessageBuilder | None, form: Form
 ) -> None:
     """The server answers pipelined requests in order, as long as it keeps the connection."""
-    require_telling(model, *(make_salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
+    require_distinct_answers(model, *(make_salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
     middle = bad(model) if bad else _make_good_request(model, form, 1)
     replies = target.send_on_one_connection(
         [_make_good_request(model, form, 0), middle, _make_good_request(model, form, 2)], pipelined=True
@@ -244,7 +244,7 @@ def body_is_never_the_next_request(
     target: Target, model: Model, refused: MessageBuilder, padding: bytes, chunked: bool
 ) -> str:
     """The server does not carry out a request inside the body of a refused one."""
-    require_telling(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
+    require_distinct_answers(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
     body = padding + target.as_text(_make_good_json_request(model, HIDDEN))
     message = refused(model).with_body(body)
     with block_if(

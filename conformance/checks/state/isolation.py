@@ -16,7 +16,7 @@ from conformance.checks.state.request_forms import (
 from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
 from conformance.checks.support.control_sides import make_large_inputs
-from conformance.checks.support.deployed_models import require_telling
+from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.class_texts import find_highest
 from conformance.expect.content_coding import compress_gzip
@@ -87,7 +87,7 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
 )
 def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer contains nothing of the longer or shorter one before it."""
-    require_telling(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
+    require_distinct_answers(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
         expect_own(
             target, target.infer(make_salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
@@ -134,7 +134,7 @@ def _make_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Mes
 def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     """JSON and binary requests on one connection leave no trace in each other's answers."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
-    require_telling(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
+    require_distinct_answers(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
     for salt, form in enumerate(forms):
         reply = target.infer(make_salted_request(model, form, 5 + salt, salt))
         expect_own(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
@@ -227,7 +227,7 @@ def _make_similar_inputs(model: Model, length: int, last: int) -> list[Tensor]:
 def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
     """The server gives each of 32 concurrent requests its own id and tensors."""
     lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
-    require_telling(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
+    require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
         expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")
@@ -328,7 +328,7 @@ def _make_inputs(model: Model, number: int) -> Tensors:
 )
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
     """The server gives each of 32 concurrent requests of several forms its own tensors."""
-    require_telling(model, *(_make_inputs(model, k) for k in range(IN_FLIGHT)))
+    require_distinct_answers(model, *(_make_inputs(model, k) for k in range(IN_FLIGHT)))
     for name in kinds:
         _expect_right_alone(target, model, name)
     sent = [(KINDS[kinds[k % len(kinds)]], _make_inputs(model, k)) for k in range(IN_FLIGHT)]

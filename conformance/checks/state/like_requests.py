@@ -9,7 +9,7 @@ from typing import Any
 from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw
 from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.datatypes import KIB
-from conformance.checks.support.deployed_models import require_telling
+from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if
 from conformance.roles.model import Model, RequestBuilder
@@ -46,7 +46,7 @@ def _expect_own_answers_apart(target: Target, model: Model, form: AnyForm) -> No
     flat = tensors[0].array.copy()
     flat[-1] = flat[-1] + 1
     others = [replace(tensors[0], array=flat), *tensors[1:]]
-    require_telling(model, tensors, others)
+    require_distinct_answers(model, tensors, others)
     pair = [_make_tensors_message(model, form, each) for each in (tensors, others)]
     if form == "raw":
         require_raw(target, model, pair[0][0])

@@ -52,7 +52,7 @@ def expect_side(
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)
 
 
-def takes_none(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
+def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
     """Say whether the server refused a request and also refuses its tensors as plain JSON.
 
     This is for tensors without elements, which no document requires a server to accept.
@@ -197,7 +197,7 @@ def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
     return model is None or is_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
 
 
-def carries(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
+def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
     """Say whether binary tensors work in both directions, in one dimension, and in row-major order."""
     weighing = target.model("weighted_sum")
     return (
@@ -207,7 +207,7 @@ def carries(target: Target, model: Model, tensors: Sequence[Tensor], side: Side)
     )
 
 
-def takes_several(target: Target) -> bool:
+def are_equal_inputs_right(target: Target) -> bool:
     """Say whether the server answers a request with equal binary inputs right; their order cannot matter."""
     model = target.model("add_sub")
     if model is None:

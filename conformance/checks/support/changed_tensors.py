@@ -59,7 +59,7 @@ def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tenso
     return [_swap_float_bytes(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
 
 
-def move_up(tensors: Sequence[Tensor]) -> list[Tensor]:
+def shift_elements(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with each element replaced by its successor; the last one stays."""
     return [_replace_elements(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flatten_tensors(tensors)]
 
@@ -74,7 +74,7 @@ def has_rows_and_columns(tensor: Tensor) -> bool:
     return sum(size > 1 for size in tensor.shape) > 1
 
 
-def negate(tensors: Sequence[Tensor]) -> list[Tensor]:
+def invert_booleans(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return tensors with every BOOL element inverted."""
     return [
         _replace_elements(each, ~flat) if each.datatype == "BOOL" else each for each, flat in _flatten_tensors(tensors)
@@ -93,7 +93,7 @@ def halve_texts(tensors: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def differ(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+def are_different(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
     """Say whether any two tensors of the same name differ; names that occur on one side only are ignored."""
     named = {tensor.name: tensor.array for tensor in tensors}
     return any(not np.array_equal(named.get(other.name, other.array), other.array) for other in others)

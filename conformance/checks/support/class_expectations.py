@@ -158,7 +158,7 @@ def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, at_pla
     labels: dict[int, str | None] = {}
     places: dict[int, set[int]] = {}
     for case in _request_cases(target, model, name, send):
-        for listed, scores in case.items():
+        for listed, scores in case.split_items():
             if not class_texts.has_matching_indices(listed, scores) or len({entry.index for entry in listed}) < len(
                 listed
             ):

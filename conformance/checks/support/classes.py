@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_telling
+from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_unsorted
 from conformance.discovery.deployed_model import has_classes
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
@@ -40,7 +40,7 @@ def find_scored_output(model: Model) -> str:
     return model.find_rankable()[0]
 
 
-def list_all(model: Model, name: str, *, is_first: bool) -> list[str]:
+def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
     """Return the names of all outputs, with `name` first or last."""
     others = [spec.name for spec in model.role.outputs if spec.name != name]
     return [name, *others] if is_first else [*others, name]
@@ -271,12 +271,12 @@ class ClassifiedAnswer:
         Raises:
             NotApplicable: the scores are in descending order already.
         """
-        if not any(is_telling(row) for row in self.scores.reshape(self.batch, -1)):
+        if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(
                 f"the scores of {self.name} stand in their order: classes would not show a wrong one"
             )
 
-    def items(self, scores: Scores | None = None) -> list[Item]:
+    def split_items(self, scores: Scores | None = None) -> list[Item]:
         """Return the classes and scores of each batch item, or of the whole output for a model that does not batch.
 
         The classes are split evenly by their number; the shape in the answer is ignored.
@@ -289,11 +289,11 @@ class ClassifiedAnswer:
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
         """Raise `UnmetError` unless a rule holds for the right scores or for the server's own unclassified scores."""
-        if rule(self.items()):
+        if rule(self.split_items()):
             return
         own = self._request_own_scores()
-        if own is None or not rule(self.items(own)):
-            pairs = [(part, rank_classes(row, len(part))) for part, row in self.items()]
+        if own is None or not rule(self.split_items(own)):
+            pairs = [(part, rank_classes(row, len(part))) for part, row in self.split_items()]
             firsts = [find_first_wrong(*pair) for pair in pairs]
             right = " and ".join(describe_classes(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
             wrong_classes = " and ".join(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.checks.support.changed_tensors import differ, halve_texts
+from conformance.checks.support.changed_tensors import are_different, halve_texts
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.discovery.deployed_model import describe_nondeterminism
 from conformance.expect.difference import find_difference
@@ -108,7 +108,7 @@ def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
     """Return the model with a salt for which `change` alters its sample inputs; see `find_inputs`."""
     models = [replace(model, salt=(model.salt + step) % 256) for step in range(MAX_DRAWS)]
     draws = ((drawn, drawn.sample() if length is None else drawn.salted(length, drawn.salt)) for drawn in models)
-    return next((drawn for drawn, tensors in draws if differ(tensors, change(tensors))), model)
+    return next((drawn for drawn, tensors in draws if are_different(tensors, change(tensors))), model)
 
 
 def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
@@ -137,12 +137,12 @@ def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names
     """Expect the right answer when the named inputs, and those that JSON cannot carry, are binary data."""
     rights = model.expected(tensors)
     reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.listed()))
-    with unless_unsteady(target, rights):
+    with excuse_nondeterminism(target, rights):
         expect(reply).tensors(rights)
 
 
 @contextmanager
-def unless_unsteady(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
+def excuse_nondeterminism(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
     """Excuse an unmet expectation in the `with` block if the repeated request gets a different answer.
 
     Only for claims about a single request: earlier or concurrent requests might cause the difference.
@@ -204,7 +204,7 @@ def expect_written(
     for right in _find_changed_outputs(model, tensors, turn, of):
         reply = ask_alone(target, model, tensors, right.name)
         try:
-            with unless_unsteady(target, [right]):
+            with excuse_nondeterminism(target, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
             if turn is not None and not _is_wrong_by_turn(right, reply, turn):

@@ -66,7 +66,7 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
     return tensor.to_json()
 
 
-def spare_tables(model: Model) -> None:
+def require_no_lookup_table(model: Model) -> None:
     """Skip deployed models that may use integers of a request as table indices, since invalid ones can crash a model.
 
     Raises:
@@ -91,7 +91,7 @@ def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
         return {}
 
 
-def read_in_turn(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Tensor] | None:
+def reassign_by_position(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Tensor] | None:
     """Return the inputs as read by a server that assigns the sent tensors to the declared inputs by position.
 
     None if datatypes or shapes differ, or if integers leave the range of the declared input: those can crash a model.
@@ -110,7 +110,7 @@ def _is_within_range(tensor: Tensor, own: Tensor) -> bool:
 
 
 @contextmanager
-def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[None]:
+def mark_not_applicable_if(is_open: Callable[[], bool], reason: str) -> Iterator[None]:
     """Excuse an unmet or blocked expectation in the `with` block if `is_open` returns True.
 
     Raises:
@@ -124,12 +124,12 @@ def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[N
         raise
 
 
-def refuses_binary(target: Target, model: Model) -> bool:
+def is_binary_refused(target: Target, model: Model) -> bool:
     """Say whether a model that is its own oracle refuses a plain binary request; False for a role."""
     return model.is_own_oracle and not target.infer(model.request(outputs=model.listed())).succeeded
 
 
-def misreads_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+def is_binary_misread(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a model that is its own oracle misreads inputs as plain binary data; False for a role."""
     return model.is_own_oracle and not _is_read_as_binary(target, model, tensors)
 
@@ -163,7 +163,7 @@ def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], ou
 Misread = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
-def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
+def draw_distinguishing_inputs(model: Model, misread: Misread) -> Sequence[Tensor]:
     """Return inputs that the model answers differently when a server misreads them.
 
     Raises:
@@ -175,7 +175,7 @@ def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
     raise NotApplicableError(f"{model.name} answers its inputs as it would answer them misread")
 
 
-def require_telling(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
+def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
     """Require a model that answers `one` and at least one of `others` differently.
 
     Raises:

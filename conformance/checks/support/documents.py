@@ -260,6 +260,6 @@ def list_versions(target: Target, model: Model) -> list[str]:
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 
 
-def fits(declared: tuple[int, ...], shape: list[Any]) -> bool:
+def is_declared_shape(declared: tuple[int, ...], shape: list[Any]) -> bool:
     """Say whether a shape in metadata equals the declared one; -1 in metadata matches any dimension."""
     return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))

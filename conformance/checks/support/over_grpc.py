@@ -106,7 +106,7 @@ def _list_steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
     return [tensor for output in outputs if (tensor := as_tensor(output))]
 
 
-def exchange_alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """Return inputs as read by a server that reverses the order of those with equal datatype and shape.
 
     An input without such a partner stays as it is, and so does an integer input that would get values it does not have:

@@ -109,7 +109,7 @@ def _fill_with_first(tensor: Tensor) -> Tensor:
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
 
 
-def find_negated(model: Model) -> tuple[Tensor, ...]:
+def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return the inputs of a deployed model with every other FP32 or FP64 element negated.
 
     Raises:
@@ -129,7 +129,7 @@ def _negate_every_other(tensor: Tensor) -> Tensor:
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements.reshape(tensor.shape))
 
 
-def find_many(model: Model, count: int) -> tuple[Tensor, ...]:
+def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
     """Return inputs of a deployed model with `count` elements that cannot be batch items.
 
     Raises:
@@ -152,10 +152,10 @@ def _split_rows(output: Tensor) -> Scores:
 
 def _has_unsorted_row(output: Tensor) -> bool:
     """Say whether the scores of any item are not in descending order."""
-    return any(map(is_telling, _split_rows(output)))
+    return any(map(is_unsorted, _split_rows(output)))
 
 
-def is_telling(scores: Scores) -> bool:
+def is_unsorted(scores: Scores) -> bool:
     """Say whether some score is higher than one before it."""
     values = class_texts.to_python_numbers(scores)
     return any(one < other for one, other in pairwise(values))

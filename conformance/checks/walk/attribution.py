@@ -164,7 +164,7 @@ def is_declined(found: MinimalFailure, role: Role) -> bool:
         return False
     if any(axis in remaining for axis in _REFUSABLE) or remaining.keys() - _list_plainest_forms(role) == {"path"}:
         return True
-    if "sender" in remaining and USUAL_HEADERS[remaining["sender"]].justify(reply):
+    if "sender" in remaining and USUAL_HEADERS[remaining["sender"]].is_justified_refusal(reply):
         return True
     if remaining.get("framing", "segments") != "segments" and (
         reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
