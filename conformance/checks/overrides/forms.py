@@ -104,14 +104,14 @@ def _make_mix_rows() -> list[Row]:
 
 # Settings that the outputs of a deployed model have in rotation: two outputs show whether one setting carries over to
 # the next.
-_IN_TURN = (True, ABSENT, False)
+_ROTATION = (True, ABSENT, False)
 
 
 def _make_own_mix_rows() -> list[Row]:
     return [
         Row(
             f"{_format_setting(default)}-with-each-in-turn",
-            (default, _IN_TURN),
+            (default, _ROTATION),
             answers=tuple(TABLE[default, listed][1] for listed in (False, True, ABSENT) if (default, listed) in TABLE),
             fit=SEVERAL_OUTPUTS,
         )

@@ -169,7 +169,7 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
     if shape is None:
         expect_own_shape(target, model)
     else:
-        _expect_shape(target, model, shape)
+        _expect_first_output_shape(target, model, shape)
 
 
 @check("raw.batching-model-gets-one-item", answers=("RAW-BATCH-OF-ONE", "RAW-ONE-VARIABLE", "RAW-ENCODING"))
@@ -182,10 +182,10 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
 )
 def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[int]) -> None:
     """The server reads a raw body for a batching model as a batch of one."""
-    _expect_shape(target, model, shape)
+    _expect_first_output_shape(target, model, shape)
 
 
-def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
+def _expect_first_output_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
     """Expect the first output to have the input's shape, and the right values, which RAW-ENCODING judges."""
     tensor = make_sample(model, shape)
     reply = send_raw(target, model, tensor)
@@ -300,10 +300,10 @@ def answer_is_framed_like_others(target: Target, model: Model, own: bool = False
     reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
     expect_framed(reply)
     if not own:
-        _expect_order(reply, model)
+        _expect_data_in_order(reply, model)
 
 
-def _expect_order(reply: Reply, model: Model) -> None:
+def _expect_data_in_order(reply: Reply, model: Model) -> None:
     data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([make_sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]

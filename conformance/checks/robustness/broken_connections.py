@@ -97,7 +97,7 @@ def reset_harms_nobody(target: Target, model: Model, part: float) -> None:
 
 PIPELINED_REQUESTS = 500  # requests on one connection
 # The bytes that are sent on a connection before it is left idle.
-Begin = Callable[[Target, Model], bytes]
+RenderOpening = Callable[[Target, Model], bytes]
 
 
 def _render_nothing(_: Target, __: Model) -> bytes:
@@ -123,17 +123,17 @@ def _render_pipelined_requests(target: Target, _: Model) -> bytes:
     ("32-bodies-that-do-not-go-on", _render_partial_body, 32),
     ("8-connections-of-500-requests-whose-answers-are-not-read", _render_pipelined_requests, 8),
 )
-def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin, count: int) -> None:
+def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: RenderOpening, count: int) -> None:
     """Idle and slow clients do not delay other clients.
 
     Raises:
         NotApplicable: the server answers that it cannot process so many requests at a time.
     """
-    with expect_still_serving(target, model), target.hold([begin(target, model)] * count):
+    with expect_still_serving(target, model), target.hold([render(target, model)] * count):
         for salt in range(4, 7):
             try:
                 expect_served(target, model, salt)
             except UnmetError as unmet:
-                if begin is _render_partial_body and is_busy(unmet):
+                if render is _render_partial_body and is_busy(unmet):
                     raise NotApplicableError(f"fewer than {count} requests at a time are taken") from None
                 raise

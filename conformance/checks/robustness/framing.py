@@ -65,14 +65,14 @@ def long_target_is_refused(target: Target, model: Model, name: str, mark: bytes)
 # --- ambiguous ends ---------------------------------------------------------------------------------------------------
 
 # Returns framing headers for a body, given its length and the number of bytes after it.
-Lines = Callable[[int, int], tuple[bytes, ...]]
+MakeFramingLines = Callable[[int, int], tuple[bytes, ...]]
 
 
-def _format_length(text: str) -> Lines:
+def _format_length(text: str) -> MakeFramingLines:
     return lambda own, behind: (f"Content-Length: {text.format(own=own, behind=own + behind)}".encode(),)
 
 
-def _put_before_length(*lines: bytes) -> Lines:
+def _put_before_length(*lines: bytes) -> MakeFramingLines:
     return lambda own, _: (*lines, b"Content-Length: %d" % own)
 
 
@@ -93,7 +93,7 @@ def _put_before_length(*lines: bytes) -> Lines:
     make_row("blank-before-the-colon", _put_before_length(b"Transfer-Encoding : chunked")),
     make_row("folded-header", _put_before_length(b"Transfer-Encoding:", b" chunked")),
 )
-def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lines) -> None:
+def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: MakeFramingLines) -> None:
     """The server refuses a request whose end is ambiguous, and everything after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, *lines(len(message.body), len(behind)))

@@ -25,7 +25,7 @@ from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form, Messa
 from conformance.wire.tensor import Tensor
 
 Entry = tuple[str, MessageBuilder, str]
-Carried = Callable[[Model], Sequence[Tensor]]
+SampleInputs = Callable[[Model], Sequence[Tensor]]
 
 NUMERIC = ("IN_INT64", "IN_BOOL", "IN_FP32")
 
@@ -325,7 +325,7 @@ FITS: Mapping[str, Fit] = {
 }
 
 
-def _make_refusals(requirement: str, entries: Sequence[Entry], tensors: Carried | None = None) -> list[Refusal]:
+def _make_refusals(requirement: str, entries: Sequence[Entry], tensors: SampleInputs | None = None) -> list[Refusal]:
     return [
         Refusal(fault, requirement, role, make, tensors=tensors, fit=FITS.get(fault)) for fault, make, role in entries
     ]

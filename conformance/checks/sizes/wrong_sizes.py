@@ -14,7 +14,7 @@ from conformance.checks.sizes.wrong_size_requests import (
     NUMERIC,
     REFUSALS,
     TRAILING_BYTES,
-    Carried,
+    SampleInputs,
     change_size_and_bytes,
     claim_size,
     sample_carried_inputs,
@@ -48,7 +48,7 @@ Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
 
 
 def _make_several_input_refusal(
-    fault: str, requirement: str, resize: Resize, tensors: Carried | None = None
+    fault: str, requirement: str, resize: Resize, tensors: SampleInputs | None = None
 ) -> Refusal:
     """Return a refusal of a good request with wrong sizes, which `resize` sets in the inputs of its JSON."""
 
@@ -184,7 +184,7 @@ def data_beside_a_size_shifts_no_tensor(
     request = model.request(sorted(sample.values(), key=lambda tensor: tensor.name != both), send={both, other})
     bad = request.edited(lambda document: document["inputs"][0].update(data=data))
     outputs = {given.name: output.name for given, output in zip(model.role.inputs, model.role.outputs, strict=True)}
-    _expect_refused_or_unchanged(target, model, request.message(), bad, only=outputs[other])
+    _expect_refused_or_unchanged(target, model, request.message(), bad, output_name=outputs[other])
 
 
 def _expect_refused_or_either_value(target: Target, model: Model) -> None:
@@ -193,7 +193,9 @@ def _expect_refused_or_either_value(target: Target, model: Model) -> None:
     other_first = replace(model, salt=model.salt + 1).sample()[0]
     request = model.request([first, *others], outputs=model.listed())
     bad = request.edited(lambda document: document["inputs"][0].update(data=to_json(model, other_first)))
-    _expect_refused_or_unchanged(target, model, request.message(), bad, also=model.expected([other_first, *others]))
+    _expect_refused_or_unchanged(
+        target, model, request.message(), bad, alternatives=model.expected([other_first, *others])
+    )
 
 
 def _resize_input_at(place: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
@@ -273,13 +275,13 @@ def _expect_refused_or_unchanged(
     good: Message,
     bad: Message,
     *,
-    only: str = "",
-    also: Sequence[Tensor] = (),
+    output_name: str = "",
+    alternatives: Sequence[Tensor] = (),
     requirement: str | None = None,
 ) -> Reply:
     """Expect the server to refuse a bad message, or to answer it with the outputs of the good one.
 
-    With `only`, just this output is compared. The outputs `also` are right as well.
+    With `output_name`, just this output is compared. The outputs `alternatives` are right as well.
     """
     right = target.infer(good)
     if not right.succeeded:
@@ -292,8 +294,10 @@ def _expect_refused_or_unchanged(
     changing = {spec.name for spec in model.role.outputs} - set(model.steady())
     outputs = [output for output in right.answer.outputs if output.name not in changing]
     tensors = [_to_tensor(output) for output in outputs if output.array is not None]
-    if not (also and is_met(lambda: expect(reply).tensors(also))):
-        expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
+    if not (alternatives and is_met(lambda: expect(reply).tensors(alternatives))):
+        expect(reply, requirement).tensors(
+            [tensor for tensor in tensors if tensor.name == (output_name or tensor.name)]
+        )
     expect(target.send(good, fresh=True), requirement).tensors(tensors)  # dropped bytes are not read later
     return reply
 

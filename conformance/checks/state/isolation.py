@@ -103,21 +103,21 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
 )
 def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:
     """The answer to a small request contains nothing of a large one before it."""
-    large, small = make_large_inputs(model, LARGE_COUNT), _make_negative(model.sample())
+    large, small = make_large_inputs(model, LARGE_COUNT), _negate_floats(model.sample())
     expected = [model.expected(tensors) for tensors in (large, small)]
-    messages = [_make_message(model, tensors, form) for tensors in (large, small)]
+    messages = [_make_form_message(model, tensors, form) for tensors in (large, small)]
     if form == "raw":
         require_raw(target, model, messages[1])
     for message, right in zip(messages, expected, strict=True):
         expect_right(target, target.send(message), right, "OIP-ISOLATION")
 
 
-def _make_negative(tensors: Sequence[Tensor]) -> list[Tensor]:
+def _negate_floats(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with negative floats, whose bytes differ from those of positive ones."""
     return [replace(each, array=-each.array) if each.datatype in WIDE_FLOATS else each for each in tensors]
 
 
-def _make_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
+def _make_form_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes()))
     want: Form | None = "binary" if form == "binary" else None

@@ -113,14 +113,14 @@ def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_have_rankings(right) else 1
     batch = items if model.role.batching or (items > 1 and _has_repeats(listed)) else 1  # indices count within an item
-    there = right.elements // batch
+    available = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
-    if len(listed) != there * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {describe_count(there)}" + (f" for each of {batch} items" if batch > 1 else "")
+    if len(listed) != available * batch or math.prod(shape) != len(listed):
+        expected = f"a refusal, or {describe_count(available)}" + (f" for each of {batch} items" if batch > 1 else "")
         raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)
-    for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
+    for part in (listed[k * available : (k + 1) * available] for k in range(batch)):
         if _has_repeats(part):
-            raise UnmetError(f"{there} different indices", describe_classes(part), reply)
+            raise UnmetError(f"{available} different indices", describe_classes(part), reply)
 
 
 def _has_repeats(listed: Sequence[ClassText]) -> bool:
@@ -155,11 +155,11 @@ def rank_classes(scores: Scores, count: int) -> list[ClassText]:
 def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
     """Return the first class that a message shows: one before the first wrong class, or 0 for a short list."""
     wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
-    at = next(wrong, 0)
+    wrong_index = next(wrong, 0)
     return (
         0
-        if at < 2 or (len(right) <= 8 and sum(len(format_class(entry)) for entry in right) <= MAX_SHOWN_CHARS)
-        else at - 1
+        if wrong_index < 2 or (len(right) <= 8 and sum(len(format_class(entry)) for entry in right) <= MAX_SHOWN_CHARS)
+        else wrong_index - 1
     )
 
 
@@ -326,13 +326,13 @@ def apply_to_items(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
 def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
     """Return a rule that splits one output into `count` rows of equal size and applies `rule` to each."""
 
-    def keeps(items: Sequence[Item]) -> bool:
+    def is_kept(items: Sequence[Item]) -> bool:
         ((listed, scores),) = items
         size = len(listed) // count
         parts = [listed[k * size : (k + 1) * size] for k in range(count)]
         return all(rule(*pair) for pair in zip(parts, scores.reshape(count, -1), strict=True))
 
-    return keeps
+    return is_kept
 
 
 def _read_prefixed(data: bytes, *, partly: bool) -> list[str]:

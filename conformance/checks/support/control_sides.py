@@ -29,7 +29,7 @@ from conformance.wire.request import RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Array = NDArray[Any]
-Turn = Callable[[Array], Array]
+ArrayChange = Callable[[Array], Array]
 Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 LARGE_COUNT = 16_385  # elements of four bytes or more: above 64 KiB
@@ -183,7 +183,7 @@ def expect_written(
     target: Target,
     model: Model,
     tensors: Sequence[Tensor],
-    turn: Turn | None = None,
+    apply_fault: ArrayChange | None = None,
     of: Collection[str] = ANY_DATATYPE,
     free_of: Sequence[str] = (),
 ) -> None:
@@ -193,21 +193,21 @@ def expect_written(
         target: the server.
         model: a deployed model.
         tensors: all inputs.
-        turn: applies the fault under test to elements, or undoes it; None if any difference is the fault under test.
+        apply_fault: applies the fault under test to elements, or undoes it; None if any difference is that fault.
         of: datatypes of the outputs.
         free_of: kinds of findings that no answer may have.
 
     Raises:
-        NotApplicable: JSON carries no such output, or `turn` changes none.
-        Blocked: an output is wrong, but not by the fault that `turn` applies.
+        NotApplicable: JSON carries no such output, or `apply_fault` changes none.
+        Blocked: an output is wrong, but not by the fault that `apply_fault` applies.
     """
-    for right in _find_changed_outputs(model, tensors, turn, of):
+    for right in _find_changed_outputs(model, tensors, apply_fault, of):
         reply = ask_alone(target, model, tensors, right.name)
         try:
             with excuse_nondeterminism(target, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
-            if turn is not None and not _is_wrong_by_turn(right, reply, turn):
+            if apply_fault is not None and not _is_wrong_by_fault(right, reply, apply_fault):
                 raise BlockedError(f"{right.name} is wrong in another way", unmet) from None
             raise
 
@@ -218,21 +218,23 @@ def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str
 
 
 def _find_changed_outputs(
-    model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]
+    model: Model, tensors: Sequence[Tensor], apply_fault: ArrayChange | None, of: Collection[str]
 ) -> list[Tensor]:
-    """Return up to `MAX_OUTPUTS` right outputs of these datatypes that `turn` changes."""
+    """Return up to `MAX_OUTPUTS` right outputs of these datatypes that `apply_fault` changes."""
     rights = model.find_outputs(tensors)
     found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
     if not found:
         raise NotApplicableError(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
-    changed = [right for right in found if turn is None or not np.array_equal(turn(right.array), right.array)]
+    changed = [
+        right for right in found if apply_fault is None or not np.array_equal(apply_fault(right.array), right.array)
+    ]
     if not changed:
         raise NotApplicableError(f"the outputs of {model.name} are the same, rightly written or not")
     return changed[:MAX_OUTPUTS]
 
 
-def _is_wrong_by_turn(right: Tensor, reply: Reply, turn: Turn) -> bool:
+def _is_wrong_by_fault(right: Tensor, reply: Reply, apply_fault: ArrayChange) -> bool:
     output = reply.answer.output(right.name) if reply.succeeded else None
     if output is None or output.array is None or output.array.shape != right.shape:
         return False
-    return find_difference(right, replace(output, array=turn(output.array)), reply.body) is None
+    return find_difference(right, replace(output, array=apply_fault(output.array)), reply.body) is None

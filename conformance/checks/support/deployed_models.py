@@ -160,10 +160,10 @@ def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], ou
 
 # --- inputs that show how they were read ------------------------------------------------------------------------------
 
-Misread = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+MisreadInputs = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
-def draw_distinguishing_inputs(model: Model, misread: Misread) -> Sequence[Tensor]:
+def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence[Tensor]:
     """Return inputs that the model answers differently when a server misreads them.
 
     Raises:

@@ -189,7 +189,7 @@ def _list_combined_parts(case_request: _CaseRequest) -> Iterator[tuple[str, Call
 
 # Requirements on a list of classes, and all requirements on classes.
 LIST_REQUIREMENTS = {"CLS-HIGHEST", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
-_ANY = {
+_ALL_REQUIREMENTS = {
     *LIST_REQUIREMENTS,
     "CLS-SHAPE",
     "CLS-SHAPE-BATCH",
@@ -204,9 +204,9 @@ _ANY = {
 def _find_added_feature(case_request: _CaseRequest) -> tuple[str, set[str]]:
     """Return the requirement on the feature that a case adds, and the requirements that it replaces."""
     if case_request.is_binary:
-        return "CLS-BINARY", _ANY
+        return "CLS-BINARY", _ALL_REQUIREMENTS
     for own, kinds in (
-        ("CLS-FP16", _ANY),
+        ("CLS-FP16", _ALL_REQUIREMENTS),
         ("CLS-COUNT-ABOVE", {*LIST_REQUIREMENTS, "CLS-SHAPE"}),
         ("CLS-BATCH", LIST_REQUIREMENTS),
     ):

@@ -187,8 +187,8 @@ def make_faulty_call(
         if classes is not None:
             name = find_scored_output(model)
             tensors, wanted = choose_inputs(model, name)[0], [RequestedOutput(name, classification=classes)]
-        made = make_infer_message(model.request(tensors, send=send, outputs=wanted), edit)
-        return made.with_body(body(made.body))
+        call = make_infer_message(model.request(tensors, send=send, outputs=wanted), edit)
+        return call.with_body(body(call.body))
 
     return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
 

@@ -115,13 +115,13 @@ def _approach_zero(smallest: _SmallestTensor, index: int) -> None:
         return
     value = int(smallest.get_element(index))
     sign = -1 if value < 0 else 1
-    passing, failing = 0, abs(value)
-    while failing - passing > 1:
-        middle = (passing + failing) // 2
+    passing_value, failing_value = 0, abs(value)
+    while failing_value - passing_value > 1:
+        middle = (passing_value + failing_value) // 2
         if smallest.replace(index, sign * middle):
-            failing = middle
+            failing_value = middle
         else:
-            passing = middle
+            passing_value = middle
 
 
 def _clear_bits(smallest: _SmallestTensor, index: int) -> None:

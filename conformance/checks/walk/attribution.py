@@ -20,7 +20,7 @@ from conformance.transport.exchange import Reply
 ISOLATION = "OIP-ISOLATION"
 _CODING = "HTTP-CODING-O"
 # axis -> requirement; the first of these axes that is left decides.
-_REMOTE: Mapping[str, str] = {
+_AXIS_REQUIREMENTS: Mapping[str, str] = {
     "beside": ISOLATION,
     "sender": "OIP-REQUEST-HEADERS",
     "coding": "HTTP-CODING-I",
@@ -48,11 +48,11 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
         return "OIP-ALIVE" if is_broken_off else ISOLATION
     if "sender" in remaining and found.unmet.requirement == _CODING:
         return _CODING
-    for axis, named in _REMOTE.items():
+    for axis, named in _AXIS_REQUIREMENTS.items():
         if axis in remaining:
             return _attribute_framing(remaining[axis], found.unmet) if axis == "framing" else named
-    if "media" in remaining and (of_media := _attribute_media(found)):
-        return of_media
+    if "media" in remaining and (media_requirement := _attribute_media(found)):
+        return media_requirement
     if "unknown" in remaining and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
     return found.unmet.requirement or _attribute_contents(found, remaining, role)
@@ -61,10 +61,10 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
 def _attribute_history(step: Step) -> str:
     """Return the requirement that a step breaks after which the connection gets no more answers."""
     remaining = find_remaining_axes(step)
-    axes = [axis for axis in remaining if axis in _REMOTE]
+    axes = [axis for axis in remaining if axis in _AXIS_REQUIREMENTS]
     if len(axes) != 1:
         return ISOLATION
-    return _attribute_framing(remaining["framing"]) if axes == ["framing"] else _REMOTE[axes[0]]
+    return _attribute_framing(remaining["framing"]) if axes == ["framing"] else _AXIS_REQUIREMENTS[axes[0]]
 
 
 def _attribute_media(found: MinimalFailure) -> str | None:
@@ -81,7 +81,7 @@ def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
     """Return the requirement on a framing; a wrong answer to trailers counts as misread chunks."""
     if value == "trailers" and (unmet is None or not _is_answered(unmet)):
         return "HTTP-CHUNKED-TRAILER"
-    return "HTTP-SEGMENTS" if value == "segments" else _REMOTE["framing"]
+    return "HTTP-SEGMENTS" if value == "segments" else _AXIS_REQUIREMENTS["framing"]
 
 
 def find_remaining_axes(step: Step) -> dict[str, str]:

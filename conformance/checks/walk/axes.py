@@ -82,7 +82,7 @@ BEFORE = (
     *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
     *ABANDONED,
 )
-_SOMETHING_BEFORE = BEFORE[1:]
+_PRECEDING_REQUESTS = BEFORE[1:]
 _WITH_CODINGS = tuple(name for name, usual in USUAL_HEADERS.items() if usual.has_codings)
 CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "before": BEFORE,
@@ -196,7 +196,7 @@ def _is_invalid(step: Step) -> bool:
     return (
         _has_values(step, http=["1.0"], framing=chunked)
         or _has_values(step, http=["1.0"], before=["chunked"])
-        or _has_values(step, connection=["fresh"], before=_SOMETHING_BEFORE)
+        or _has_values(step, connection=["fresh"], before=_PRECEDING_REQUESTS)
         or _has_values(step, answer_coding=["gzip"], sender=_WITH_CODINGS)
         or _has_values(step, sender=["nginx"], http=["1.1"])
         or _has_values(step, sender=["nginx"], connection=["kept", "fresh"])

@@ -159,7 +159,7 @@ class Caller:
     version: Callable[[], str]
     answers: set[int] = field(default_factory=set)
 
-    def take_step(self, step: Step, salt: int, *, anew: bool = False) -> None:
+    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
 
         Raises:
@@ -168,12 +168,14 @@ class Caller:
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_call(step, model, salt)
         if earlier := _make_preceding_call(step, main):
-            self.answers.add(hash(self.target.send(earlier, fresh=anew).body))
-            anew = False
+            self.answers.add(hash(self.target.send(earlier, fresh=on_new_connection).body))
+            on_new_connection = False
         everything = [main, *concurrent_requests.make_concurrent_requests(step, model, self.other, salt, make_call)]
         messages = [one.message for one in everything]
         alone = len(messages) == 1
-        replies = [self.target.send(messages[0], fresh=anew)] if alone else self.target.send_together(messages)
+        replies = (
+            [self.target.send(messages[0], fresh=on_new_connection)] if alone else self.target.send_together(messages)
+        )
         for reply, one in zip(replies, everything, strict=True):
             expect_own(reply, one, self.answers)
 
@@ -191,7 +193,7 @@ def _make_preceding_call(step: Step, main: StepRequest) -> Message | None:
     kind = step["before"]
     if kind in ("near", "larger", "smaller"):
         return concurrent_requests.make_similar_request(step, main, kind, make_call)
-    make = _OTHERS.get(kind)
+    make = _PRECEDING_CALLS.get(kind)
     return make(concurrent_requests.make_good_request(main)) if make else None
 
 
@@ -232,7 +234,7 @@ def _lengthen_contents(request: InferRequest) -> Message:
     return make_infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), lengthen)
 
 
-_OTHERS: Mapping[str, Callable[[InferRequest], Message]] = {
+_PRECEDING_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
     "other-form": _use_raw_contents,
     "with-id": _set_fields(id=EARLIER_IDS[0]),
     "classes-asked": _request_classes,

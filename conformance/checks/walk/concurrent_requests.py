@@ -34,7 +34,7 @@ def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | N
         return SendOptions(chunked=(1,)), make_good_request(main).message()
     if kind in ("near", "larger", "smaller"):
         return PLAIN, make_similar_request(step, main, kind)
-    return PLAIN, _OTHERS[kind](main)
+    return PLAIN, _PRECEDING_REQUESTS[kind](main)
 
 
 def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
@@ -106,7 +106,7 @@ def _make_refused_request(main: StepRequest) -> Message:
     return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
-_OTHERS: Mapping[str, Callable[[StepRequest], Message]] = {
+_PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
     "other-form": _make_binary_request,
     "with-id": _make_request_with_id,
     "all-binary-asked": _request_all_binary,

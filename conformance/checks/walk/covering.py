@@ -19,7 +19,7 @@ Step = Mapping[str, str]
 IsExcluded = Callable[[str, str, str, str], bool]
 
 _TRIES = 3  # candidate steps, of which the one with the most new pairs is taken
-_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
+_MAX_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ class Space:
         return most if missing[most] else None
 
     def _build_candidates(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[list[int]]:
-        """Return several complete steps that contain two values; none after `_LAST_TRIES` failed attempts."""
+        """Return several complete steps that contain two values; none after `_MAX_LAST_TRIES` failed attempts."""
         tries = (self._complete_step(chosen, missing, random) for _ in range(_TRIES))
         if found := [grown for grown in tries if grown]:
             return found
         none = [0] * len(missing)
-        last = (self._complete_step(chosen, none, random) for _ in range(_LAST_TRIES))
+        last = (self._complete_step(chosen, none, random) for _ in range(_MAX_LAST_TRIES))
         return [grown for grown in last if grown][:1]
 
     def _complete_step(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[int]:

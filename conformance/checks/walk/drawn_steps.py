@@ -32,20 +32,20 @@ def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
 def _make_valid_step(kind: str, role: str, values: Step) -> Step:
     """Return a step with these values; if two exclude each other, a compatible one replaces the later one."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
-    made: dict[str, str] = {"role": role}
+    chosen: dict[str, str] = {"role": role}
     for axis, value in values.items():
-        if any(is_excluded(kind, axis, value, *other) for other in made.items()):
-            made[axis] = next(
+        if any(is_excluded(kind, axis, value, *other) for other in chosen.items()):
+            chosen[axis] = next(
                 (
                     other
                     for other in KINDS[kind][axis]
-                    if not any(is_excluded(kind, axis, other, *had) for had in made.items())
+                    if not any(is_excluded(kind, axis, other, *previous) for previous in chosen.items())
                 ),
                 NEUTRAL[axis],
             )
         else:
-            made[axis] = value
-    step = {**NEUTRAL, **form, **made}
+            chosen[axis] = value
+    step = {**NEUTRAL, **form, **chosen}
     return {**NEUTRAL, **form, "role": role} if is_invalid(step) and kind != "binary" else step
 
 

@@ -131,9 +131,9 @@ def _make_requested_output(step: Step, model: Model, name: str) -> RequestedOutp
 
 def count_classes(step: Step, model: Model, place: int) -> int:
     """Return the number of classes of an output that a step requests."""
-    there = model.count_classes(make_tensors(step, model, 0), place)
-    wanted = {"all": there, "all-but-one": there - 1}.get(step["classes"])
-    return max(1, min(int(step["classes"]), there) if wanted is None else wanted)
+    available = model.count_classes(make_tensors(step, model, 0), place)
+    wanted = {"all": available, "all-but-one": available - 1}.get(step["classes"])
+    return max(1, min(int(step["classes"]), available) if wanted is None else wanted)
 
 
 def _map_output_forms(request: InferRequest, model: Model) -> dict[str, str]:

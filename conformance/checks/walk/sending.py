@@ -34,8 +34,8 @@ class Sender:
     version: Callable[[], str]
     answers: set[int] = field(default_factory=set)
 
-    def take_step(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Send a step and judge the answers, on the previous step's connection or, with `anew`, on a new one.
+    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
+        """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
             Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
@@ -45,17 +45,17 @@ class Sender:
         if abandoned := concurrent_requests.make_abandoned_request(step, main):
             self._send_and_reset(step, abandoned)
         elif earlier := concurrent_requests.make_preceding_request(step, main):
-            reply = self.target.send_with(*earlier, fresh=anew)
+            reply = self.target.send_with(*earlier, fresh=on_new_connection)
             if reply.status is None:
                 raise UnmetError(
                     "an answer to the request before, or a refusal with a 4xx status", reply.outcome(), reply
                 )
             self.answers.add(hash(reply.body))
-            anew = False
+            on_new_connection = False
         beside = concurrent_requests.make_concurrent_requests(step, model, self.other, salt)
         if not beside:
             message = encoding.encode_message(main.message, step, self.target.settings)
-            fresh = anew or step["connection"] == "fresh"
+            fresh = on_new_connection or step["connection"] == "fresh"
             self._expect_right_answer(
                 self.target.send_with(encoding.choose_send_options(message, step), message, fresh=fresh), main
             )

@@ -28,8 +28,8 @@ class Walker(Protocol):
     def model(self) -> Model:
         """The model."""
 
-    def take_step(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Send a step and judge the answers, on the previous step's connection or, with `anew`, on a new one.
+    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
+        """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
             Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
@@ -66,7 +66,7 @@ class BaselineWalker:
         return self.once(name, lambda: is_met(lambda: self._take_with_plain_step(step)))
 
     def _take_with_plain_step(self, step: Step) -> None:
-        self.walker.take_step(step, 0, anew=True)
+        self.walker.take_step(step, 0, on_new_connection=True)
         self.walker.take_step(make_plain_step(step, self.neutral), 1)
 
 

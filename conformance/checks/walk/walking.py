@@ -85,12 +85,12 @@ class Walk:
         for step, salt in sequence:
             before.append((self._replace_avoided(step), salt))
             try:
-                self._walker.take_step(*before[-1], anew=len(before) == 1)
+                self._walker.take_step(*before[-1], on_new_connection=len(before) == 1)
             except DeclinedError:
                 before.pop()
                 declined += 1
             except UnmetError as unmet:
-                if self._is_wrong_at(plain):
+                if self._is_any_step_wrong(plain):
                     raise BlockedError(
                         "the same in the plainest request of its form is answered wrongly", unmet
                     ) from None
@@ -104,7 +104,7 @@ class Walk:
             raise NotApplicableError(f"{self._walker.model.name} takes none of the inputs")
         return passed_over + declined
 
-    def _is_wrong_at(self, steps: Iterable[Step]) -> bool:
+    def _is_any_step_wrong(self, steps: Iterable[Step]) -> bool:
         """Say whether any of these steps fails by itself with some inputs: not all inputs reveal a fault."""
         different = {repr(step): step for step in steps}.values()
         return any(self._try_sequence([(step, salt)]) for step in different for salt in range(PLAIN_TRIALS))
@@ -121,7 +121,7 @@ class Walk:
         if plainer == ending:
             return unmet
         sequence[-2:] = plainer
-        return _take_all(self._walker, plainer)
+        return _take_on_new_connection(self._walker, plainer)
 
     def _avoid_failing_values(self, step: Step, axes: Iterable[str]) -> None:
         """Avoid, from now on, the values of a step on these axes that fail alone."""
@@ -138,7 +138,7 @@ class Walk:
     def _is_rightly_refused(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether the server may refuse the shrunk step, by the documents or for a limit of its own."""
         return attribution.is_declined(found, self._role) or (
-            attribution.is_possible_limit(found) and self._is_limit(found, salt)
+            attribution.is_possible_limit(found) and self._is_server_limit(found, salt)
         )
 
     def _is_reported_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
@@ -149,24 +149,24 @@ class Walk:
         if self._baseline is None or found.earlier or not found.is_lasting or len(remaining) != 1:
             return False
         step = {**found.step, "role": self._baseline.walker.model.role.name}
-        if self._axes.is_invalid(step) or _take_all(self._baseline.walker, [(step, salt)]) is None:
+        if self._axes.is_invalid(step) or _take_on_new_connection(self._baseline.walker, [(step, salt)]) is None:
             return False
         for axis, value in remaining.items():
             self._avoided.setdefault(axis, set()).add(value)
         return True
 
     def _try_sequence(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        return _take_all(self._walker, sequence)
+        return _take_on_new_connection(self._walker, sequence)
 
-    def _is_limit(self, found: MinimalFailure, salt: int) -> bool:
+    def _is_server_limit(self, found: MinimalFailure, salt: int) -> bool:
         """Say whether larger requests than the refused one are refused as well; True if the step sets no count above 0."""
         count = found.step["count"]
         if count in ("own", "0"):
             return True
         larger = [{**found.step, "count": other} for other in COUNTS[COUNTS.index(count) + 1 :]]
         candidates = [step for step in larger if not self._axes.is_invalid(step)][-2:]
-        unmets = [self._try_sequence([(step, salt)]) for step in candidates]
-        return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in unmets)
+        failures = [self._try_sequence([(step, salt)]) for step in candidates]
+        return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
 
     def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
         """Return the failure with its requirement, and with a message that names its conditions."""
@@ -198,7 +198,7 @@ def _describe_earlier_steps(earlier: Sequence[SaltedStep]) -> str:
     return f", after one on the connection that has {special}" if special else ", after a plain one on the connection"
 
 
-def _take_all(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
+def _take_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
     """Take steps, starting on a new connection; return the failure of the last one, or None.
 
     A plain request on another connection goes first, to clear state that an earlier trial left in the server.
@@ -208,7 +208,7 @@ def _take_all(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | No
     for k, (step, salt) in enumerate(sequence):
         unmet = None
         try:
-            walker.take_step(step, salt, anew=k == 0)
+            walker.take_step(step, salt, on_new_connection=k == 0)
         except DeclinedError:
             continue
         except UnmetError as found:
