@@ -8,7 +8,7 @@ import numpy as np
 
 from conformance.checks.support.binary_sides import (
     Side,
-    expect_return,
+    expect_both_sides,
     expect_side,
     expect_survival,
     is_refused_as_json_too,
@@ -118,7 +118,7 @@ def corner_values_are_written(target: Target, model: Model, group: str) -> None:
 )
 def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
     """The server returns signed zeros, infinities, NaN and extremes from binary data to binary data."""
-    expect_return(target, model, [_corner(model, group)], "BIN-DATATYPES-O")
+    expect_both_sides(target, model, [_corner(model, group)], "BIN-DATATYPES-O")
 
 
 @check("datatypes.every-16-bit-value-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
@@ -127,7 +127,7 @@ def every_16_bit_value_survives(target: Target, model: Model) -> None:
     """The server returns each of the 65,536 values of a 16-bit integer unchanged."""
     every = np.arange(2**16, dtype="<u2")
     tensors = [model.tensor(every.view("<i2" if get_first_datatype(model) == "INT16" else "<u2"))]
-    expect_return(target, model, tensors, "BIN-DATATYPES-O")
+    expect_both_sides(target, model, tensors, "BIN-DATATYPES-O")
 
 
 def _corner(model: Model, group: str) -> Tensor:
@@ -250,4 +250,4 @@ def large_outputs_are_written(target: Target, model: Model, counts: list[int] | 
 def large_tensors_survive(target: Target, model: Model, count: int) -> None:
     """The server returns tensors around 64 KiB and 1 MiB unchanged."""
     values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if get_first_datatype(model) == "UINT8" else 65_521)
-    expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")
+    expect_both_sides(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conformance.checks.support.binary_sides import expect_return, expect_side, expect_survival
+from conformance.checks.support.binary_sides import expect_both_sides, expect_side, expect_survival
 from conformance.checks.support.changed_tensors import fill_texts, invert_booleans, shift_elements
 from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
 from conformance.checks.support.datatypes import KIB, get_identity_role
@@ -124,4 +124,4 @@ def strings_are_written(target: Target, model: Model, elements: Sequence[bytes],
 @rows(*OCTET_ROWS, *MANY_STRINGS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """The server returns BYTES elements that JSON cannot carry unchanged."""
-    expect_return(target, model, [model.tensor(elements)], "BIN-BYTES-O")
+    expect_both_sides(target, model, [model.tensor(elements)], "BIN-BYTES-O")

@@ -18,9 +18,9 @@ from conformance.checks.support.changed_tensors import (
 from conformance.checks.support.control_sides import (
     Change,
     excuse_nondeterminism,
-    expect_distinguished,
     find_draw,
     is_wrong,
+    require_distinguished_inputs,
 )
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
@@ -183,14 +183,16 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
 
 
 def expect_own_plain_values(target: Target, model: Model) -> None:
-    """Expect that a raw body is read as the input, with elements that are equal in any byte or dimension order."""
+    """Expect the server to read a raw body of elements that are equal in any byte or dimension order."""
     _expect_plain_elements(target, model, _expect_served_distinguishably(target, model)[1])
 
 
 def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply, Tensor]:
     reply, tensor = expect_own_served(target, model)
     others = replace(model, salt=(model.salt + 1) % 256).items()
-    expect_distinguished(model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape]))
+    require_distinguished_inputs(
+        model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape])
+    )
     return reply, tensor
 
 
@@ -231,7 +233,7 @@ def expect_own_shape(target: Target, model: Model) -> None:
     expect_right(target, model, reply, tensor, "RAW-ENCODING")
 
 
-def expect_length_counts(model: Model, tensor: Tensor) -> None:
+def require_exact_length(model: Model, tensor: Tensor) -> None:
     """Require a model for which one byte more or less makes a raw body invalid.
 
     Raises:

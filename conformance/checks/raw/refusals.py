@@ -11,8 +11,8 @@ from conformance.checks.raw.raw_answers import (
     NUMBERS,
     STRINGS,
     expect_agreement,
-    expect_length_counts,
     find_serving_requirement,
+    require_exact_length,
     send_own_raw,
 )
 from conformance.checks.support.binary_sides import is_right_alone
@@ -38,7 +38,7 @@ def _make_raw_builder(body: bytes) -> Callable[[Model], Message]:
     return lambda model: model.raw(body)
 
 
-def _make_headless_builder(body: bytes) -> Callable[[Model], Message]:
+def _make_builder_without_header(body: bytes) -> Callable[[Model], Message]:
     """Return a builder of a request with this body and no inference header."""
     return lambda model: model.raw(body).with_header(INFERENCE_HEADER, None)
 
@@ -90,14 +90,14 @@ REFUSALS: tuple[Refusal, ...] = (
         "without-its-header",
         "BIN-HEADER-MISSING",
         "raw_fixed",
-        _make_headless_builder(_COUNTING[:16]),
+        _make_builder_without_header(_COUNTING[:16]),
         tensors=lambda model: [model.tensor(np.frombuffer(_COUNTING[:16], "<i4").reshape(2, 2).tolist())],
     ),
     Refusal(
         "bytes-without-its-header",
         "BIN-HEADER-MISSING",
         "raw_bytes_one",
-        _make_headless_builder(b"hello"),
+        _make_builder_without_header(b"hello"),
         tensors=lambda model: [model.tensor([b"hello"])],
     ),
 )
@@ -121,7 +121,7 @@ def _make_variable_dimensions_request(model: Model) -> Message:
     return model.raw(encode_raw_body(tensor))
 
 
-def _make_own_headless_request(model: Model) -> Message:
+def _make_own_request_without_header(model: Model) -> Message:
     return model.raw(encode_raw_body(model.items()[0])).with_header(INFERENCE_HEADER, None)
 
 
@@ -132,7 +132,7 @@ OWN_REFUSALS: tuple[Refusal, ...] = (
         "own-without-its-header",
         "BIN-HEADER-MISSING",
         "",
-        _make_own_headless_request,
+        _make_own_request_without_header,
         tensors=lambda model: model.items()[:1],
         fit=ONE_INPUT,
     ),
@@ -181,7 +181,7 @@ def other_bytes_shapes_are_refused(
 
 
 def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) -> None:
-    """Expect a refusal of a body that is not split into several elements, or one element if the shape is [-1].
+    """Expect the server to refuse a body without length prefixes, or to read one element if the shape is [-1].
 
     Raises:
         NotApplicable: metadata do not show that the input has a shape other than [1].
@@ -219,7 +219,7 @@ def _expect_length_refused(target: Target, model: Model, more: int) -> None:
     reply, tensor = send_own_raw(target, model)
     if not reply.succeeded:
         raise NotApplicableError(f"a raw request to {model.name} is refused")
-    expect_length_counts(model, tensor)
+    require_exact_length(model, tensor)
     body = bytes(tensor.to_bytes())
     fault = "a raw body that does not fit the input"
     expect_refusal(target, model, model.raw(body + b"\x01" if more > 0 else body[:-1]), fault)

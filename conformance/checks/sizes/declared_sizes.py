@@ -72,7 +72,7 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
         )
 
     with block_if(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
-        _expect_bools(target, model, sample, binary)
+        _expect_right_booleans(target, model, sample, binary)
 
 
 def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
@@ -87,7 +87,7 @@ def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) ->
         expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)
 
 
-def _expect_bools(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
+def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
     """Expect the right BOOL elements when these inputs are binary data, in this order and before all others."""
     tensors = [sample[name] for name in (*binary, *[name for name in sample if name not in binary])]
     reply = target.infer(multi.request(tensors, send=binary))
@@ -98,7 +98,7 @@ def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool
     """Say whether BOOL elements are right among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
-    return is_met(lambda: _expect_bools(target, multi, sample, order))
+    return is_met(lambda: _expect_right_booleans(target, multi, sample, order))
 
 
 # --- answers -----------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ PACKED_COUNT = 9  # elements: more than a byte has bits
 def _make_resized_request(
     model: Model, datatypes: Collection[str], count: int, restated: Callable[[Tensor], tuple[Any, bytes]]
 ) -> Message:
-    """Return a request that is good except for the size and the bytes of its first input of one of the datatypes.
+    """Return a good request with another size and other bytes for its first input of these datatypes.
 
     Raises:
         NotApplicable: the model is sent no such input, or takes it with another number of elements than `count`.
@@ -210,9 +210,10 @@ def _resize_input_at(place: int, size: object) -> Callable[[Model], tuple[Messag
 
 
 def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a good request, and of the same with another size for one input; ABSENT for no size.
+    """Return a builder of a good request, and of the same with another size for one input.
 
-    `binary` names the binary inputs, in the order of the request; strings among them would reveal a shift.
+    `size` is ABSENT for none. `binary` names the binary inputs, in the order of the request; strings among them would
+    reveal a shift.
     """
 
     def make(model: Model) -> tuple[Message, Message]:

@@ -11,10 +11,10 @@ from conformance.checks.state.request_forms import (
     NEEDS,
     AnyForm,
     SaltedRequest,
-    expect_new_http,
     expect_right,
     make_form_request,
     make_form_row,
+    require_http_1_1,
     require_raw,
 )
 from conformance.checks.support.changed_tensors import fill_texts
@@ -213,7 +213,7 @@ def _expect_read_or_declined(
     try:
         expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED")
     except UnmetError:
-        expect_new_http(target, reply)
+        require_http_1_1(target, reply)
         raise
     return "decoded"
 

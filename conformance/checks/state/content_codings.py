@@ -130,7 +130,7 @@ def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyF
 
 
 def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str, *, chunked: bool) -> str:
-    """Expect the server to decode a coded request or to refuse it; return which. Block if it misreads uncoded chunks."""
+    """Expect the server to decode a coded request or to refuse it, and return which."""
     message, expected = plain
     sent = _encode_body(message, coding)
     places = (len(sent.body) // 3,)

@@ -111,7 +111,7 @@ def one_other_element_is_seen(target: Target, model: Model, form: AnyForm, count
 
 
 def _expect_answers_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
-    """Expect a right second answer; report OIP-ISOLATION if it repeats the first one, block the row for other faults."""
+    """Expect a right second answer; report OIP-ISOLATION if it repeats the first, else block the row."""
     (first, is_first), (second, is_second) = pair
     before = target.send(first)
     try:
@@ -140,7 +140,7 @@ def _make_long_inputs(model: Model) -> Sequence[Tensor]:
 
 
 def _make_form_pair(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
-    """Return two requests with the same long inputs, one for binary output if `first`, one if `second`; else for JSON."""
+    """Return two requests with the same long inputs, each for an output as binary data if its flag is set, else as JSON."""
     name = model.role.outputs[0].name
     right = [tensor for tensor in model.expected(_make_long_inputs(model)) if tensor.name == name]
     return [

@@ -114,7 +114,7 @@ def require_raw(target: Target, model: Model, message: Message) -> None:
         raise NotApplicableError(f"{model.name} may be refused in a raw request")
 
 
-def expect_new_http(target: Target, reply: Reply) -> None:
+def require_http_1_1(target: Target, reply: Reply) -> None:
     """Require a target that answers in HTTP/1.1; if needed, send the request of `reply` again to find out.
 
     Raises:

@@ -9,8 +9,8 @@ from conformance.checks.state.request_forms import (
     LENGTH_REQUIRED,
     NEEDS,
     AnyForm,
-    expect_new_http,
     make_form_row,
+    require_http_1_1,
     send_answered_request,
 )
 from conformance.checks.support.refusals import DECLINED_STATUSES
@@ -64,7 +64,7 @@ def go_ahead_comes_without_the_body(
     reply = target.send_after_go_ahead(message.with_header("Expect", value), chunks=chunks)
     given = reply.exchange.go_ahead
     if given is GoAhead.WITHHELD or reply.status is None:
-        expect_new_http(target, reply)
+        require_http_1_1(target, reply)
         actual = "neither before the body was sent" if given is GoAhead.WITHHELD else escape_text(reply.outcome())
         raise UnmetError("100 Continue, or a final status", actual, reply, requirement="HTTP-GO-AHEAD")
     if reply.status == EXPECTATION_FAILED:
@@ -73,7 +73,7 @@ def go_ahead_comes_without_the_body(
         return "chunks are declined"
 
     if chunks and not reply.succeeded:
-        expect_new_http(target, reply)
+        require_http_1_1(target, reply)
 
     def is_wrong_without() -> bool:
         return chunks is not None and not is_met(

@@ -78,7 +78,7 @@ def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], sid
         expect_side(target, model, tensors, "both")
 
 
-def expect_return(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
+def expect_both_sides(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
     """Expect the right outputs with binary data in both directions.
 
     A failure is attributed to `written`, the requirement on outputs, if another request shows that the answer is at

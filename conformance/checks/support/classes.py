@@ -277,7 +277,7 @@ class ClassifiedAnswer:
             )
 
     def split_items(self, scores: Scores | None = None) -> list[Item]:
-        """Return the classes and scores of each batch item, or of the whole output for a model that does not batch.
+        """Return the classes and scores of each batch item; without batching, of the whole output.
 
         The classes are split evenly by their number; the shape in the answer is ignored.
         """

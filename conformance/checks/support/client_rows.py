@@ -90,7 +90,7 @@ def get_unread_requirement(client: Client, inference: Inference) -> str | None:
 
 
 def expect_like_plain(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """Expect the client to read the outputs; block the row if it does not read them in a plain answer either.
+    """Expect the client to read the outputs; block the row if a plain answer defeats it as well.
 
     Args:
         client: the client under test.

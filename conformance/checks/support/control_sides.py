@@ -63,7 +63,7 @@ def expect_read(
     names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
     if not names:
         raise NotApplicableError(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
-    expect_distinguished(model, tensors, misread)
+    require_distinguished_inputs(model, tensors, misread)
     with block_if(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are wrong, too"):
         _expect_right(target, model, tensors, names)
 
@@ -123,7 +123,7 @@ def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequ
     return drawn.sample() if length is None else drawn.salted(length, drawn.salt)
 
 
-def expect_distinguished(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
+def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
     """Require a model that answers right and misread inputs differently.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The structure of an answer with binary data: its framing, the form of each output, and the length of its body."""
+"""Expectations on an answer with binary data: its framing, the forms of its outputs, and its length."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def expect_length_fits(reply: Reply, least: int) -> None:
 
 
 def expect_length_given(reply: Reply) -> None:
-    """Expect an answer to have Content-Length; this is advice, as RFC 9112, 6.3 allows two other ways to end a body."""
+    """Expect an answer to have Content-Length, as advice: RFC 9112, 6.3 allows two other ends of a body."""
     if how := _describe_end_without_length(reply):
         raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", how)
 

@@ -124,7 +124,7 @@ def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
 def _is_wrong_in_other_form(
     target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply
 ) -> bool:
-    """Say whether the answer has another form than the request, and a request in that form is answered wrong as well."""
+    """Say whether the answer has the other form, and the server answers a request in that form wrong as well."""
     found_forms = {output.binary for output in reply.answer.outputs}
     if not model.role.is_json_capable or found_forms != {send == "json"}:
         return False

@@ -86,7 +86,7 @@ def _set_item_count(model: Model, case: Case, items: int) -> Case:
 
 
 def find_count(model: Model, right: Tensor) -> int:
-    """Return a number of classes that the output has: 2, or 1 if each element may be a batch item or the only one."""
+    """Return a number of classes that the output has: 2, or 1 if each element may be a batch item."""
     return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
 
 

@@ -85,7 +85,7 @@ def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
 
 
 def find_remaining_axes(step: Step) -> dict[str, str]:
-    """Return the axes of a step with a value that is not neutral; its role is left out, `want: raw` counts as neutral."""
+    """Return the axes of a step that are not neutral, except its role; `want: raw` counts as neutral."""
     own = {axis: value for axis, value in step.items() if axis not in _NAMES and NEUTRAL.get(axis) != value}
     return {axis: value for axis, value in own.items() if (axis, value) != ("want", "raw")}
 

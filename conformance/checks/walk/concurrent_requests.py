@@ -38,7 +38,7 @@ def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | N
 
 
 def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
-    """Return the request of a client that does not wait for its answer; None if the step has none before it."""
+    """Return the abandoned request before a step, whose client does not wait for the answer; None if there is none."""
     if step["before"] not in ABANDONED:
         return None
     if main.is_raw:

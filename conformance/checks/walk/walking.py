@@ -159,7 +159,7 @@ class Walk:
         return _take_on_new_connection(self._walker, sequence)
 
     def _is_server_limit(self, found: MinimalFailure, salt: int) -> bool:
-        """Say whether larger requests than the refused one are refused as well; True if the step sets no count above 0."""
+        """Say whether the server also refuses larger requests; True if the step sets no count above 0."""
         count = found.step["count"]
         if count in ("own", "0"):
             return True
