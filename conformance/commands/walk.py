@@ -28,7 +28,7 @@ def run(_: argparse.Namespace) -> str:
 def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: IsExcluded) -> Coverage:
     """Count the pairs of axis values that the steps cover."""
     own = [{axis: step[axis] for axis in axes} for step in steps]
-    return Space(axes, excluded, lambda *_: False).coverage(own)
+    return Space(axes, excluded, lambda *_: False).measure_coverage(own)
 
 
 def _kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:

@@ -59,9 +59,9 @@ def test_no_integer_is_swapped() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (changed.move_up, [[1.125, 0.25, 1.0, 2.0, 0.125, 0.125], [3, 2, 2]]),
+        (changed.shift_elements, [[1.125, 0.25, 1.0, 2.0, 0.125, 0.125], [3, 2, 2]]),
         (changed.read_by_columns, [[0.5, 0.25, 2.0, 1.125, 1.0, 0.125], [1, 3, 2]]),
-        (changed.negate, [[0.5, 1.125, 0.25, 1.0, 2.0, 0.125], [1, 3, 2]]),
+        (changed.invert_booleans, [[0.5, 1.125, 0.25, 1.0, 2.0, 0.125], [1, 3, 2]]),
     ],
 )
 def test_elements_change_places(
@@ -76,7 +76,7 @@ def test_what_is_written_by_columns_is_read_by_columns() -> None:
 
 
 def test_booleans_are_inverted_and_strings_replaced() -> None:
-    assert values(changed.negate([FLAGS])) == [[False, True, True]]
+    assert values(changed.invert_booleans([FLAGS])) == [[False, True, True]]
     assert values(changed.fill_texts([TEXTS, FLAGS], [b"x", b""])) == [[b"x", b"", b"x"], [True, False, False]]
     assert values(changed.halve_texts([TEXTS, COUNTS])) == [[b"a", b"", b"cd"], [1, 3, 2]]
 
@@ -97,9 +97,9 @@ def test_fractions_need_every_bit() -> None:
 
 
 def test_only_tensors_of_both_are_compared() -> None:
-    assert not changed.differ([FLOATS, COUNTS], [FLOATS])
-    assert not changed.differ([FLOATS], [COUNTS])
-    assert changed.differ([FLOATS, COUNTS], changed.move_up([COUNTS]))
+    assert not changed.are_different([FLOATS, COUNTS], [FLOATS])
+    assert not changed.are_different([FLOATS], [COUNTS])
+    assert changed.are_different([FLOATS, COUNTS], changed.shift_elements([COUNTS]))
 
 
 @pytest.mark.parametrize(

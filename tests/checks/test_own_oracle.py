@@ -10,7 +10,7 @@ import pytest
 
 from conformance.checks.sizes.wrong_size_requests import REFUSALS
 from conformance.checks.sizes.wrong_sizes import SEVERAL_INPUT_REFUSALS
-from conformance.checks.support.deployed_models import list_half_binary, read_in_turn, spare_tables
+from conformance.checks.support.deployed_models import list_half_binary, reassign_by_position, require_no_lookup_table
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -93,7 +93,7 @@ def test_outputs_without_a_json_form_are_binary_among_others() -> None:
 )
 def test_an_input_is_read_as_another_one_where_that_takes_it(other: Tensor, is_read: bool) -> None:
     declared = [Tensor.from_values("A", "INT32", [0, 1]), other]
-    misread = read_in_turn(declared, declared[::-1])
+    misread = reassign_by_position(declared, declared[::-1])
     found = None if misread is None else [(tensor.name, tensor.array.tolist()) for tensor in misread]
     assert found == ([("A", [1, 0]), ("B", [0, 1])] if is_read else None)
 
@@ -103,9 +103,9 @@ def test_a_table_is_not_looked_up_at_any_octets(datatype: str, is_spared: bool) 
     model = deployed(Tensor.from_values("A", datatype, [0, 1]))
     if is_spared:
         with pytest.raises(NotApplicableError, match="m may look up its integers in a table"):
-            spare_tables(model)
+            require_no_lookup_table(model)
     else:
-        spare_tables(model)
+        require_no_lookup_table(model)
 
 
 # --- right models -----------------------------------------------------------------------------------------------------

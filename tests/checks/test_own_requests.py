@@ -11,7 +11,7 @@ import pytest
 
 from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.json_documents.coerced_elements import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
-from conformance.checks.support.deployed_models import draw_telling, require_telling
+from conformance.checks.support.deployed_models import draw_distinguishing_inputs, require_distinct_answers
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.roles import TensorSpec
@@ -115,16 +115,16 @@ MODEL = Parity(
 
 
 def test_inputs_are_drawn_until_the_misread_ones_are_answered_otherwise() -> None:
-    found = draw_telling(MODEL, lambda tensors: [tensor(int(tensors[0].array[0]), 0)])
+    found = draw_distinguishing_inputs(MODEL, lambda tensors: [tensor(int(tensors[0].array[0]), 0)])
     assert found == SAMPLES[2]
 
 
 def test_nothing_is_judged_where_all_are_answered_as_if_misread() -> None:
     with pytest.raises(NotApplicableError, match="m answers its inputs as it would answer them misread"):
-        draw_telling(MODEL, lambda tensors: tensors)
+        draw_distinguishing_inputs(MODEL, lambda tensors: tensors)
 
 
 def test_some_of_several_inputs_have_to_be_answered_otherwise_than_the_first() -> None:
-    require_telling(MODEL, SAMPLES[0], SAMPLES[1], SAMPLES[2])
+    require_distinct_answers(MODEL, SAMPLES[0], SAMPLES[1], SAMPLES[2])
     with pytest.raises(NotApplicableError, match="alike"):
-        require_telling(MODEL, SAMPLES[0], SAMPLES[1])
+        require_distinct_answers(MODEL, SAMPLES[0], SAMPLES[1])

@@ -22,7 +22,7 @@ def met(steps: list[Step]) -> set[tuple[tuple[str, str], ...]]:
 
 
 def test_all_pairs_meet_in_few_steps() -> None:
-    steps, coverage = Space(AXES, never, never_heavy).array()
+    steps, coverage = Space(AXES, never, never_heavy).build_array()
     assert len(met(steps)) == 3 * 2 + 3 * 3 + 2 * 3
     assert coverage == Coverage(21, 21)
     assert 9 <= len(steps) <= 12  # 18 steps would be all there are
@@ -36,7 +36,7 @@ def test_what_never_meets_is_in_no_step() -> None:
     def excluded(a: str, v: str, b: str, w: str) -> bool:
         return {(a, v), (b, w)} == {("size", "none"), ("way", "gzip")}
 
-    steps, coverage = Space(AXES, excluded, never_heavy).array()
+    steps, coverage = Space(AXES, excluded, never_heavy).build_array()
     assert (("size", "none"), ("way", "gzip")) not in met(steps)
     assert len(met(steps)) == coverage.possible == 20
 
@@ -46,7 +46,7 @@ def test_a_pair_that_no_third_value_meets_is_no_possible_one() -> None:
         pairs = [{("size", "many"), ("form", "json")}, {("way", "gzip"), ("form", "binary")}]
         return {(a, v), (b, w)} in pairs
 
-    steps, coverage = Space(AXES, excluded, never_heavy).array()
+    steps, coverage = Space(AXES, excluded, never_heavy).build_array()
     assert coverage.possible == 21 - 2 - 1
     assert len(met(steps)) == coverage.possible
 
@@ -57,7 +57,7 @@ def test_the_steps_of_a_kind_are_valid_and_cover_what_they_can(kind: str) -> Non
     assert [step for step in steps if is_invalid(step)] == []
     space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), never_heavy)
     own = [{axis: step[axis] for axis in KINDS[kind]} for step in steps]
-    assert space.coverage(own).met == space.coverage(own).possible
+    assert space.measure_coverage(own).met == space.measure_coverage(own).possible
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,7 @@ from conformance.checks.support.classes import (
     ask,
     describe_count,
     find_scored_output,
-    list_all,
+    list_output_names,
     read_texts,
 )
 from conformance.checks.support.ranked_inputs import (
@@ -20,7 +20,7 @@ from conformance.checks.support.ranked_inputs import (
     SCORES,
     SEVERAL_SCORED,
     choose_inputs,
-    find_many,
+    find_unbatched_inputs,
     repeat_in_both_forms,
 )
 from conformance.discovery.deployed_model import has_classes
@@ -87,7 +87,7 @@ def parameter_is_taken_in_any_place(
 ) -> None:
     """The server classifies whichever requested output has the parameter `classification`."""
     count, name = (2, name) if name else (1, find_scored_output(model))
-    listed = list_all(model, name, is_first=listed) if isinstance(listed, bool) else listed
+    listed = list_output_names(model, name, is_first=listed) if isinstance(listed, bool) else listed
     outputs = [
         RequestedOutput(each, classification=count) if each == name else model.plain_output(each) for each in listed
     ]
@@ -171,7 +171,9 @@ _OWN_MANY_ROW = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
 )
 def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
     """The server returns the requested number of classes, at most one for each score."""
-    case = ClassifiedAnswer.ask(target, model, values, count, tensors=find_many(model, there) if there else None)
+    case = ClassifiedAnswer.ask(
+        target, model, values, count, tensors=find_unbatched_inputs(model, there) if there else None
+    )
     found = len(read_texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape
     # The checks of the shape judge a wrong rank; its last dimension may not be the count.

@@ -7,7 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
-from conformance.checks.support.classes import TAKEN, ask, find_scored_output, list_all, read_texts, request_classes
+from conformance.checks.support.classes import (
+    TAKEN,
+    ask,
+    find_scored_output,
+    list_output_names,
+    read_texts,
+    request_classes,
+)
 from conformance.checks.support.ranked_inputs import (
     ITEMS,
     SCORES,
@@ -63,7 +70,7 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
     """Expect all other outputs of a deployed model unchanged, in JSON or one of them as binary data."""
     chosen = find_scored_output(model)
     tensors, _ = choose_inputs(model, chosen)
-    names = list_all(model, chosen, is_first=is_first)
+    names = list_output_names(model, chosen, is_first=is_first)
     steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
         raise NotApplicableError(f"{model.name} has no other output that is the same each time")
@@ -193,7 +200,7 @@ def other_outputs_stay_over_grpc(
     """The server leaves an output alone that stands beside a classified one."""
     if isinstance(order, bool):
         chosen, count = find_scored_output(model), 1
-        names = list_all(model, chosen, is_first=order)
+        names = list_output_names(model, chosen, is_first=order)
     else:
         chosen, count, names = next(name for name in order if name != plain), 2, list(order)
     tensors, _ = choose_inputs(model, chosen)

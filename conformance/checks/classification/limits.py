@@ -212,9 +212,9 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
     if is_refused(target, model, reply):
         return
     case = ClassifiedAnswer(target, model, tuple(tensors), "json", right.name, count, reply, right)
-    if reply.is_over_grpc and all(_is_ranked_right(*item) for item in case.items(right.array.byteswap())):
+    if reply.is_over_grpc and all(_is_ranked_right(*item) for item in case.split_items(right.array.byteswap())):
         raise BlockedError("raw contents are in the other byte order")
-    for listed, scores in case.items():
+    for listed, scores in case.split_items():
         if not _is_ranked_right(listed, scores):
             raise UnmetError(
                 f"a refusal, or {describe_classes(rank_classes(scores, len(listed)))}", describe_classes(listed), reply

@@ -24,9 +24,9 @@ from conformance.checks.support.ranked_inputs import (
     SCORES,
     SQUARES,
     choose_inputs,
-    find_many,
-    find_negated,
+    find_half_negated_inputs,
     find_tied_inputs,
+    find_unbatched_inputs,
     repeat_in_both_forms,
 )
 from conformance.expect import class_texts
@@ -84,13 +84,14 @@ def _expect_separate_own_rankings(target: Peer, model: Model, send: Form) -> Non
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
-    items = case.items()
+    items = case.split_items()
     if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
         raise NotApplicableError(f"{case.name} of {model.name} is no batch of different rankings")
 
     def is_wrong_alone() -> bool:
         return not all(
-            _has_highest_indices(*item) for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).items()[:1]
+            _has_highest_indices(*item)
+            for item in ClassifiedAnswer.ask(target, model, None, 2, send=send).split_items()[:1]
         )
 
     with block_if(is_wrong_alone, "the classes of one item are wrong, too"):
@@ -144,8 +145,12 @@ _OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, No
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     *_OWN_COUNT_ROWS,
-    Row("own-100-of-300", (None, 100, "json", partial(find_many, count=300)), fit=SCORED),
-    Row("own-negated", (None, None, "json", find_negated), fit=Fit(some_input=WIDE_FLOATS, outputs=SCORES_BELOW_0)),
+    Row("own-100-of-300", (None, 100, "json", partial(find_unbatched_inputs, count=300)), fit=SCORED),
+    Row(
+        "own-negated",
+        (None, None, "json", find_half_negated_inputs),
+        fit=Fit(some_input=WIDE_FLOATS, outputs=SCORES_BELOW_0),
+    ),
 )
 def highest_come_first(
     target: Target,

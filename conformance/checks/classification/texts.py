@@ -28,7 +28,7 @@ from conformance.checks.support.ranked_inputs import (
     OWN,
     SCORES,
     SQUARES,
-    find_many,
+    find_unbatched_inputs,
     repeat_in_both_forms,
 )
 from conformance.expect import class_texts
@@ -161,7 +161,7 @@ def _expect_own_values(target: Target, model: Model) -> None:
     output = reply.answer.output(case.name)
     if output is None or output.array is None or find_difference(case.right, output, reply.body):
         raise BlockedError(f"{case.name} is wrong as binary data")
-    for listed, scores in case.items(output.array):
+    for listed, scores in case.split_items(output.array):
         if not class_texts.has_close_values(listed, scores):
             right = describe_classes(rank_classes(scores, len(listed)))
             raise UnmetError(f"{case.name} as classes {right}", describe_classes(listed), case.reply)
@@ -183,7 +183,7 @@ _INDEX_ROWS = (
 @rows(*repeat_in_both_forms(*[row for row in _INDEX_ROWS if row.id != "integers"]), OWN)
 def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
     """The index in a class is the position of its score, counted from 0."""
-    tensors = find_many(model, there) if there else None
+    tensors = find_unbatched_inputs(model, there) if there else None
     case = ClassifiedAnswer.ask(target, model, values, there or None, send=send, tensors=tensors)
     case.require_order()
     case.expect_rule(apply_to_items(class_texts.has_right_indices))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.checks.datatypes.half_floats import FP32_WRONG_TOO, is_fp32_right, is_half_read_right
 from conformance.checks.support.binary_sides import (
     Side,
-    expect_return,
+    expect_both_sides,
     expect_side,
     expect_survival,
     is_right,
@@ -111,7 +111,7 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
         _expect_half_floats_return(target, model, tensor, requirement)
     else:
         try:
-            expect_return(target, model, [tensor], requirement)
+            expect_both_sides(target, model, [tensor], requirement)
         except UnmetError as unmet:
             _attribute_to_order(target, model, tensor, "both", unmet)
             raise

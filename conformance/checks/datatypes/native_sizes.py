@@ -6,14 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from conformance.checks.support.binary_sides import Side, expect_return, expect_side, expect_survival, takes_none
+from conformance.checks.support.binary_sides import (
+    Side,
+    expect_both_sides,
+    expect_side,
+    expect_survival,
+    is_refused_as_json_too,
+)
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     fill_fractions,
     fill_subnormals,
     fill_zeros,
-    move_up,
     round_off,
+    shift_elements,
 )
 from conformance.checks.support.control_sides import (
     LARGE_COUNT,
@@ -112,7 +118,7 @@ def corner_values_are_written(target: Target, model: Model, group: str) -> None:
 )
 def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
     """The server returns signed zeros, infinities, NaN and extremes from binary data to binary data."""
-    expect_return(target, model, [_build_corner_tensor(model, group)], "BIN-DATATYPES-O")
+    expect_both_sides(target, model, [_build_corner_tensor(model, group)], "BIN-DATATYPES-O")
 
 
 @check("datatypes.every-16-bit-value-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
@@ -121,7 +127,7 @@ def every_16_bit_value_survives(target: Target, model: Model) -> None:
     """The server returns each of the 65,536 values of a 16-bit integer unchanged."""
     every = np.arange(2**16, dtype="<u2")
     tensors = [model.tensor(every.view("<i2" if get_first_datatype(model) == "INT16" else "<u2"))]
-    expect_return(target, model, tensors, "BIN-DATATYPES-O")
+    expect_both_sides(target, model, tensors, "BIN-DATATYPES-O")
 
 
 def _build_corner_tensor(model: Model, group: str) -> Tensor:
@@ -186,7 +192,7 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
         if unmet.reply and unmet.reply.answer.find_by_kind("data-missing"):
             reason = "the output has neither data nor binary_data_size, which is judged with the sizes"
             raise BlockedError(reason, unmet) from None
-        if not takes_none(target, model, tensors, unmet.reply):
+        if not is_refused_as_json_too(target, model, tensors, unmet.reply):
             raise
         return "refused, as in plain JSON"
     return None
@@ -209,7 +215,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
     """The server reads a large binary input completely, each element in its place."""
     if count is None:
         tensors = make_large_inputs(model, own_count)
-        expect_read(target, model, tensors, misread=move_up(tensors))
+        expect_read(target, model, tensors, misread=shift_elements(tensors))
         return
     values = np.arange(count, dtype="<i8") * 7919 % 65_521
     expect_side(target, model, [model.tensor(values, [count, 1])], "read")
@@ -245,4 +251,4 @@ def large_outputs_are_written(target: Target, model: Model, counts: list[int] | 
 def large_tensors_survive(target: Target, model: Model, count: int) -> None:
     """The server returns tensors around 64 KiB and 1 MiB unchanged."""
     values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if get_first_datatype(model) == "UINT8" else 65_521)
-    expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")
+    expect_both_sides(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conformance.checks.support.binary_sides import expect_return, expect_side, expect_survival
-from conformance.checks.support.changed_tensors import fill_texts, move_up, negate
+from conformance.checks.support.binary_sides import expect_both_sides, expect_side, expect_survival
+from conformance.checks.support.changed_tensors import fill_texts, invert_booleans, shift_elements
 from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
 from conformance.checks.support.datatypes import KIB, get_identity_role
 from conformance.expect.expectation import expect
@@ -37,7 +37,7 @@ OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a 
 
 def _find_own_bools(model: Model) -> Sequence[Tensor]:
     """Return inputs of a deployed model with both BOOL values."""
-    return find_inputs(model, lambda tensors: move_up([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT)
+    return find_inputs(model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT)
 
 
 @check("datatypes.bool-bytes-are-read", answers=("BIN-BOOL-I", "BIN-DATATYPES-I"))
@@ -48,7 +48,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
         expect_side(target, model, [model.tensor(values)], "read")
     else:
         tensors = _find_own_bools(model)
-        expect_read(target, model, tensors, misread=negate(tensors), of=BOOL_ONLY)
+        expect_read(target, model, tensors, misread=invert_booleans(tensors), of=BOOL_ONLY)
 
 
 @check("datatypes.bool-bytes-are-written", answers=("BIN-BOOL-O", "BIN-DATATYPES-O"))
@@ -125,4 +125,4 @@ def strings_are_written(target: Target, model: Model, elements: Sequence[bytes],
 @rows(*OCTET_ROWS, *MANY_STRING_ROWS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """The server returns BYTES elements that JSON cannot carry unchanged."""
-    expect_return(target, model, [model.tensor(elements)], "BIN-BYTES-O")
+    expect_both_sides(target, model, [model.tensor(elements)], "BIN-BYTES-O")

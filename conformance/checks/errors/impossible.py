@@ -147,7 +147,7 @@ def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> N
 
 def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) -> None:
     """Expect a refusal, or the answer to the request as its author meant it."""
-    carried = refusal.carried(model)
+    carried = refusal.list_tensors(model)
     must, should = "OIP-REFUSAL", refusal.requirement
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
@@ -165,7 +165,7 @@ def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: R
 @rows(*_list_lenient_rows(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a negative dimension, or at least reads its elements correctly."""
-    carried = refusal.carried(model)
+    carried = refusal.list_tensors(model)
     must, should = "OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 

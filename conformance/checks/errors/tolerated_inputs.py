@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from conformance.checks.errors.deployed_requests import WIDER
-from conformance.checks.support.deployed_models import draw_telling
+from conformance.checks.support.deployed_models import draw_distinguishing_inputs
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -115,7 +115,7 @@ class RecastMismatch:
 
     def _draw_tensors(self, model: Model) -> Sequence[Tensor]:
         """Return inputs whose answer changes if their bytes are read as the wrong datatype."""
-        drawn = draw_telling(
+        drawn = draw_distinguishing_inputs(
             model, lambda tensors: [self._read_as_own_datatype(self._round_for_integers(tensor)) for tensor in tensors]
         )
         return [self._round_for_integers(tensor) for tensor in drawn]

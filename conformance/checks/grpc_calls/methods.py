@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.documents import fits
+from conformance.checks.support.documents import is_declared_shape
 from conformance.checks.support.over_grpc import expect_right
 from conformance.checks.support.versions import find_default_version
 from conformance.expect.expectation import expect
@@ -159,7 +159,7 @@ def _expect_tensor_described(
     if entry.datatype != spec.datatype:
         raise UnmetError(f"{name} with datatype {spec.datatype}", f"datatype {format_value(entry.datatype)}", reply)
     shape = list(entry.shape)
-    if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
+    if not (is_declared_shape(spec.shape, shape) or (batching and shape and is_declared_shape(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise UnmetError(f"{name} with shape {wanted}", f"shape {shape}", reply)
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.classes import find_scored_output, list_all
+from conformance.checks.support.classes import find_scored_output, list_output_names
 from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
 from conformance.checks.support.over_grpc import (
-    exchange_alike,
     expect_answered_or_block,
     expect_right,
     is_right_by_name,
     require_reading,
+    reverse_similar_inputs,
 )
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -75,7 +75,7 @@ def _choose_several_inputs(model: Model) -> Sequence[Tensor]:
     if len(model.sample()) < 2 or model.by_place:
         raise NotApplicableError(f"{model.name} does not take several inputs by their names")
     specs = [(tensor.datatype, tensor.shape) for tensor in model.sample()]
-    return require_reading(model, exchange_alike if len(set(specs)) < len(specs) else None)
+    return require_reading(model, reverse_similar_inputs if len(set(specs)) < len(specs) else None)
 
 
 def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
@@ -200,7 +200,7 @@ def answer_has_one_form(
     """The server returns no typed contents beside raw contents, at any size."""
     wanted = None
     if count is not None:
-        first, *others = list_all(model, find_scored_output(model), is_first=True)
+        first, *others = list_output_names(model, find_scored_output(model), is_first=True)
         wanted = [RequestedOutput(first, classification=count), *map(RequestedOutput, others)]
     tensors = None if elements is None else model.salted(elements, model.salt)
     if tensors and model.is_own_oracle:

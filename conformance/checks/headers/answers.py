@@ -10,8 +10,8 @@ from conformance.checks.headers.requests import LETTERS, MULTIBYTE_TEXT
 from conformance.checks.support.deployed_models import (
     NO_BINARY_REQUEST,
     find_sizes,
+    is_binary_refused,
     list_half_binary,
-    refuses_binary,
     require_json,
 )
 from conformance.checks.support.framing import WRONG_LENGTH, expect_length_fits, expect_length_given, is_cut
@@ -201,7 +201,7 @@ def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask
 def json_answer_has_no_inference_header(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends no inference header with JSON alone, or one that equals the length of the body."""
     reply = target.infer(ask(model))
-    with block_if(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
+    with block_if(lambda: is_binary_refused(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
     header = reply.header(INFERENCE_HEADER)
     if header in (None, str(len(reply.body))) or has_binary_data(reply):
@@ -224,7 +224,7 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: RequestB
 def json_answer_is_application_json(target: Target, model: Model, ask: RequestBuilder) -> None:
     """The server sends JSON alone with Content-Type application/json."""
     reply = target.infer(ask(model))
-    with block_if(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
+    with block_if(lambda: is_binary_refused(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
     if not has_binary_data(reply) and find_media_type(reply) != JSON:
         raise expectation.unmet(f"Content-Type: {JSON}", _describe_content_type(reply))

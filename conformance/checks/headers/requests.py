@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.checks.headers.wrong_headers import VALUES
 from conformance.checks.support.changed_tensors import fill_lookalike
-from conformance.checks.support.deployed_models import misreads_binary, refuses_binary, require_json
+from conformance.checks.support.deployed_models import is_binary_misread, is_binary_refused, require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import attribute_to, block_if, is_met
@@ -65,7 +65,7 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
     tensors = model.fill(VALUES)
     request = model.request(tensors, outputs=model.listed())
     message = request.message().with_json(spell(request.written()))
-    with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
+    with block_if(lambda: is_binary_misread(target, model, tensors), _PLAINLY_WRONG):
         expect(target.infer(message)).tensors(model.expected(tensors))
 
 
@@ -91,7 +91,7 @@ def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     if not reply.succeeded:
         expect(reply).refused()
         return "refused"
-    with block_if(lambda: misreads_binary(target, model, tensors), _PLAINLY_WRONG):
+    with block_if(lambda: is_binary_misread(target, model, tensors), _PLAINLY_WRONG):
         expect(reply).tensors(model.expected(tensors))
     return "taken for the decimal number"
 
@@ -205,7 +205,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
     """The server accepts a binary request with Content-Type application/json, or without any."""
     message = model.request(outputs=model.listed()).message()
-    with block_if(lambda: refuses_binary(target, model), "under its own type it is not answered either"):
+    with block_if(lambda: is_binary_refused(target, model), "under its own type it is not answered either"):
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
 
 

@@ -51,7 +51,7 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
             expect(plain).forms({spec.name: form for spec in model.role.outputs})
 
     reply = target.send(usual.add_to(message, target.settings), fresh=True)
-    if usual.justify(reply):
+    if usual.is_justified_refusal(reply):
         return f"refused with {reply.status}"
     controls = [message, *[message.with_header("Accept-Encoding", coding) for coding in CODINGS if usual.has_codings]]
 

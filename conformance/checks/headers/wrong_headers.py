@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.deployed_models import require_json, spare_tables
+from conformance.checks.support.deployed_models import require_json, require_no_lookup_table
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
@@ -66,7 +66,7 @@ def _set_header_like_zero(value: Callable[[Message], str]) -> MessageBuilder:
     """Return a builder of the good request with a header that some servers parse as 0 (a raw request)."""
 
     def make(model: Model) -> Message:
-        spare_tables(model)
+        require_no_lookup_table(model)
         return _set_header(value)(model)
 
     return make
@@ -289,7 +289,7 @@ REFUSALS = (*REPEATED_REFUSALS, *LENGTH_REFUSALS, *MISSING_REFUSALS, *SPELLING_R
 
 
 @check("headers.different-inference-headers-are-refused", answers="BIN-HEADER-TWICE")
-@rows(*[refusal.row() for refusal in REPEATED_REFUSALS])
+@rows(*[refusal.make_row() for refusal in REPEATED_REFUSALS])
 def different_inference_headers_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a request with two different inference headers."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -11,7 +11,7 @@ import numpy as np
 
 from conformance.checks.support.changed_tensors import fill_texts
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.deployed_models import draw_telling
+from conformance.checks.support.deployed_models import draw_distinguishing_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import UnmetError, block_if, is_met
@@ -45,7 +45,7 @@ class ElementRewriting:
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request and its inputs; the answer shows whether their elements are misread."""
-        drawn = model.sample() if self.misread is None else draw_telling(model, self._parse_all_wrong)
+        drawn = model.sample() if self.misread is None else draw_distinguishing_inputs(model, self._parse_all_wrong)
         tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
         return self._write_elements(model, tensors), tensors
 
@@ -146,14 +146,14 @@ def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> Coer
 
 def _write_as_strings(model: Model) -> Coercion:
     """Write every number as a string; the answer shows whether a server reads one number for all."""
-    tensors = draw_telling(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
+    tensors = draw_distinguishing_inputs(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
 def _write_as_numbers(model: Model) -> Coercion:
     """Write every boolean of one input as 0 or 1; the answer shows whether a server reads only false."""
     place = next(place for place, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
-    tensors = draw_telling(
+    tensors = draw_distinguishing_inputs(
         model, lambda drawn: [_fill_with_minimum(tensor) if k == place else tensor for k, tensor in enumerate(drawn)]
     )
     return Coercion(tensors, list(map(int, tensors[place].to_json())), [tensors], place)

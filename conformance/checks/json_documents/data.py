@@ -16,9 +16,9 @@ from conformance.checks.json_documents.coerced_elements import (
     WITH_EXPONENTS,
     ElementRewriting,
 )
-from conformance.checks.support.binary_sides import carries, make_distinct_tensor
+from conformance.checks.support.binary_sides import is_carried_as_binary, make_distinct_tensor
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.deployed_models import draw_telling, expect_or_blame_isolation
+from conformance.checks.support.deployed_models import draw_distinguishing_inputs, expect_or_blame_isolation
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
@@ -65,7 +65,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
     def expect_right(found: Reply) -> None:
         expect(found).tensors(model.expected(tensors), through_json=True)
 
-    with block_if(lambda: want == "binary" and not carries(target, model, tensors, "written"), _UNCARRIED):
+    with block_if(lambda: want == "binary" and not is_carried_as_binary(target, model, tensors, "written"), _UNCARRIED):
         expect_or_blame_isolation(target, reply, expect_right)
 
 
@@ -73,7 +73,7 @@ def _choose_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs whose answer shows the order in which their elements were read."""
     if not model.is_own_oracle:
         return [make_distinct_tensor(model, model.sample()[0].shape)]
-    return draw_telling(model, lambda tensors: [_read_by_columns(tensor) for tensor in tensors])
+    return draw_distinguishing_inputs(model, lambda tensors: [_read_by_columns(tensor) for tensor in tensors])
 
 
 def _read_by_columns(tensor: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "
     """The server writes JSON data in row-major order, flat or nested as the shape says."""
     tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]
     reply = target.infer(model.request(tensors, send=send))
-    with block_if(lambda: send == "binary" and not carries(target, model, tensors, "read"), _UNCARRIED):
+    with block_if(lambda: send == "binary" and not is_carried_as_binary(target, model, tensors, "read"), _UNCARRIED):
         expect(reply).tensors(model.find_outputs(tensors))
     for output in reply.answer.outputs:
         data = (reply.answer.document or {})["outputs"][output.index].get("data")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.checks.support.documents import expect_document, fits
+from conformance.checks.support.documents import expect_document, is_declared_shape
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -32,13 +32,13 @@ from conformance.wire.request import ABSENT
 @check("metadata.binary-tensor-data-is-listed", answers="BIN-LISTED")
 def binary_tensor_data_is_listed(target: Target) -> None:
     """The server's metadata list the extension binary_tensor_data."""
-    _expect_listed(target, "binary_tensor_data")
+    _expect_extension_listed(target, "binary_tensor_data")
 
 
 @check("metadata.classification-is-listed", answers="CLS-LISTED")
 def classification_is_listed(target: Target) -> None:
     """The server's metadata list the extension classification."""
-    _expect_listed(target, "classification")
+    _expect_extension_listed(target, "classification")
 
 
 @check("metadata.server-metadata-is-well-formed", answers="OIP-SERVER-METADATA")
@@ -47,7 +47,7 @@ def server_metadata_is_well_formed(target: Target) -> None:
     expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
 
 
-def _expect_listed(target: Target, name: str) -> None:
+def _expect_extension_listed(target: Target, name: str) -> None:
     reply = target.get("/v2")
     expect(reply).answered()
     document, _ = parse_json(reply.body)
@@ -94,10 +94,10 @@ def _expect_role_described(reply: Reply, document: Mapping[str, Any], model: Mod
                 raise UnmetError(
                     f"{name} among the {member} in model metadata", f"{member} {format_value(list(described))}", reply
                 )
-            _expect_described(reply, spec, described[name], batching=model.role.batching)
+            _expect_tensor_described(reply, spec, described[name], batching=model.role.batching)
 
 
-def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batching: bool) -> None:
+def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batching: bool) -> None:
     """Expect that a tensor in metadata has the datatype and shape that the role declares."""
     if described["datatype"] != spec.datatype:
         raise UnmetError(
@@ -106,7 +106,7 @@ def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any],
             reply,
         )
     shape = described["shape"]
-    if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
+    if not (is_declared_shape(spec.shape, shape) or (batching and shape and is_declared_shape(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
 
@@ -124,7 +124,7 @@ def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> Non
     for name, datatype in model.declared.items():
         output = reply.answer.output(name)
         if output is None:
-            raise _missing(reply, name, model)
+            raise _make_missing_output_error(reply, name, model)
         expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as the model's metadata have it"
         if output.datatype != datatype:
             raise UnmetError(expected, f"{name} {escape_text(output.datatype, 40)}", reply)
@@ -132,7 +132,7 @@ def answer_has_the_declared_outputs(target: Target, model: DeployedModel) -> Non
             raise UnmetError(expected, f"{name} with {format_shape(output.shape)}", reply)
 
 
-def _missing(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
+def _make_missing_output_error(reply: Reply, name: str, model: DeployedModel) -> UnmetError:
     """Return the failure for a missing declared output; metadata are at fault if the answer has an unlisted one."""
     names = reply.answer.names()
     about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"

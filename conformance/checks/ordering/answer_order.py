@@ -14,13 +14,13 @@ from conformance.checks.ordering.tensors_and_orders import (
     WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    fix_order,
     label_order,
     make_choice_rows,
+    make_constant_order,
     make_sample,
     make_tensors,
 )
-from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.binary_sides import expect_together, is_refused_as_json_too
 from conformance.checks.support.deployed_models import require_several
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
@@ -37,14 +37,14 @@ from conformance.wire.tensor import Tensor
 
 @check("ordering.response-follows-its-json", answers="BIN-ORDER-O")
 @rows(
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(OUTPUTS, 3)],
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(OUTPUTS, 4)],
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(OUTPUTS, 2)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 3)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 4)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 2)],
     *[Row(name, (order,), fit=SEVERAL_OUTPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """The server writes tensor bytes in the order in which the answer's JSON lists the outputs."""
-    tensors, names = _find_telling_inputs(model), order(_outputs(model))
+    tensors, names = _find_distinguishing_inputs(model), order(_list_output_names(model))
     reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
     expect_together(reply, target, model, tensors, right, "written")
@@ -54,7 +54,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
 @rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")], Row("of-all", fit=SEVERAL_OUTPUTS))
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """The server writes tensor bytes in the order of the answer's JSON when the request lists no outputs."""
-    tensors = _find_telling_inputs(model)
+    tensors = _find_distinguishing_inputs(model)
     reply = target.infer(model.request(tensors, send=model.sends, binary_data_output=True))
     expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
@@ -87,7 +87,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
         return
     tensors = [Tensor.from_values(t.name, t.datatype, [], [0]) if t.name == empty else t for t in make_sample(multi)]
     reply = target.infer(multi.request(tensors, send="json", want="binary"))
-    if not takes_none(target, multi, tensors, reply):
+    if not is_refused_as_json_too(target, multi, tensors, reply):
         expect_together(reply, target, multi, tensors, multi.expected(tensors), "written")
 
 
@@ -105,7 +105,7 @@ def _expect_own_order_beside_empty(target: Target, model: Model) -> None:
 )
 def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON outputs between binary ones take none of the bytes after the JSON."""
-    tensors, names = make_tensors(model), order(_outputs(model))
+    tensors, names = make_tensors(model), order(_list_output_names(model))
     binary = {*choose(names), *model.kept_binary}
     if not set(names) - binary:
         raise NotApplicableError("JSON carries no output beside those that are binary data")
@@ -128,8 +128,8 @@ def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], 
     return is_right_in(None) and is_right_in(order)
 
 
-def _find_telling_inputs(model: Model) -> list[Tensor]:
-    """Return sample tensors; for a deployed model, those that give outputs that differ from each other.
+def _find_distinguishing_inputs(model: Model) -> list[Tensor]:
+    """Return sample tensors; a deployed model gets inputs for which its outputs differ from each other.
 
     Raises:
         NotApplicable: a few draws give no such outputs.
@@ -144,5 +144,5 @@ def _find_telling_inputs(model: Model) -> list[Tensor]:
     raise NotApplicableError(f"{model.name} has no outputs that differ from each other")
 
 
-def _outputs(model: Model) -> Names:
+def _list_output_names(model: Model) -> Names:
     return tuple(spec.name for spec in model.role.outputs)

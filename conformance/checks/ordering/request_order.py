@@ -14,21 +14,26 @@ from conformance.checks.ordering.tensors_and_orders import (
     WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    fix_order,
     keep_two_elements,
     label_order,
     make_choice_rows,
+    make_constant_order,
     make_sample,
     make_tensors,
     sort_tensors,
 )
-from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
+from conformance.checks.support.binary_sides import (
+    are_equal_inputs_right,
+    expect_together,
+    is_refused_as_json_too,
+    is_right,
+)
 from conformance.checks.support.deployed_models import (
+    is_binary_misread,
     is_read_alone,
     is_right_sorted,
-    misreads_binary,
-    not_applicable_where,
-    read_in_turn,
+    mark_not_applicable_if,
+    reassign_by_position,
     require_several,
 )
 from conformance.checks.support.empty_inputs import make_empty_inputs
@@ -45,18 +50,22 @@ from conformance.wire.tensor import Tensor
 
 @check("ordering.request-follows-its-json", answers="BIN-ORDER-I")
 @rows(
-    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(INPUTS)],
+    *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(INPUTS)],
     Row("as-declared", (lambda names: names,), fit=SEVERAL_INPUTS),
     *[Row(name, (order,), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def request_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """The server reads binary inputs in the order in which the request's JSON lists them."""
-    tensors = _told_by_order(model, order) if model.is_own_oracle else sort_tensors(make_sample(model), order(INPUTS))
+    tensors = (
+        _find_order_revealing_inputs(model, order)
+        if model.is_own_oracle
+        else sort_tensors(make_sample(model), order(INPUTS))
+    )
     with (
-        not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
-        block_if(lambda: _misreads_any_order(target, model), "in the declared order they are wrong, too"),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
+        block_if(lambda: _is_every_order_misread(target, model), "in the declared order they are wrong, too"),
     ):
-        _expect_apart(target, model, tensors)
+        _expect_inputs_apart(target, model, tensors)
 
 
 @check("ordering.request-of-equal-sizes-follows-its-json", answers="BIN-ORDER-I", role="multi")
@@ -64,7 +73,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
 def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order: Names) -> None:
     """The server identifies binary inputs of equal size by their position."""
     tensors = sort_tensors(make_tensors(multi), (*order, "IN_BYTES"))
-    _expect_apart(target, multi, tensors)
+    _expect_inputs_apart(target, multi, tensors)
 
 
 @check("ordering.inputs-of-one-datatype-keep-apart", answers="BIN-ORDER-I", role="add_sub")
@@ -72,13 +81,13 @@ def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order:
 def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names) -> None:
     """The server does not swap two binary inputs of one datatype and shape."""
     tensors = sort_tensors([keep_two_elements(tensor) for tensor in model.sample()], order)
-    _expect_apart(target, model, tensors)
+    _expect_inputs_apart(target, model, tensors)
 
 
-def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
+def _expect_inputs_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect several binary inputs to be read right; block if two equal inputs are answered wrong as well."""
     reply = target.infer(model.request(tensors, outputs=model.listed()))
-    with block_if(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
+    with block_if(lambda: not are_equal_inputs_right(target), "two inputs that are alike are wrong, too"):
         expect_together(reply, target, model, tensors, model.expected(tensors), "read")
 
 
@@ -88,7 +97,7 @@ def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> No
 _BY_ORDER = "the model goes by the order of its inputs, not by their names, in plain JSON too"
 
 
-def _told_by_order(model: Model, order: Order) -> list[Tensor]:
+def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
     """Return inputs in `order` whose answer shows whether the server reads them in the declared order instead.
 
     If `order` is the declared order, the answer shows whether the server reads them in reverse.
@@ -100,31 +109,31 @@ def _told_by_order(model: Model, order: Order) -> list[Tensor]:
         declared = require_several(replace(model, salt=salt))
         tensors = sort_tensors(declared, order(tuple(tensor.name for tensor in declared)))
         is_declared = tensors == list(declared)
-        misread = read_in_turn(declared, tensors[::-1] if is_declared else tensors)
+        misread = reassign_by_position(declared, tensors[::-1] if is_declared else tensors)
         if misread is None or model.tells_apart(declared, misread):
             return tensors
     raise NotApplicableError(f"the answers of {model.name} do not show which input is which")
 
 
-def _misreads_any_order(target: Target, model: Model) -> bool:
+def _is_every_order_misread(target: Target, model: Model) -> bool:
     """Say whether a deployed model misreads binary inputs both in the declared order and sorted by name.
 
     It does not if it reads each input right that is the only binary data.
     """
     declared = model.sample()
-    if not misreads_binary(target, model, declared) or is_right_sorted(target, model, declared):
+    if not is_binary_misread(target, model, declared) or is_right_sorted(target, model, declared):
         return False
     is_alone = all(is_read_alone(target, model, declared, tensor.name) for tensor in declared)
-    return bool(model.sends) or not is_alone or _is_read_alike(target, model, declared)
+    return bool(model.sends) or not is_alone or _are_two_inputs_misread(target, model, declared)
 
 
-def _is_read_alike(target: Target, model: Model, declared: Sequence[Tensor]) -> bool:
+def _are_two_inputs_misread(target: Target, model: Model, declared: Sequence[Tensor]) -> bool:
     """Say whether two of the inputs are misread together: then their number is the cause, not their order."""
     request = model.request(declared, send=[tensor.name for tensor in declared[-2:]])
     return not is_met(lambda: expect(target.infer(request)).tensors(model.expected(declared)))
 
 
-def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a deployed model also misreads this order in JSON, or whether JSON cannot carry all inputs."""
     if not model.is_own_oracle:
         return False
@@ -150,13 +159,14 @@ def inputs_without_elements_change_no_order(
 ) -> str | None:
     """The server reads binary inputs in the order of the JSON also beside empty ones."""
     if order is None or empty is None:
-        _expect_own_apart_beside_empty(target, multi)
+        _expect_own_inputs_beside_empty(target, multi)
         return None
     tensors = [
-        _emptied(tensor) if tensor.name in empty else tensor for tensor in sort_tensors(make_tensors(multi), order)
+        _drop_elements(tensor) if tensor.name in empty else tensor
+        for tensor in sort_tensors(make_tensors(multi), order)
     ]
     reply = target.infer(multi.request(tensors))
-    if takes_none(target, multi, tensors, reply):
+    if is_refused_as_json_too(target, multi, tensors, reply):
         return "no inputs without elements are taken, as JSON either"
     full = sort_tensors(make_tensors(multi), order)
     with block_if(
@@ -169,30 +179,31 @@ def inputs_without_elements_change_no_order(
     return None
 
 
-def _expect_own_apart_beside_empty(target: Target, model: Model) -> None:
+def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
     """Expect the inputs of a deployed model to be read in reverse order, the first of which has no elements."""
     declared = require_several(model)
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
     full = model.request(declared[::-1], outputs=model.listed())
     with (
-        not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(
             lambda: not is_met(lambda: expect(target.infer(full)).tensors(model.expected(declared))),
             "the inputs are wrong where all have elements, too",
         ),
         block_if(
-            lambda: not _is_read_declared(target, model, tensors[::-1]), "in the declared order they are wrong, too"
+            lambda: not _is_read_in_declared_order(target, model, tensors[::-1]),
+            "in the declared order they are wrong, too",
         ),
     ):
         expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(model.find_outputs(tensors))
 
 
-def _is_read_declared(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+def _is_read_in_declared_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     reply = target.infer(model.request(tensors, outputs=model.listed()))
     return is_met(lambda: expect(reply).tensors(model.find_outputs(tensors)))
 
 
-def _emptied(tensor: Tensor) -> Tensor:
+def _drop_elements(tensor: Tensor) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:0])
 
 
@@ -211,7 +222,7 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
         raise NotApplicableError("JSON carries no input beside those that are binary data")
     reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
     with (
-        not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
+        mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _BY_ORDER),
         block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
     ):
         expect_together(reply, target, model, sent, model.expected(tensors), "read")

@@ -36,7 +36,7 @@ CHOICES: Mapping[str, tuple[int, tuple[Order, Order]]] = {
 }
 
 
-def fix_order(names: Names) -> Order:
+def make_constant_order(names: Names) -> Order:
     """Return an order that always gives these names."""
     return lambda _: names
 
@@ -55,11 +55,13 @@ def list_choices(names: Names) -> list[Names]:
 def make_choice_rows(names: Names) -> list[Row]:
     """Return rows with some binary tensors: each subset in the usual order, every second tensor in each other order."""
     chosen = [
-        Row(label_order(names, some), (fix_order(names), fix_order(some)), role="multi") for some in list_choices(names)
+        Row(label_order(names, some), (make_constant_order(names), make_constant_order(some)), role="multi")
+        for some in list_choices(names)
     ]
     orders = [order for order in permutations(names) if order != names]
     return chosen + [
-        Row(label_order(order, order[::2]), (fix_order(order), fix_order(order[::2])), role="multi") for order in orders
+        Row(label_order(order, order[::2]), (make_constant_order(order), make_constant_order(order[::2])), role="multi")
+        for order in orders
     ]
 
 

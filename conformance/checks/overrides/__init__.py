@@ -1,3 +1,3 @@
-"""Which outputs are binary data: `binary_data_output` of the request, `binary_data` of an output, and both."""
+"""The form of outputs: `binary_data_output` of the request, `binary_data` of an output, and both."""
 
 ORDER = ("forms", "parameters")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import cycle, product
 from typing import Any
 
-from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.binary_sides import expect_together, is_refused_as_json_too
 from conformance.checks.support.class_expectations import UNWRITTEN, are_written, expect_texts
 from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
-from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
+from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, is_binary_refused, require_json_outputs
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.checks.support.framing import TABLE, UNLISTED
 from conformance.checks.support.ranked_inputs import ITEMS, SCORES
@@ -32,23 +32,23 @@ MIXES = tuple(
 )
 
 
-def _word(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     return value if value == UNLISTED else str(value).lower()
 
 
-def _asked(default: Any, listed: Any) -> str:
+def _describe_parameters(default: Any, listed: Any) -> str:
     """Describe the parameters that decide the form of an output."""
-    of_all = "no binary_data_output" if default is ABSENT else f"binary_data_output {_word(default)}"
+    of_all = "no binary_data_output" if default is ABSENT else f"binary_data_output {_format_setting(default)}"
     if listed == UNLISTED:
         return f"{of_all}, in no list of outputs"
-    return f"{of_all} and {'no binary_data' if listed is ABSENT else f'binary_data {_word(listed)}'}"
+    return f"{of_all} and {'no binary_data' if listed is ABSENT else f'binary_data {_format_setting(listed)}'}"
 
 
-def _make_cells() -> list[Row]:
+def _make_cell_rows() -> list[Row]:
     """Return a row for each cell of `TABLE`, with one output and with four; JSON outputs also after binary inputs."""
     return [
         Row(
-            f"{_word(default)}-{_word(listed)}-{role}-{send}-in",
+            f"{_format_setting(default)}-{_format_setting(listed)}-{role}-{send}-in",
             (default, listed, send, form),
             role=role,
             answers=(requirement,),
@@ -59,11 +59,11 @@ def _make_cells() -> list[Row]:
     ]
 
 
-def _make_own_make_cells() -> list[Row]:
+def _make_own_cell_rows() -> list[Row]:
     """Return a row for each cell on deployed models; cells without parameters also after binary inputs."""
     return [
         Row(
-            f"{_word(default)}-{_word(listed)}-{send}-in",
+            f"{_format_setting(default)}-{_format_setting(listed)}-{send}-in",
             (default, listed, send, form),
             answers=(requirement,),
             fit=ANY,
@@ -76,7 +76,7 @@ def _make_own_make_cells() -> list[Row]:
 
 
 @check("overrides.output-comes-in-its-form")
-@rows(*_make_cells(), *_make_own_make_cells())
+@rows(*_make_cell_rows(), *_make_own_cell_rows())
 def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
     """The server returns an output as binary data or JSON, as the two parameters say."""
     names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
@@ -85,14 +85,14 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     sent = model.sends if send == "json" else send
     reply = target.infer(model.request(send=sent, outputs=outputs, binary_data_output=default))
-    with block_if(lambda: send == "binary" and refuses_binary(target, model), NO_BINARY_REQUEST):
-        expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
+    with block_if(lambda: send == "binary" and is_binary_refused(target, model), NO_BINARY_REQUEST):
+        expect(reply).forms(dict.fromkeys(names, form), _describe_parameters(default, listed))
 
 
-def _make_mixes() -> list[Row]:
+def _make_mix_rows() -> list[Row]:
     return [
         Row(
-            f"{_word(default)}-with-{'-'.join(map(_word, mix))}",
+            f"{_format_setting(default)}-with-{'-'.join(map(_format_setting, mix))}",
             (default, mix),
             answers=tuple(dict.fromkeys(TABLE[default, listed][1] for listed in mix if (default, listed) in TABLE)),
         )
@@ -104,14 +104,14 @@ def _make_mixes() -> list[Row]:
 
 # Settings that the outputs of a deployed model have in rotation: two outputs show whether one setting carries over to
 # the next.
-_IN_TURN = (True, ABSENT, False)
+_ROTATION = (True, ABSENT, False)
 
 
-def _make_own_make_mixes() -> list[Row]:
+def _make_own_mix_rows() -> list[Row]:
     return [
         Row(
-            f"{_word(default)}-with-each-in-turn",
-            (default, _IN_TURN),
+            f"{_format_setting(default)}-with-each-in-turn",
+            (default, _ROTATION),
             answers=tuple(TABLE[default, listed][1] for listed in (False, True, ABSENT) if (default, listed) in TABLE),
             fit=SEVERAL_OUTPUTS,
         )
@@ -120,7 +120,7 @@ def _make_own_make_mixes() -> list[Row]:
 
 
 @check("overrides.each-output-comes-in-its-own-form")
-@rows(*[replace(row, role="multi") for row in _make_mixes()], *_make_own_make_mixes())
+@rows(*[replace(row, role="multi") for row in _make_mix_rows()], *_make_own_mix_rows())
 def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any, mix: tuple[Any, ...]) -> None:
     """The server returns each output of one request in its own form."""
     kept = model.kept_binary
@@ -130,7 +130,7 @@ def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any
     for output in outputs:
         if (default, output.binary_data) in TABLE:
             form, requirement = TABLE[default, output.binary_data]
-            expect(reply, requirement).forms({output.name: form}, _asked(default, output.binary_data))
+            expect(reply, requirement).forms({output.name: form}, _describe_parameters(default, output.binary_data))
 
 
 @check(
@@ -152,11 +152,11 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
     forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in open_ones}
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
     if len(outputs) == 1:  # other checks judge the order of several outputs
-        _expect_right(target, model, reply, outputs[0].name)
+        _expect_right_output(target, model, reply, outputs[0].name)
     return " and ".join("binary data" if binary else "JSON" for binary in sorted(forms))
 
 
-def _expect_right(target: Target, model: Model, reply: Reply, name: str) -> None:
+def _expect_right_output(target: Target, model: Model, reply: Reply, name: str) -> None:
     sample = model.sample()
     right = [tensor for tensor in model.expected(sample) if tensor.name == name]
     with attribute_to("BIN-SAME-AS-JSON-O"):
@@ -167,7 +167,7 @@ def _expect_right(target: Target, model: Model, reply: Reply, name: str) -> None
 @rows(
     *[
         Row(
-            f"{_word(default)}-{_word(listed)}-{role}",
+            f"{_format_setting(default)}-{_format_setting(listed)}-{role}",
             (default, listed),
             role=role,
             answers=(TABLE[default, listed][1],),
@@ -183,8 +183,8 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
     tensors = make_empty_inputs(target, model) if model.is_own_oracle else [model.tensor([], [0])]
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
-    if not takes_none(target, model, tensors, reply):
-        expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _asked(default, listed))
+    if not is_refused_as_json_too(target, model, tensors, reply):
+        expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _describe_parameters(default, listed))
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

@@ -30,15 +30,15 @@ FOR_ANY_MODEL = (
 )
 
 
-def _on_request(**parameters: Any) -> Edit:
+def _set_request_parameters(**parameters: Any) -> Edit:
     return lambda document, _: document.update(parameters=parameters)
 
 
-def _on_input(**parameters: Any) -> Edit:
+def _set_input_parameters(**parameters: Any) -> Edit:
     return lambda document, _: document["inputs"][0].update(parameters=parameters)
 
 
-def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
+def _set_output_members(members: dict[str, Any], **of_request: Any) -> Edit:
     """Return an edit that lists the output with further members, and sets parameters of the request."""
 
     def edit(document: dict[str, Any], name: str) -> None:
@@ -49,35 +49,44 @@ def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
     return edit
 
 
-def _row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
+def _make_row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
     return Row(name, (edit, form), answers=(requirement,), fit=JSON if name in FOR_ANY_MODEL else None)
 
 
 ROWS = (
-    _row("binary-data-on-the-request", _on_request(binary_data=True), None, "BIN-ALL-UNSET"),
-    _row("binary-data-on-the-request-of-a-listed-output", _on_output({}, binary_data=True), None, "BIN-OUTPUT-UNSET"),
-    _row("binary-data-on-an-input", _on_input(binary_data=True), None, "BIN-ALL-UNSET"),
-    _row(
-        "binary-data-false-on-the-request",
-        _on_request(binary_data_output=True, binary_data=False),
-        "binary",
-        "BIN-ALL-TRUE",
-    ),
-    _row(
-        "binary-data-output-on-an-output",
-        _on_output({"parameters": {"binary_data_output": True}}),
+    _make_row("binary-data-on-the-request", _set_request_parameters(binary_data=True), None, "BIN-ALL-UNSET"),
+    _make_row(
+        "binary-data-on-the-request-of-a-listed-output",
+        _set_output_members({}, binary_data=True),
         None,
         "BIN-OUTPUT-UNSET",
     ),
-    _row(
+    _make_row("binary-data-on-an-input", _set_input_parameters(binary_data=True), None, "BIN-ALL-UNSET"),
+    _make_row(
+        "binary-data-false-on-the-request",
+        _set_request_parameters(binary_data_output=True, binary_data=False),
+        "binary",
+        "BIN-ALL-TRUE",
+    ),
+    _make_row(
+        "binary-data-output-on-an-output",
+        _set_output_members({"parameters": {"binary_data_output": True}}),
+        None,
+        "BIN-OUTPUT-UNSET",
+    ),
+    _make_row(
         "binary-data-output-false-on-an-output",
-        _on_output({"parameters": {"binary_data": True, "binary_data_output": False}}, binary_data_output=True),
+        _set_output_members(
+            {"parameters": {"binary_data": True, "binary_data_output": False}}, binary_data_output=True
+        ),
         "binary",
         "BIN-OUTPUT-TRUE",
     ),
-    _row("binary-data-output-on-an-input", _on_input(binary_data_output=True), None, "BIN-ALL-UNSET"),
-    _row("binary-data-beside-the-parameters", _on_output({"binary_data": True}), None, "BIN-OUTPUT-UNSET"),
-    _row(
+    _make_row("binary-data-output-on-an-input", _set_input_parameters(binary_data_output=True), None, "BIN-ALL-UNSET"),
+    _make_row(
+        "binary-data-beside-the-parameters", _set_output_members({"binary_data": True}), None, "BIN-OUTPUT-UNSET"
+    ),
+    _make_row(
         "binary-data-output-beside-the-parameters",
         lambda document, _: document.update(binary_data_output=True),
         None,
@@ -122,27 +131,27 @@ _WRONG: dict[str, Any] = {
 }
 
 
-def _wrong_output(value: Any) -> Callable[[Model], Message]:
+def _set_binary_data(value: Any) -> Callable[[Model], Message]:
     def message(model: Model) -> Message:
         return model.request(send=model.sends, outputs=[RequestedOutput(model.role.outputs[0].name, value)]).message()
 
     return message
 
 
-def _wrong_default(value: Any) -> Callable[[Model], Message]:
+def _set_binary_data_output(value: Any) -> Callable[[Model], Message]:
     def message(model: Model) -> Message:
         return model.request(send=model.sends, binary_data_output=value).message()
 
     return message
 
 
-def _refusal(fault: str, make: MessageBuilder) -> Refusal:
+def _make_refusal(fault: str, make: MessageBuilder) -> Refusal:
     return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in FOR_ANY_MODEL else None)
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    *[_refusal(f"binary-data-is-{word}", _wrong_output(value)) for word, value in _WRONG.items()],
-    *[_refusal(f"binary-data-output-is-{word}", _wrong_default(value)) for word, value in _WRONG.items()],
+    *[_make_refusal(f"binary-data-is-{word}", _set_binary_data(value)) for word, value in _WRONG.items()],
+    *[_make_refusal(f"binary-data-output-is-{word}", _set_binary_data_output(value)) for word, value in _WRONG.items()],
 )
 
 

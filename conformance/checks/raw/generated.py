@@ -13,13 +13,13 @@ from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 
-def _list_answers(role: str) -> tuple[str, ...]:
+def _list_requirements(role: str) -> tuple[str, ...]:
     is_text = roles.load()[role].inputs[0].datatype == "BYTES"
     return ("RAW-BYTES",) if is_text else ("RAW-ENCODING", "RAW-HEADER-ZERO")
 
 
 @check("raw.generated-bodies-are-tensor-data", answers="RAW-ENCODING")
-@rows(*make_generated_rows("raw", _list_answers))
+@rows(*make_generated_rows("raw", _list_requirements))
 def generated_bodies_are_tensor_data(target: Target, model: Model) -> None:
     """The server reads a raw body that Hypothesis generated like the same binary input."""
     expect = _expect_string_read if model.role.inputs[0].datatype == "BYTES" else _expect_read

@@ -8,8 +8,20 @@ from math import prod
 from typing import Any
 
 from conformance.checks.support.binary_sides import is_right_alone
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, differ, fill_either_order, fill_texts, halve_texts
-from conformance.checks.support.control_sides import Change, expect_distinguished, find_draw, is_wrong, unless_unsteady
+from conformance.checks.support.changed_tensors import (
+    WIDE_FLOATS,
+    are_different,
+    fill_either_order,
+    fill_texts,
+    halve_texts,
+)
+from conformance.checks.support.control_sides import (
+    Change,
+    excuse_nondeterminism,
+    find_draw,
+    is_wrong,
+    require_distinguished_inputs,
+)
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
@@ -47,29 +59,29 @@ def expect_agreement(
             unmet.append(found)
         else:
             return
-    if reply.succeeded and any(_answers_alike(target, model, reply, tensor) for tensor in candidates):
+    if reply.succeeded and any(_is_answered_alike(target, model, reply, tensor) for tensor in candidates):
         return
     strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
     if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
         raise BlockedError("BYTES alone are written wrong, too", unmet[0])
-    raise BlockedError(NOTHING_TAKEN, unmet[0]) if not takes_any(target) else unmet[0]
+    raise BlockedError(NOTHING_TAKEN, unmet[0]) if not is_simple_raw_answered(target) else unmet[0]
 
 
 NOTHING_TAKEN = "not even three bytes are taken as a raw request"
 
 
-def takes_any(target: Target) -> bool:
-    """Say whether the simplest raw request is answered, as only RAW-HEADER-ZERO requires."""
+def is_simple_raw_answered(target: Target) -> bool:
+    """Say whether the server answers the simplest raw request; RAW-HEADER-ZERO alone requires that."""
     model = target.model("identity_uint8")
     return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
 
 
-def _answers_alike(target: Target, model: Model, reply: Reply, tensor: Tensor) -> bool:
+def _is_answered_alike(target: Target, model: Model, reply: Reply, tensor: Tensor) -> bool:
     full = target.infer(model.request([tensor], want="binary"))
-    return full.succeeded and _gist(full) == _gist(reply)
+    return full.succeeded and _extract_outputs_and_tail(full) == _extract_outputs_and_tail(reply)
 
 
-def _gist(reply: Reply) -> Any:
+def _extract_outputs_and_tail(reply: Reply) -> Any:
     """Return the outputs and the bytes after the JSON, to compare two answers even if both are wrong."""
     outputs = [(output.name, output.datatype, output.shape, output.binary) for output in reply.answer.outputs]
     return outputs, reply.body[reply.answer.json_end :]
@@ -92,7 +104,7 @@ STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
 
 
 def find_serving_requirement(model: Model) -> str | None:
-    """Return the requirement to answer a raw request to a model of one input; None if metadata do not show whether.
+    """Return the requirement to answer a raw request to a model of one input; None if metadata leave that open.
 
     Raises:
         NotApplicable: no requirement applies.
@@ -119,13 +131,13 @@ def send_own_raw(target: Target, model: Model) -> tuple[Reply, Tensor]:
     for tensor in model.items():
         reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
         if tensor.datatype == "BYTES" and not reply.succeeded:
-            reply = _ask_with_length(target, model, tensor)
+            reply = _send_with_length(target, model, tensor)
         if reply.succeeded:
             break
     return reply, tensor
 
 
-def _ask_with_length(target: Target, model: Model, tensor: Tensor) -> Reply:
+def _send_with_length(target: Target, model: Model, tensor: Tensor) -> Reply:
     """Send the string with its length prefix, which RAW-BYTES-BODY leaves open."""
     return target.send(model.raw(strings.encode([encode_raw_body(tensor)])), fresh=True)
 
@@ -158,31 +170,33 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
         Blocked: plain elements, or the unchanged input, are wrong as well.
     """
     model = find_draw(model, fill_either_order)
-    _, taken = _expect_told_served(target, model)
+    _, taken = _expect_served_distinguishably(target, model)
     (changed,) = change([taken])
 
     def is_wrong_anyway() -> bool:
-        if is_wrong(lambda: _expect_plain(target, model, taken)):
+        if is_wrong(lambda: _expect_plain_elements(target, model, taken)):
             return True
-        return differ([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
+        return are_different([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
 
     with block_if(is_wrong_anyway, "plain elements are wrong, too"):
         _expect_sent_right(target, model, changed)
 
 
 def expect_own_plain_values(target: Target, model: Model) -> None:
-    """Expect that a raw body is read as the input, with elements that are equal in any byte or dimension order."""
-    _expect_plain(target, model, _expect_told_served(target, model)[1])
+    """Expect the server to read a raw body of elements that are equal in any byte or dimension order."""
+    _expect_plain_elements(target, model, _expect_served_distinguishably(target, model)[1])
 
 
-def _expect_told_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
+def _expect_served_distinguishably(target: Target, model: Model) -> tuple[Reply, Tensor]:
     reply, tensor = expect_own_served(target, model)
     others = replace(model, salt=(model.salt + 1) % 256).items()
-    expect_distinguished(model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape]))
+    require_distinguished_inputs(
+        model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape])
+    )
     return reply, tensor
 
 
-def _expect_plain(target: Target, model: Model, tensor: Tensor) -> None:
+def _expect_plain_elements(target: Target, model: Model, tensor: Tensor) -> None:
     """Expect right elements that are equal in any byte or dimension order; ASCII for strings."""
     (plain,) = fill_texts(fill_either_order([tensor]), [b"plain"])
     _expect_sent_right(target, model, plain)
@@ -192,19 +206,19 @@ def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
     model.find_outputs([tensor])  # raises before sending if the model does not accept the input
     reply = target.send(model.raw(encode_raw_body(tensor)), fresh=True)
     if tensor.datatype == "BYTES" and not reply.succeeded:
-        reply = _ask_with_length(target, model, tensor)
+        reply = _send_with_length(target, model, tensor)
     expect_right(target, model, reply, tensor)
 
 
 def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:
     """Expect the right answer for an input; a server may expect strings with a length prefix."""
     try:
-        with unless_unsteady(target, model.find_outputs([tensor])):
+        with excuse_nondeterminism(target, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
     except UnmetError:
         if tensor.datatype != "BYTES":
             raise
-        with_length = _ask_with_length(target, model, tensor)
+        with_length = _send_with_length(target, model, tensor)
         if not is_met(lambda: expect_agreement(target, model, with_length, tensor)):
             raise
 
@@ -219,7 +233,7 @@ def expect_own_shape(target: Target, model: Model) -> None:
     expect_right(target, model, reply, tensor, "RAW-ENCODING")
 
 
-def expect_length_counts(model: Model, tensor: Tensor) -> None:
+def require_exact_length(model: Model, tensor: Tensor) -> None:
     """Require a model for which one byte more or less makes a raw body invalid.
 
     Raises:

@@ -11,12 +11,12 @@ from conformance.checks.raw.raw_answers import (
     NUMBERS,
     STRINGS,
     expect_agreement,
-    expect_length_counts,
     find_serving_requirement,
+    require_exact_length,
     send_own_raw,
 )
 from conformance.checks.support.binary_sides import is_right_alone
-from conformance.checks.support.control_sides import unless_unsteady
+from conformance.checks.support.control_sides import excuse_nondeterminism
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
@@ -33,12 +33,12 @@ from conformance.wire.tensor import Tensor
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def _body(body: bytes) -> Callable[[Model], Message]:
+def _make_raw_builder(body: bytes) -> Callable[[Model], Message]:
     """Return a builder of a raw request with this body."""
     return lambda model: model.raw(body)
 
 
-def _headless(body: bytes) -> Callable[[Model], Message]:
+def _make_builder_without_header(body: bytes) -> Callable[[Model], Message]:
     """Return a builder of a request with this body and no inference header."""
     return lambda model: model.raw(body).with_header(INFERENCE_HEADER, None)
 
@@ -57,7 +57,7 @@ MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("raw_batching_variable", (6,)),
 )
 
-TWO_ITEMS = Refusal("two-items", "RAW-BATCH-OF-ONE", "raw_batching", _body(_COUNTING[:32]))
+TWO_ITEMS = Refusal("two-items", "RAW-BATCH-OF-ONE", "raw_batching", _make_raw_builder(_COUNTING[:32]))
 
 # Fault, role, body, and the elements that a server may read: split by length prefixes, or as one element.
 BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
@@ -74,14 +74,14 @@ BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
 )
 
 REFUSALS: tuple[Refusal, ...] = (
-    Refusal("two-inputs-bytes-of-one", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _body(_COUNTING[:8])),
-    Refusal("two-inputs-bytes-of-both", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _body(_COUNTING[:16])),
-    Refusal("four-inputs", "RAW-SEVERAL-INPUTS", "multi", _body(_COUNTING[:16])),
-    Refusal("two-variable-dimensions", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:16])),
-    Refusal("four-variable-dimensions", "RAW-TWO-VARIABLES", "rank4", _body(_COUNTING[:64])),
-    *[Refusal(fault, "RAW-BYTES-SHAPE", role, _body(body)) for fault, role, body, _ in BYTES_BODIES],
+    Refusal("two-inputs-bytes-of-one", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _make_raw_builder(_COUNTING[:8])),
+    Refusal("two-inputs-bytes-of-both", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _make_raw_builder(_COUNTING[:16])),
+    Refusal("four-inputs", "RAW-SEVERAL-INPUTS", "multi", _make_raw_builder(_COUNTING[:16])),
+    Refusal("two-variable-dimensions", "RAW-TWO-VARIABLES", "raw_two_variable", _make_raw_builder(_COUNTING[:16])),
+    Refusal("four-variable-dimensions", "RAW-TWO-VARIABLES", "rank4", _make_raw_builder(_COUNTING[:64])),
+    *[Refusal(fault, "RAW-BYTES-SHAPE", role, _make_raw_builder(body)) for fault, role, body, _ in BYTES_BODIES],
     *[
-        Refusal(f"{role.replace('_', '-')}-{size}-bytes", "RAW-SIZE", role, _body(_COUNTING[:size]))
+        Refusal(f"{role.replace('_', '-')}-{size}-bytes", "RAW-SIZE", role, _make_raw_builder(_COUNTING[:size]))
         for role, sizes in MISFITS
         for size in sizes
     ],
@@ -90,14 +90,14 @@ REFUSALS: tuple[Refusal, ...] = (
         "without-its-header",
         "BIN-HEADER-MISSING",
         "raw_fixed",
-        _headless(_COUNTING[:16]),
+        _make_builder_without_header(_COUNTING[:16]),
         tensors=lambda model: [model.tensor(np.frombuffer(_COUNTING[:16], "<i4").reshape(2, 2).tolist())],
     ),
     Refusal(
         "bytes-without-its-header",
         "BIN-HEADER-MISSING",
         "raw_bytes_one",
-        _headless(b"hello"),
+        _make_builder_without_header(b"hello"),
         tensors=lambda model: [model.tensor([b"hello"])],
     ),
 )
@@ -106,14 +106,14 @@ REFUSALS: tuple[Refusal, ...] = (
 # --- of any model ---------------------------------------------------------------------------------------------------
 
 
-def _send_first_input(model: Model) -> Message:
+def _make_first_input_request(model: Model) -> Message:
     tensors = model.sample()
     if len(tensors) < 2:
         raise NotApplicableError(f"one input of {model.name} is sent, and the others need not be")
     return model.raw(bytes(tensors[0].to_bytes()))
 
 
-def _several_variable(model: Model) -> Message:
+def _make_variable_dimensions_request(model: Model) -> Message:
     """Return a raw request to an input with several variable dimensions besides the first, which may be a batch."""
     spec, tensor = model.role.inputs[0], model.items()[0]
     if spec.datatype == "BYTES" or spec.shape[1:].count(-1) < 2 or tensor.elements < 2:
@@ -121,18 +121,18 @@ def _several_variable(model: Model) -> Message:
     return model.raw(encode_raw_body(tensor))
 
 
-def _own_headless(model: Model) -> Message:
+def _make_own_request_without_header(model: Model) -> Message:
     return model.raw(encode_raw_body(model.items()[0])).with_header(INFERENCE_HEADER, None)
 
 
 OWN_REFUSALS: tuple[Refusal, ...] = (
-    Refusal("own-bytes-of-one", "RAW-SEVERAL-INPUTS", "", _send_first_input, fit=SEVERAL_INPUTS),
-    Refusal("own", "RAW-TWO-VARIABLES", "", _several_variable, fit=ONE_INPUT),
+    Refusal("own-bytes-of-one", "RAW-SEVERAL-INPUTS", "", _make_first_input_request, fit=SEVERAL_INPUTS),
+    Refusal("own", "RAW-TWO-VARIABLES", "", _make_variable_dimensions_request, fit=ONE_INPUT),
     Refusal(
         "own-without-its-header",
         "BIN-HEADER-MISSING",
         "",
-        _own_headless,
+        _make_own_request_without_header,
         tensors=lambda model: model.items()[:1],
         fit=ONE_INPUT,
     ),
@@ -142,19 +142,19 @@ OWN_REFUSALS: tuple[Refusal, ...] = (
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-def _refusals(requirement: str) -> list[Row]:
+def _make_rows(requirement: str) -> list[Row]:
     return make_refusal_rows((*REFUSALS, *OWN_REFUSALS), requirement)
 
 
 @check("raw.model-of-several-inputs-is-refused", answers="RAW-SEVERAL-INPUTS")
-@rows(*_refusals("RAW-SEVERAL-INPUTS"))
+@rows(*_make_rows("RAW-SEVERAL-INPUTS"))
 def model_of_several_inputs_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw request to a model with several inputs."""
     expect_refused(target, model, refusal)
 
 
 @check("raw.several-variable-dimensions-are-refused", answers="RAW-TWO-VARIABLES")
-@rows(*_refusals("RAW-TWO-VARIABLES"))
+@rows(*_make_rows("RAW-TWO-VARIABLES"))
 def several_variable_dimensions_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw request to an input with several variable dimensions."""
     expect_refused(target, model, refusal)
@@ -181,7 +181,7 @@ def other_bytes_shapes_are_refused(
 
 
 def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) -> None:
-    """Expect a refusal of a body that is not split into several elements, or one element if the shape is [-1].
+    """Expect the server to refuse a body without length prefixes, or to read one element if the shape is [-1].
 
     Raises:
         NotApplicable: metadata do not show that the input has a shape other than [1].
@@ -192,7 +192,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
     reply = target.send(model.raw(body), fresh=True)
     if reply.succeeded and shape == (-1,):
         read = model.tensor([body])
-        with unless_unsteady(target, model.expected([read])):
+        with excuse_nondeterminism(target, model.expected([read])):
             expect_agreement(target, model, reply, read)
     else:
         expect(reply).refused("BYTES of a shape other than [1]")
@@ -201,7 +201,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
 
 @check("raw.body-that-does-not-fit-is-refused", answers="RAW-SIZE")
 @rows(
-    *_refusals("RAW-SIZE"),
+    *_make_rows("RAW-SIZE"),
     Row("own-without-its-last-byte", (-1,), fit=NUMBERS),
     Row("own-with-a-byte-more", (1,), fit=NUMBERS),
 )
@@ -219,7 +219,7 @@ def _expect_length_refused(target: Target, model: Model, more: int) -> None:
     reply, tensor = send_own_raw(target, model)
     if not reply.succeeded:
         raise NotApplicableError(f"a raw request to {model.name} is refused")
-    expect_length_counts(model, tensor)
+    require_exact_length(model, tensor)
     body = bytes(tensor.to_bytes())
     fault = "a raw body that does not fit the input"
     expect_refusal(target, model, model.raw(body + b"\x01" if more > 0 else body[:-1]), fault)
@@ -239,7 +239,7 @@ def two_items_are_refused(target: Target, model: Model) -> None:
 @check(
     "raw.body-without-header-is-refused", answers=("RAW-HEADER-ZERO", "BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
 )
-@rows(*[Row(row.id, row.values, role=row.role, fit=row.fit) for row in _refusals("BIN-HEADER-MISSING")])
+@rows(*[Row(row.id, row.values, role=row.role, fit=row.fit) for row in _make_rows("BIN-HEADER-MISSING")])
 def body_without_header_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw body without an inference header, or reads it as a raw request."""
     expect_refused(target, model, refusal)
@@ -248,7 +248,7 @@ def body_without_header_is_refused(target: Target, model: Model, refusal: Refusa
 # --- empty bodies -----------------------------------------------------------------------------------------------------
 
 
-def _nothing(model: Model) -> Tensor:
+def _make_empty_tensor(model: Model) -> Tensor:
     """Return the tensor that an empty body represents: no elements, or one empty string."""
     spec = model.role.inputs[0]
     if spec.datatype == "BYTES":
@@ -279,7 +279,7 @@ def empty_body(target: Target, model: Model) -> str:
     if output.array is not None and output.datatype == "BYTES" and output.array.reshape(-1).tolist() == [b""]:
         return "one empty string"
     actual = f"{escape_text(output.datatype, 20)} {format_shape(output.shape)}"
-    if not is_right_alone(target, _nothing(model), "written"):
+    if not is_right_alone(target, _make_empty_tensor(model), "written"):
         raise BlockedError(f"such an output is written wrong in any answer: {actual}")
     expected = "no elements, an empty string, or a refusal with a 4xx status"
     raise UnmetError(expected, actual, reply, requirement="RAW-ONE-VARIABLE")

@@ -17,9 +17,9 @@ from conformance.checks.raw.raw_answers import (
     expect_own_shape,
     expect_own_values,
     expect_right,
+    is_simple_raw_answered,
     make_sample,
     send_raw,
-    takes_any,
 )
 from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike, fill_texts
 from conformance.checks.support.control_sides import Change, is_wrong, make_large_inputs
@@ -127,7 +127,7 @@ def request_of_another_type_is_served(
     tensor = model.tensor(VALUES)
     message = model.raw(bytes(tensor.to_bytes()))
     reply = target.infer(message.with_header("Content-Type", content_type))
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply).answered()
     expect_agreement(target, model, reply, tensor)
 
@@ -150,7 +150,7 @@ def model_of_one_input_is_served(target: Target, model: Model, own: bool = False
         expect_own_served(target, model)
         return
     reply = send_raw(target, model, make_sample(model))
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply).answered()
 
 
@@ -169,7 +169,7 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
     if shape is None:
         expect_own_shape(target, model)
     else:
-        _expect_shape(target, model, shape)
+        _expect_first_output_shape(target, model, shape)
 
 
 @check("raw.batching-model-gets-one-item", answers=("RAW-BATCH-OF-ONE", "RAW-ONE-VARIABLE", "RAW-ENCODING"))
@@ -182,14 +182,14 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
 )
 def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[int]) -> None:
     """The server reads a raw body for a batching model as a batch of one."""
-    _expect_shape(target, model, shape)
+    _expect_first_output_shape(target, model, shape)
 
 
-def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
+def _expect_first_output_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
     """Expect the first output to have the input's shape, and the right values, which RAW-ENCODING judges."""
     tensor = make_sample(model, shape)
     reply = send_raw(target, model, tensor)
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply).answered()
     output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
@@ -234,10 +234,10 @@ def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes
     if content is None:
         expect_own_values(target, model, lambda tensors: fill_texts(tensors, [own]) if own else list(tensors))
     else:
-        _expect_served(target, model, content)
+        _expect_bytes_served(target, model, content)
 
 
-def _expect_served(target: Target, model: Model, content: bytes) -> None:
+def _expect_bytes_served(target: Target, model: Model, content: bytes) -> None:
     # With a prefix, the body is right for both interpretations of RAW-BYTES-BODY: one element, or prefix and content.
     prefixed = len(content).to_bytes(4, "little") + content
     readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
@@ -277,10 +277,10 @@ ANSWERS = (
 )
 
 
-def _expect_any_raw(target: Target, model: Model) -> Reply:
+def _expect_raw_answered(target: Target, model: Model) -> Reply:
     """Send a raw request that every server with support for raw requests accepts; expect an answer."""
     reply = target.infer(model.raw(bytes(make_sample(model).to_bytes())))
-    with block_if(lambda: not takes_any(target), NOTHING_TAKEN):
+    with block_if(lambda: not is_simple_raw_answered(target), NOTHING_TAKEN):
         expect(reply, "RAW-BYTES" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE-INPUT").answered()
     return reply
 
@@ -289,7 +289,7 @@ def _expect_any_raw(target: Target, model: Model) -> Reply:
 @rows(*ANSWERS)
 def every_output_is_binary(target: Target, model: Model, own: bool = False) -> None:
     """The server returns every output of the model as binary data to a raw request."""
-    reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
+    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
     expect(reply).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
@@ -297,13 +297,13 @@ def every_output_is_binary(target: Target, model: Model, own: bool = False) -> N
 @rows(*ANSWERS)
 def answer_is_framed_like_others(target: Target, model: Model, own: bool = False) -> None:
     """The server frames the answer to a raw request like any binary answer."""
-    reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
+    reply = expect_own_served(target, model)[0] if own else _expect_raw_answered(target, model)
     expect_framed(reply)
     if not own:
-        _expect_order(reply, model)
+        _expect_data_in_order(reply, model)
 
 
-def _expect_order(reply: Reply, model: Model) -> None:
+def _expect_data_in_order(reply: Reply, model: Model) -> None:
     data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([make_sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]

@@ -29,37 +29,37 @@ from conformance.wire.request import Message
 CutRequest = Callable[[Target, Message], bytes]
 
 
-def _longer(target: Target, message: Message) -> bytes:
+def _overstate_length(target: Target, message: Message) -> bytes:
     return make_head(target, message, b"Content-Length: %d" % (len(message.body) + 10)) + message.body
 
 
-def _without_last_chunk(target: Target, message: Message) -> bytes:
+def _omit_last_chunk(target: Target, message: Message) -> bytes:
     size = b"%X" % len(message.body)
     return make_head(target, message, CHUNKED) + size + CRLF + message.body + CRLF
 
 
-def _inside_a_chunk(target: Target, message: Message) -> bytes:
+def _cut_inside_chunk(target: Target, message: Message) -> bytes:
     size = b"%X" % (len(message.body) + 10)
     return make_head(target, message, CHUNKED) + size + CRLF + message.body
 
 
-def _without(count: int) -> CutRequest:
+def _drop_last_bytes(count: int) -> CutRequest:
     return lambda target, message: target.render_octets(message)[:-count]
 
 
-def _head_alone(target: Target, message: Message) -> bytes:
+def _cut_inside_head(target: Target, message: Message) -> bytes:
     return target.render_octets(message).partition(CRLF * 2)[0]
 
 
 @check("robustness.cut-request-is-not-carried-out", answers="ROBUST-CUT", role="identity_int32", infers=False)
 @rows(
-    make_row("inside-the-head", _head_alone),
-    make_row("inside-the-json", _without(10)),
-    make_row("inside-binary-data", _without(4), True, needs=BINARY),
-    make_row("behind-json-that-is-whole", _longer),
-    make_row("behind-tensors-that-are-whole", _longer, True, needs=BINARY),
-    make_row("inside-a-chunk", _inside_a_chunk),
-    make_row("before-the-last-chunk", _without_last_chunk),
+    make_row("inside-the-head", _cut_inside_head),
+    make_row("inside-the-json", _drop_last_bytes(10)),
+    make_row("inside-binary-data", _drop_last_bytes(4), True, needs=BINARY),
+    make_row("behind-json-that-is-whole", _overstate_length),
+    make_row("behind-tensors-that-are-whole", _overstate_length, True, needs=BINARY),
+    make_row("inside-a-chunk", _cut_inside_chunk),
+    make_row("before-the-last-chunk", _omit_last_chunk),
 )
 def cut_request_is_not_carried_out(
     target: Target, model: Model, name: str, cut: CutRequest, binary: bool = False
@@ -97,43 +97,43 @@ def reset_harms_nobody(target: Target, model: Model, part: float) -> None:
 
 PIPELINED_REQUESTS = 500  # requests on one connection
 # The bytes that are sent on a connection before it is left idle.
-Begin = Callable[[Target, Model], bytes]
+RenderOpening = Callable[[Target, Model], bytes]
 
 
-def _idle(_: Target, __: Model) -> bytes:
+def _render_nothing(_: Target, __: Model) -> bytes:
     return b""
 
 
-def _half_a_head(target: Target, model: Model) -> bytes:
+def _render_partial_head(target: Target, model: Model) -> bytes:
     return target.render_octets(make_plain_request(model)).partition(CRLF * 2)[0]
 
 
-def _half_a_body(target: Target, model: Model) -> bytes:
+def _render_partial_body(target: Target, model: Model) -> bytes:
     return target.render_octets(make_plain_request(model))[:-10]
 
 
-def _unread(target: Target, _: Model) -> bytes:
+def _render_pipelined_requests(target: Target, _: Model) -> bytes:
     return target.render_octets(Message("/v2", method="GET")) * PIPELINED_REQUESTS
 
 
 @check("robustness.slow-clients-keep-nobody-waiting", answers="ROBUST-SLOW", role="identity_int32", infers=False)
 @rows(
-    ("200-idle-connections", _idle, 200),
-    ("32-heads-that-do-not-go-on", _half_a_head, 32),
-    ("32-bodies-that-do-not-go-on", _half_a_body, 32),
-    ("8-connections-of-500-requests-whose-answers-are-not-read", _unread, 8),
+    ("200-idle-connections", _render_nothing, 200),
+    ("32-heads-that-do-not-go-on", _render_partial_head, 32),
+    ("32-bodies-that-do-not-go-on", _render_partial_body, 32),
+    ("8-connections-of-500-requests-whose-answers-are-not-read", _render_pipelined_requests, 8),
 )
-def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin, count: int) -> None:
+def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: RenderOpening, count: int) -> None:
     """Idle and slow clients do not delay other clients.
 
     Raises:
         NotApplicable: the server answers that it cannot process so many requests at a time.
     """
-    with expect_still_serving(target, model), target.hold([begin(target, model)] * count):
+    with expect_still_serving(target, model), target.hold([render(target, model)] * count):
         for salt in range(4, 7):
             try:
                 expect_served(target, model, salt)
             except UnmetError as unmet:
-                if begin is _half_a_body and is_busy(unmet):
+                if render is _render_partial_body and is_busy(unmet):
                     raise NotApplicableError(f"fewer than {count} requests at a time are taken") from None
                 raise

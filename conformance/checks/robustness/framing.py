@@ -65,14 +65,14 @@ def long_target_is_refused(target: Target, model: Model, name: str, mark: bytes)
 # --- ambiguous ends ---------------------------------------------------------------------------------------------------
 
 # Returns framing headers for a body, given its length and the number of bytes after it.
-Lines = Callable[[int, int], tuple[bytes, ...]]
+MakeFramingLines = Callable[[int, int], tuple[bytes, ...]]
 
 
-def _length(text: str) -> Lines:
+def _format_length(text: str) -> MakeFramingLines:
     return lambda own, behind: (f"Content-Length: {text.format(own=own, behind=own + behind)}".encode(),)
 
 
-def _coding(*lines: bytes) -> Lines:
+def _put_before_length(*lines: bytes) -> MakeFramingLines:
     return lambda own, _: (*lines, b"Content-Length: %d" % own)
 
 
@@ -82,18 +82,18 @@ def _coding(*lines: bytes) -> Lines:
     make_row(
         "two-lengths-the-larger-first", lambda own, more: tuple(b"Content-Length: %d" % k for k in (own + more, own))
     ),
-    make_row("two-lengths-in-a-list", _length("{own}, {behind}")),
-    make_row("negative-length", _length("-{own}")),
-    make_row("length-with-a-plus", _length("+{own}")),
-    make_row("length-of-two-numbers", _length("{own} {behind}")),
+    make_row("two-lengths-in-a-list", _format_length("{own}, {behind}")),
+    make_row("negative-length", _format_length("-{own}")),
+    make_row("length-with-a-plus", _format_length("+{own}")),
+    make_row("length-of-two-numbers", _format_length("{own} {behind}")),
     make_row("length-right-in-64-bits", lambda own, _: (b"Content-Length: %d" % (2**64 + own),)),
     make_row("length-in-hexadecimal", lambda own, _: (b"Content-Length: 0x%x" % own,)),
-    make_row("unknown-transfer-coding", _coding(b"Transfer-Encoding: xchunked")),
-    make_row("chunked-not-last", _coding(b"Transfer-Encoding: chunked, identity")),
-    make_row("blank-before-the-colon", _coding(b"Transfer-Encoding : chunked")),
-    make_row("folded-header", _coding(b"Transfer-Encoding:", b" chunked")),
+    make_row("unknown-transfer-coding", _put_before_length(b"Transfer-Encoding: xchunked")),
+    make_row("chunked-not-last", _put_before_length(b"Transfer-Encoding: chunked, identity")),
+    make_row("blank-before-the-colon", _put_before_length(b"Transfer-Encoding : chunked")),
+    make_row("folded-header", _put_before_length(b"Transfer-Encoding:", b" chunked")),
 )
-def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lines) -> None:
+def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: MakeFramingLines) -> None:
     """The server refuses a request whose end is ambiguous, and everything after it."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
     head = make_head(target, message, *lines(len(message.body), len(behind)))
@@ -119,25 +119,25 @@ def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> N
         expect_no_second(target.send_octets(message, octets), "chunks in HTTP/1.0")
 
 
-def _two_lengths(target: Target, message: Message, length: int) -> bytes:
+def _make_head_with_two_lengths(target: Target, message: Message, length: int) -> bytes:
     """Return the head of a request with both Transfer-Encoding and Content-Length."""
     return make_head(target, message, CHUNKED, b"Content-Length: %d" % length)
 
 
-def _in_a_second_chunk(target: Target, message: Message, inside: bytes) -> bytes:
+def _hide_in_second_chunk(target: Target, message: Message, inside: bytes) -> bytes:
     """Return a request whose Content-Length ends before its second chunk, which contains another request."""
     first = b"%X\r\n%b\r\n%X\r\n" % (len(message.body), message.body, len(inside))
-    return _two_lengths(target, message, len(first)) + first + inside + CRLF + LAST_CHUNK
+    return _make_head_with_two_lengths(target, message, len(first)) + first + inside + CRLF + LAST_CHUNK
 
 
-def _in_a_get(target: Target, message: Message, inside: bytes) -> bytes:  # noqa: ARG001
+def _hide_in_get(target: Target, message: Message, inside: bytes) -> bytes:  # noqa: ARG001
     return target.render_octets(Message("/v2", method="GET").with_body(inside))
 
 
 @check("robustness.request-in-a-body-is-not-carried-out", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
 @rows(
-    Row("in-a-chunk-behind-the-length", ("chunks beside a length", _in_a_second_chunk)),
-    Row("in-the-body-of-a-get", ("a GET with a body", _in_a_get)),
+    Row("in-a-chunk-behind-the-length", ("chunks beside a length", _hide_in_second_chunk)),
+    Row("in-the-body-of-a-get", ("a GET with a body", _hide_in_get)),
 )
 def request_in_a_body_is_not_carried_out(
     target: Target, model: Model, name: str, carrier: Callable[[Target, Message, bytes], bytes]
@@ -162,7 +162,7 @@ def request_in_a_body_is_not_carried_out(
 def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
     """The server closes after a request with both Transfer-Encoding and Content-Length."""
     message, behind = make_plain_request(model), target.render_octets(Message("/v2", method="GET"))
-    sent = _two_lengths(target, message, len(message.body)) + wrap_in_chunk(message.body) + behind
+    sent = _make_head_with_two_lengths(target, message, len(message.body)) + wrap_in_chunk(message.body) + behind
     with expect_still_serving(target, model):
         replies = target.send_octets(message, Octets(sent, "chunks beside a length, and a request behind", most=2))
         expect_no_second(replies, "a request with chunks beside a length")

@@ -29,7 +29,7 @@ WAITING_KINDS = (FailureKind.TIMEOUT, FailureKind.ENDLESS, FailureKind.STATUSLES
 
 @contextmanager
 def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
-    """Context manager that expects a server to answer a plain request before and after the requests in its body.
+    """Expect the server to answer a plain request before and after the requests in the `with` block.
 
     Raises:
         Unmet: the server does not answer afterwards, or is gone.
@@ -43,22 +43,22 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
             _expect_served_soon(target, model, salt)
     except TargetLostError as lost:
         last = Reply(target.exchanges[-1])
-        said = f"the server died: {lost}" if lost.has_died else str(lost)
+        actual = f"the server died: {lost}" if lost.has_died else str(lost)
         target.hope()
-        raise UnmetError("a server that goes on answering", said, last) from lost
+        raise UnmetError("a server that goes on answering", actual, last) from lost
 
 
 def _expect_ready(target: Peer, model: Model) -> None:
-    for left in reversed(range(MAX_TRIES)):
+    for tries_left in reversed(range(MAX_TRIES)):
         try:
             _expect_served_soon(target, model, 1)
         except TargetLostError:
-            if left:
+            if tries_left:
                 target.hope()
             if target.is_lost:
                 raise
         except UnmetError as unmet:
-            if not (left and unmet.reply and unmet.reply.has_failed(FailureKind.TIMEOUT)):
+            if not (tries_left and unmet.reply and unmet.reply.has_failed(FailureKind.TIMEOUT)):
                 raise BlockedError(f"a plain request is not answered before: {unmet.actual}", unmet) from None
         else:
             return
@@ -77,7 +77,7 @@ def expect_served(target: Peer, model: Model, salt: int) -> None:
 
 
 def _expect_served_soon(target: Peer, model: Model, salt: int) -> None:
-    """Like `expect_served`, with retries while the server is busy with earlier requests."""
+    """Expect the right answer as `expect_served` does, with retries while the server is busy."""
     for pause in PAUSES_S:
         try:
             return expect_served(target, model, salt)

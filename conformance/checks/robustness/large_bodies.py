@@ -30,14 +30,14 @@ from conformance.wire.request import Message
 DEPTH = MANY = 100_000
 
 
-def _text(change: Callable[[bytes], bytes]) -> MessageBuilder:
+def _change_text(change: Callable[[bytes], bytes]) -> MessageBuilder:
     """Return a builder of a plain request with changed JSON text."""
     return lambda model: Message(
         make_plain_request(model).path, make_plain_request(model).headers, change(make_plain_request(model).body)
     )
 
 
-def _edited(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
+def _edit_document(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
     """Return a builder of a plain request with a changed document."""
 
     def change(body: bytes) -> bytes:
@@ -45,50 +45,55 @@ def _edited(edit: Callable[[dict[str, Any]], object]) -> MessageBuilder:
         edit(document)
         return json.dumps(document).encode()
 
-    return _text(change)
+    return _change_text(change)
 
 
-def _with_parameters(value: bytes) -> MessageBuilder:
+def _set_parameter(value: bytes) -> MessageBuilder:
     """Return a builder of a plain request with this text as a parameter's value, which may be invalid JSON."""
-    return _text(lambda body: b'{"parameters":{"x":' + value + b"}," + body[1:])
+    return _change_text(lambda body: b'{"parameters":{"x":' + value + b"}," + body[1:])
 
 
-def _first(**members: Any) -> MessageBuilder:
-    return _edited(lambda document: document["inputs"][0].update(members))
+def _update_first_input(**members: Any) -> MessageBuilder:
+    return _edit_document(lambda document: document["inputs"][0].update(members))
 
 
-def _repeated(member: str) -> MessageBuilder:
+def _repeat_entries(member: str) -> MessageBuilder:
     """Return a builder of a request that repeats its first input, or an output, many times under different names."""
 
     def edit(document: dict[str, Any]) -> None:
         entry = document["inputs"][0] if member == "inputs" else {}
         document[member] = [entry | {"name": f"N{k}"} for k in range(MANY)]
 
-    return _edited(edit)
+    return _edit_document(edit)
 
 
 ROWS = (
-    make_row("arrays-100000-deep", _with_parameters(b"[" * DEPTH + b"]" * DEPTH), dangerous=True),
-    make_row("objects-100000-deep", _with_parameters(b'{"x":' * DEPTH + b"1" + b"}" * DEPTH), dangerous=True),
-    make_row("arrays-100000-deep-without-an-end", _text(lambda _: b"[" * DEPTH), dangerous=True),
+    make_row("arrays-100000-deep", _set_parameter(b"[" * DEPTH + b"]" * DEPTH), dangerous=True),
+    make_row("objects-100000-deep", _set_parameter(b'{"x":' * DEPTH + b"1" + b"}" * DEPTH), dangerous=True),
+    make_row("arrays-100000-deep-without-an-end", _change_text(lambda _: b"[" * DEPTH), dangerous=True),
     make_row(
         "data-100000-deep",
-        _text(lambda body: body.replace(b'"data":[', b'"data":' + b"[" * DEPTH).replace(b"]}]", b"]" * DEPTH + b"}]")),
+        _change_text(
+            lambda body: body.replace(b'"data":[', b'"data":' + b"[" * DEPTH).replace(b"]}]", b"]" * DEPTH + b"}]")
+        ),
         dangerous=True,
     ),
-    make_row("id-of-1-MiB", _edited(lambda document: document.update(id="x" * MIB))),
-    make_row("input-name-of-1-MiB", _first(name="x" * MIB)),
-    make_row("input-name-in-no-utf-8", _text(lambda body: body.replace(b'"INPUT"', b'"\xff\xfe\xed\xa0\x80"'))),
-    make_row("input-name-of-half-a-surrogate-pair", _first(name="\ud800")),
-    make_row("datatype-of-1-MiB", _first(datatype="x" * MIB)),
+    make_row("id-of-1-MiB", _edit_document(lambda document: document.update(id="x" * MIB))),
+    make_row("input-name-of-1-MiB", _update_first_input(name="x" * MIB)),
+    make_row("input-name-in-no-utf-8", _change_text(lambda body: body.replace(b'"INPUT"', b'"\xff\xfe\xed\xa0\x80"'))),
+    make_row("input-name-of-half-a-surrogate-pair", _update_first_input(name="\ud800")),
+    make_row("datatype-of-1-MiB", _update_first_input(datatype="x" * MIB)),
     make_row(
-        "integer-of-1-million-digits", _text(lambda body: body.replace(b'"data":[', b'"data":[' + b"7" * 1_000_000))
+        "integer-of-1-million-digits",
+        _change_text(lambda body: body.replace(b'"data":[', b'"data":[' + b"7" * 1_000_000)),
     ),
-    make_row("shape-of-100000-dimensions", _first(shape=[1] * MANY, data=[1])),
-    make_row("100000-inputs", _repeated("inputs")),
-    make_row("100000-outputs", _repeated("outputs")),
-    make_row("1-MiB-of-empty-objects", _text(lambda _: b'{"inputs":[' + b"{}," * (MIB // 3) + b"{}]}"), dangerous=True),
-    make_row("100000-members-of-one-name", _text(lambda body: b"{" + b'"id":"a",' * MANY + body[1:])),
+    make_row("shape-of-100000-dimensions", _update_first_input(shape=[1] * MANY, data=[1])),
+    make_row("100000-inputs", _repeat_entries("inputs")),
+    make_row("100000-outputs", _repeat_entries("outputs")),
+    make_row(
+        "1-MiB-of-empty-objects", _change_text(lambda _: b'{"inputs":[' + b"{}," * (MIB // 3) + b"{}]}"), dangerous=True
+    ),
+    make_row("100000-members-of-one-name", _change_text(lambda body: b"{" + b'"id":"a",' * MANY + body[1:])),
 )
 
 
@@ -105,12 +110,12 @@ def large_document_is_answered_or_refused(target: Peer, model: Model, name: str,
 Pb = Any  # the generated classes have no type hints
 
 
-def _call(edit: Callable[[Pb], None]) -> MessageBuilder:
+def _edit_call(edit: Callable[[Pb], None]) -> MessageBuilder:
     """Return a builder of a plain call with an edit."""
     return lambda model: make_infer_message(model.request(), edit)
 
 
-def _data(octets: bytes) -> Callable[[Pb], None]:
+def _set_raw_data(octets: bytes) -> Callable[[Pb], None]:
     def edit(call: Pb) -> None:
         call.raw_input_contents[0] = octets
         call.inputs[0].shape[:] = [len(octets) // 4]
@@ -118,7 +123,7 @@ def _data(octets: bytes) -> Callable[[Pb], None]:
     return edit
 
 
-def _many(field: str) -> Callable[[Pb], None]:
+def _add_many(field: str) -> Callable[[Pb], None]:
     def edit(call: Pb) -> None:
         for number in range(MANY):
             getattr(call, field).add(name=f"N{number}")
@@ -126,11 +131,11 @@ def _many(field: str) -> Callable[[Pb], None]:
     return edit
 
 
-def _entries(call: Pb) -> None:
+def _add_raw_entries(call: Pb) -> None:
     call.raw_input_contents.extend([b""] * MANY)
 
 
-def _long_shape(call: Pb) -> None:
+def _set_long_shape(call: Pb) -> None:
     call.inputs[0].shape[:] = [1] * MANY
 
 
@@ -142,12 +147,12 @@ def _long_shape(call: Pb) -> None:
     infers=False,
 )
 @rows(
-    make_row("16-MiB-of-a-tensor", _call(_data(b"\0" * 16 * MIB))),
-    make_row("id-of-1-MiB", _call(lambda call: setattr(call, "id", "x" * MIB))),
-    make_row("100000-inputs", _call(_many("inputs"))),
-    make_row("100000-outputs", _call(_many("outputs"))),
-    make_row("100000-raw-entries", _call(_entries)),
-    make_row("shape-of-100000-dimensions", _call(_long_shape)),
+    make_row("16-MiB-of-a-tensor", _edit_call(_set_raw_data(b"\0" * 16 * MIB))),
+    make_row("id-of-1-MiB", _edit_call(lambda call: setattr(call, "id", "x" * MIB))),
+    make_row("100000-inputs", _edit_call(_add_many("inputs"))),
+    make_row("100000-outputs", _edit_call(_add_many("outputs"))),
+    make_row("100000-raw-entries", _edit_call(_add_raw_entries)),
+    make_row("shape-of-100000-dimensions", _edit_call(_set_long_shape)),
     make_row(
         "groups-100000-deep",
         lambda model: make_infer_message(model.request()).with_body(b"\x0b" * DEPTH),
@@ -166,8 +171,8 @@ GZIP = 16 + zlib.MAX_WBITS
 BLANKS, ARRAYS = b" " * MIB, b"[]," * (MIB // 3)
 
 
-def _packed(start: bytes, filling: bytes, times: int, end: bytes = b"") -> bytes:
-    """Return gzip data of `start`, `filling` repeated `times`, and `end`, without holding the content in memory."""
+def _compress_repeated(start: bytes, filling: bytes, times: int, end: bytes = b"") -> bytes:
+    """Return `start`, `filling` repeated `times`, and `end` as gzip data, without holding the content in memory."""
     packer = zlib.compressobj(1, zlib.DEFLATED, GZIP)
 
     def parts() -> Iterator[bytes]:
@@ -194,9 +199,9 @@ def bomb_is_answered_or_refused(
     """The server answers or refuses a compressed body that expands greatly in time, or closes."""
     message = make_plain_request(model)
     ends = (b"[", b"[]]") if filling == ARRAYS else (message.body, b"")
-    packed = _packed(ends[0], filling, size, ends[1])
+    packed = _compress_repeated(ends[0], filling, size, ends[1])
     for _ in range(codings - 1):
-        packed = _packed(packed, b"", 0)
+        packed = _compress_repeated(packed, b"", 0)
     coding = ", ".join(["gzip"] * codings)
     bomb = Message(message.path, (*message.headers, ("Content-Encoding", coding)), packed)
     with expect_still_serving(target, model):
@@ -208,13 +213,13 @@ def bomb_is_answered_or_refused(
 ELEMENT_COUNT = 200  # elements
 
 
-def _unwrapped(body: bytes) -> bytes:
+def _compress_raw_deflate(body: bytes) -> bytes:
     """Return the body as raw deflate data, without the zlib format, as some clients send it."""
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(body) + packer.flush()
 
 
-def _cut(code: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+def _cut_compressed(code: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     return lambda body: code(body)[:-20]
 
 
@@ -223,13 +228,13 @@ FALSE_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "plain-as-gzip": ("gzip", bytes),
     "plain-as-deflate": ("deflate", bytes),
     "zlib-as-gzip": ("gzip", compress_zlib),
-    "gzip-cut-short": ("gzip", _cut(compress_gzip)),
-    "deflate-cut-short": ("deflate", _cut(compress_zlib)),
-    "deflate-without-zlib": ("deflate", _unwrapped),
+    "gzip-cut-short": ("gzip", _cut_compressed(compress_gzip)),
+    "deflate-cut-short": ("deflate", _cut_compressed(compress_zlib)),
+    "deflate-without-zlib": ("deflate", _compress_raw_deflate),
 }
 
 
-def _rows(name: str) -> tuple[Row, Row]:
+def _make_rows(name: str) -> tuple[Row, Row]:
     return (
         Row(f"{name}-json", (name, False), role="identity_int32"),
         Row(f"{name}-raw", (name, True), role="identity_uint8", needs=RAW),
@@ -237,7 +242,7 @@ def _rows(name: str) -> tuple[Row, Row]:
 
 
 @check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
-@rows(*[row for name in FALSE_CODINGS for row in _rows(name)])
+@rows(*[row for name in FALSE_CODINGS for row in _make_rows(name)])
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
     """The server refuses a body that is not in its stated coding, or reads it as it was meant."""
     coding, spoil = FALSE_CODINGS[name]

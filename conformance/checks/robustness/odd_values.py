@@ -41,20 +41,20 @@ EMPTY = {
 }
 
 
-def _shaped(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
+def _set_shape(shape: Sequence[int], *, binary: bool) -> MessageBuilder:
     """Return a builder of a request with an input of this shape and no elements."""
 
     def edit(document: dict[str, Any]) -> None:
         document["inputs"][0]["shape"] = list(shape)
 
-    return lambda model: model.request(_nothing(model), send="binary" if binary else "json").edited(edit)
+    return lambda model: model.request(_make_empty_inputs(model), send="binary" if binary else "json").edited(edit)
 
 
-def _nothing(model: Model) -> list[Any]:
+def _make_empty_inputs(model: Model) -> list[Any]:
     return [model.tensor([], (0,) * len(model.role.inputs[0].shape))]
 
 
-def _counted(count: int | str) -> MessageBuilder:
+def _request_classes(count: int | str) -> MessageBuilder:
     """Return a builder of a request for `count` classes."""
     return lambda model: model.request(
         [model.tensor([1, 2, 3])],
@@ -63,7 +63,7 @@ def _counted(count: int | str) -> MessageBuilder:
     ).message()
 
 
-def _headed(value: str) -> MessageBuilder:
+def _set_inference_header(value: str) -> MessageBuilder:
     return lambda model: model.request(send="json").message().with_header(INFERENCE_HEADER, value)
 
 
@@ -78,16 +78,16 @@ COUNTS: tuple[tuple[str, int | str, bool], ...] = (
 )
 
 
-def _shaped_call(shape: Sequence[int]) -> MessageBuilder:
+def _set_call_shape(shape: Sequence[int]) -> MessageBuilder:
     """Return a builder of a call with an input of this shape and an empty raw entry."""
 
     def edit(call: Any) -> None:
         call.inputs[0].shape[:] = shape
 
-    return lambda model: make_infer_message(model.request(_nothing(model)), edit)
+    return lambda model: make_infer_message(model.request(_make_empty_inputs(model)), edit)
 
 
-def _counted_call(count: int) -> MessageBuilder:
+def _call_for_classes(count: int) -> MessageBuilder:
     return lambda model: make_infer_message(
         model.request(
             [model.tensor([1, 2, 3])], outputs=[RequestedOutput(model.role.outputs[0].name, classification=count)]
@@ -98,21 +98,25 @@ def _counted_call(count: int) -> MessageBuilder:
 @check("robustness.number-beyond-all-is-answered-or-refused", answers="ROBUST-NUMBERS", infers=False)
 @rows(
     *[
-        make_row(f"shape-{name}", _shaped(shape, binary=False), role=ROLES[len(shape)], dangerous=max(shape) > 2**31)
+        make_row(f"shape-{name}", _set_shape(shape, binary=False), role=ROLES[len(shape)], dangerous=max(shape) > 2**31)
         for name, shape in EMPTY.items()
     ],
     *[
         make_row(
-            f"shape-{name}-in-binary", _shaped(shape, binary=True), role=ROLES[len(shape)], needs=BINARY, dangerous=True
+            f"shape-{name}-in-binary",
+            _set_shape(shape, binary=True),
+            role=ROLES[len(shape)],
+            needs=BINARY,
+            dangerous=True,
         )
         for name, shape in EMPTY.items()
     ],
     *[
-        make_row(name, _counted(count), role="identity_fp32", needs=CLASSES, dangerous=bad)
+        make_row(name, _request_classes(count), role="identity_fp32", needs=CLASSES, dangerous=bad)
         for name, count, bad in COUNTS
     ],
-    make_row("inference-header-of-minus-0", _headed("-0"), role="identity_int32", needs=BINARY),
-    make_row("inference-header-of-4000-digits", _headed("9" * 4000), role="identity_int32", needs=BINARY),
+    make_row("inference-header-of-minus-0", _set_inference_header("-0"), role="identity_int32", needs=BINARY),
+    make_row("inference-header-of-4000-digits", _set_inference_header("9" * 4000), role="identity_int32", needs=BINARY),
 )
 def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: MessageBuilder) -> None:
     """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes."""
@@ -128,13 +132,13 @@ def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: s
 )
 @rows(
     *[
-        make_row(f"shape-{name}", _shaped_call(shape), role=ROLES[len(shape)], dangerous=True)
+        make_row(f"shape-{name}", _set_call_shape(shape), role=ROLES[len(shape)], dangerous=True)
         for name, shape in EMPTY.items()
     ],
     *[
         make_row(
             f"2-to-the-{bits}-classes",
-            _counted_call(2**bits),
+            _call_for_classes(2**bits),
             role="identity_fp32",
             needs=CLASSES_OVER_GRPC,
             dangerous=True,

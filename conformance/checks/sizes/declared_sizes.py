@@ -1,11 +1,11 @@
-"""Right sizes: in requests, where each binary input takes the bytes that it declares, and in answers."""
+"""Declared sizes of binary data: the server reads them in requests, and states them in answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.binary_sides import is_right_alone, takes_several
+from conformance.checks.support.binary_sides import are_equal_inputs_right, is_right_alone
 from conformance.checks.support.deployed_models import (
     find_sizes,
     is_read_alone,
@@ -58,7 +58,7 @@ EIGHT_BYTES = (
 def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
     """The server gives each binary input as many bytes as its binary_data_size says."""
     if model.is_own_oracle:
-        _expect_all_taken(target, model, model.salted(count, model.salt) if count else require_several(model))
+        _expect_all_read(target, model, model.salted(count, model.salt) if count else require_several(model))
         return
     strings = Tensor.from_values("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
     sample = {tensor.name: tensor for tensor in model.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
@@ -66,16 +66,16 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
     def is_wrong_elsewhere() -> bool:
         alone = (sample[name] for name in binary)
         return not (
-            takes_several(target)
+            are_equal_inputs_right(target)
             and all(is_right_alone(target, tensor, "read") for tensor in alone)
             and _are_kept_apart(target, model, binary)
         )
 
     with block_if(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
-        _expect_bools(target, model, sample, binary)
+        _expect_right_booleans(target, model, sample, binary)
 
 
-def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
+def _expect_all_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect the right outputs when all inputs are binary data, in the declared order."""
     right = model.expected(tensors)
 
@@ -87,7 +87,7 @@ def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -
         expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)
 
 
-def _expect_bools(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
+def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
     """Expect the right BOOL elements when these inputs are binary data, in this order and before all others."""
     tensors = [sample[name] for name in (*binary, *[name for name in sample if name not in binary])]
     reply = target.infer(multi.request(tensors, send=binary))
@@ -98,7 +98,7 @@ def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool
     """Say whether BOOL elements are right among inputs of eight bytes; IN_FP32 replaces IN_BYTES."""
     order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
     sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
-    return is_met(lambda: _expect_bools(target, multi, sample, order))
+    return is_met(lambda: _expect_right_booleans(target, multi, sample, order))
 
 
 # --- answers -----------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def output_without_elements_states_its_size(
     reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
     for name in names:
         output = expect(reply).output(name)
-        _expect_free(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
+        _expect_no_findings(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
         if 0 in (output.shape or ()) and output.binary and output.declared_size != 0:
             field = f"outputs[{output.index}].parameters.binary_data_size"
             raise expect(reply).unmet(f"{field}: 0", str(output.declared_size))
@@ -171,7 +171,7 @@ def _expect_sizes(reply: Reply, model: Model) -> None:
             raise expectation.unmet(f"{field}: {right}, the bytes of {output.name}", str(output.declared_size))
 
 
-def _expect_free(expectation: Expectation, output: Output, *kinds: str) -> None:
+def _expect_no_findings(expectation: Expectation, output: Output, *kinds: str) -> None:
     """Expect an output to have no findings of these kinds."""
     for finding in output.findings:
         if finding.kind in kinds:
@@ -196,7 +196,7 @@ def binary_output_has_no_data(target: Target, model: Model, is_every: bool = Fal
     for output in outputs:
         _expect_same_data(reply, output)
     for output in outputs:
-        _expect_free(expect(reply), output, "data-and-size")
+        _expect_no_findings(expect(reply), output, "data-and-size")
 
 
 def _expect_same_data(reply: Reply, output: Output) -> None:
@@ -230,7 +230,7 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
     outputs = [Wanted(name, want if name in as_json else True) for name in names]
     reply = target.infer(model.request(send=model.sends, outputs=outputs))
     for name in as_json:
-        _expect_free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
+        _expect_no_findings(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
 
 
 @check("sizes.json-output-without-elements-has-data", answers="BIN-DATA-WITHOUT-SIZE", role="emit")
@@ -241,4 +241,4 @@ def json_output_without_elements_has_data(target: Target, model: Model, counts: 
     tensors = make_empty_inputs(target, model) if counts is None else [model.tensor(counts)]
     reply = target.infer(model.request(tensors, send=model.sends, outputs=model.listed()))
     for name in names:
-        _expect_free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
+        _expect_no_findings(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")

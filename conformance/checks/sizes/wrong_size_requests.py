@@ -1,4 +1,4 @@
-"""Requests whose `binary_data_size` is wrong, each by one fault.
+"""Requests with a wrong `binary_data_size`, each with one fault.
 
 If a size contradicts the shape, the body has as many bytes as the size states, if possible, so that the contradiction
 is the only fault. Some sizes are right modulo 2^32 or 2^64, for servers that truncate them.
@@ -25,7 +25,7 @@ from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form, Messa
 from conformance.wire.tensor import Tensor
 
 Entry = tuple[str, MessageBuilder, str]
-Carried = Callable[[Model], Sequence[Tensor]]
+SampleInputs = Callable[[Model], Sequence[Tensor]]
 
 NUMERIC = ("IN_INT64", "IN_BOOL", "IN_FP32")
 
@@ -75,17 +75,17 @@ def change_size_and_bytes(
     def make(model: Model) -> Message:
         tensor, *others = sample_carried_inputs(model)
         good = slice_input_bytes(tensor)
-        return _stating(model, tensor, tensor.shape, size(good), data(good), others)
+        return _make_sized_request(model, tensor, tensor.shape, size(good), data(good), others)
 
     return make
 
 
 def claim_size(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> MessageBuilder:
     """Return a builder of a request with one input of this shape, `binary_data_size` and binary data."""
-    return lambda model: _stating(model, model.role.inputs[0], shape, size, data)
+    return lambda model: _make_sized_request(model, model.role.inputs[0], shape, size, data)
 
 
-def _stating(
+def _make_sized_request(
     model: Model,
     first: TensorSpec | Tensor,
     shape: Sequence[int],
@@ -130,7 +130,7 @@ def change_declared_sizes(change: Mapping[str, int]) -> MessageBuilder:
 
 
 def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
-    """Return a request that is good except for the size of the input `name`, which is first, in the middle or last."""
+    """Return a request that is good except for the size of the input `name`."""
 
     def make(model: Model) -> Message:
         def edit(document: dict[str, Any]) -> None:
@@ -139,10 +139,10 @@ def state_wrong_size(name: str, size: Any, role: str = "multi") -> Entry:
 
         return model.request().edited(edit)
 
-    said = {None: "no-size", -1: "minus-one", 0: "size-zero"}.get(
+    label = {None: "no-size", -1: "minus-one", 0: "size-zero"}.get(
         size, f"size-{size}" if isinstance(size, str) else "2-to-the-63"
     )
-    return f"{said}-for-{name.lower().replace('_', '-')}-of-{role.replace('_', '-')}", make, role
+    return f"{label}-for-{name.lower().replace('_', '-')}-of-{role.replace('_', '-')}", make, role
 
 
 def edit_first_input(change: Mapping[str, Any], *, keep: int | None = None) -> MessageBuilder:
@@ -193,8 +193,8 @@ def drop_tail_and_header(model: Model) -> Message:
     return drop_last_bytes(None)(model).with_header(INFERENCE_HEADER, None)
 
 
-def _in_ascii(model: Model) -> list[Tensor]:
-    """Return sample inputs with ASCII strings: checks of headers judge JSON with more bytes than characters."""
+def _sample_ascii_inputs(model: Model) -> list[Tensor]:
+    """Return sample inputs with ASCII strings; checks of headers judge JSON with more bytes than characters."""
     names = [spec.name for spec in model.role.inputs if spec.datatype == "BYTES"]
     texts = (f"{model.salt}a", "", "bc")
     return model.fill(dict.fromkeys(names, texts))
@@ -204,7 +204,7 @@ def append_bytes(extra: bytes, send: Form | Collection[str] = "binary") -> Calla
     """Return a builder of a good request, and of the same with extra bytes; `send` names the binary inputs."""
 
     def make(model: Model) -> tuple[Message, Message]:
-        message = model.request(_in_ascii(model), send=send, outputs=model.listed()).message()
+        message = model.request(_sample_ascii_inputs(model), send=send, outputs=model.listed()).message()
         headed = message.with_header(INFERENCE_HEADER, str(message.json_length))
         return message, headed.with_header("Content-Type", OCTET_STREAM).with_body(message.body + extra)
 
@@ -310,7 +310,7 @@ TRAILING_BYTES = (
 )
 
 
-def _make_second(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
+def _build_bad_message(make: Callable[[Model], tuple[Message, Message]]) -> MessageBuilder:
     return lambda model: make(model)[1]
 
 
@@ -325,7 +325,7 @@ FITS: Mapping[str, Fit] = {
 }
 
 
-def _refusals(requirement: str, entries: Sequence[Entry], tensors: Carried | None = None) -> list[Refusal]:
+def _make_refusals(requirement: str, entries: Sequence[Entry], tensors: SampleInputs | None = None) -> list[Refusal]:
     return [
         Refusal(fault, requirement, role, make, tensors=tensors, fit=FITS.get(fault)) for fault, make, role in entries
     ]
@@ -337,13 +337,17 @@ def sample_inputs(model: Model) -> Sequence[Tensor]:
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    *_refusals("BIN-BODY-SHORT", SHORT_BODIES),
-    *_refusals("BIN-SIZE-WRONG", SIZES_BESIDE_SHAPE),
-    *_refusals("BIN-SIZE-FALSE", FALSE_SIZES, sample_inputs),
-    *_refusals("BIN-SIZE-FALSE", FALSE_SINGLE_SIZES, sample_carried_inputs),
-    *_refusals("BIN-SIZE-TYPE", SIZE_TYPES),
-    *_refusals("BIN-BODY-LONG", [(fault, _make_second(make), role) for fault, make, role in TRAILING_BYTES]),
-    *_refusals("BIN-DATA-AND-SIZE", DATA_AND_SIZE),
-    *_refusals("BIN-SIZE-MISSING", NO_DATA_NOR_SIZE),
-    *[refusal for requirement, entries in WRONG_AMONG_OTHERS.items() for refusal in _refusals(requirement, entries)],
+    *_make_refusals("BIN-BODY-SHORT", SHORT_BODIES),
+    *_make_refusals("BIN-SIZE-WRONG", SIZES_BESIDE_SHAPE),
+    *_make_refusals("BIN-SIZE-FALSE", FALSE_SIZES, sample_inputs),
+    *_make_refusals("BIN-SIZE-FALSE", FALSE_SINGLE_SIZES, sample_carried_inputs),
+    *_make_refusals("BIN-SIZE-TYPE", SIZE_TYPES),
+    *_make_refusals("BIN-BODY-LONG", [(fault, _build_bad_message(make), role) for fault, make, role in TRAILING_BYTES]),
+    *_make_refusals("BIN-DATA-AND-SIZE", DATA_AND_SIZE),
+    *_make_refusals("BIN-SIZE-MISSING", NO_DATA_NOR_SIZE),
+    *[
+        refusal
+        for requirement, entries in WRONG_AMONG_OTHERS.items()
+        for refusal in _make_refusals(requirement, entries)
+    ],
 )

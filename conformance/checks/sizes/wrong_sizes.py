@@ -1,4 +1,4 @@
-"""Wrong sizes are refused, or do not alter any tensor."""
+"""The server refuses wrong sizes, or they alter no tensor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.checks.sizes.wrong_size_requests import (
     NUMERIC,
     REFUSALS,
     TRAILING_BYTES,
-    Carried,
+    SampleInputs,
     change_size_and_bytes,
     claim_size,
     sample_carried_inputs,
@@ -47,8 +47,10 @@ ASCII = Tensor.from_values("IN_BYTES", "BYTES", ["one", "", "three"])
 Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
 
 
-def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carried | None = None) -> Refusal:
-    """Return a request that is good except for sizes, which `resize` sets in the inputs of its JSON."""
+def _make_several_input_refusal(
+    fault: str, requirement: str, resize: Resize, tensors: SampleInputs | None = None
+) -> Refusal:
+    """Return a refusal of a good request with wrong sizes, which `resize` sets in the inputs of its JSON."""
 
     def make(model: Model) -> Message:
         sent = require_several(model)
@@ -58,32 +60,32 @@ def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carrie
     return Refusal(fault, requirement, "", make, tensors=tensors, fit=SEVERAL_INPUTS)
 
 
-def _move(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """Move the last element of the first input to the second input, by their sizes."""
+def _move_element(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    """Change two sizes so that the last element of the first input belongs to the second."""
     count = len(slice_input_bytes(sent[0]).last)
     for place, change in ((0, -count), (1, count)):
         inputs[place]["parameters"]["binary_data_size"] += change
 
 
-def _size(place: int, size: Any) -> Resize:
+def _set_size(place: int, size: Any) -> Resize:
     return lambda inputs, _: inputs[place].update(parameters={} if size is ABSENT else {"binary_data_size": size})
 
 
-def _exceed(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
-    """State a size for the last input that is right in 32 bits, so that it goes beyond the body."""
+def _exceed_body(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    """State a size for the last input that exceeds the body but is right modulo 2^32."""
     inputs[-1]["parameters"]["binary_data_size"] = sent[-1].size + 2**32
 
 
-def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+def _write_size_as_string(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
     inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
 
 
 SEVERAL_INPUT_REFUSALS: tuple[Refusal, ...] = (
-    _among_several("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move, sample_inputs),
-    _among_several("second-input-of-minus-one", "BIN-SIZE-FALSE", _size(1, -1), sample_inputs),
-    _among_several("last-input-beyond-the-body", "BIN-SIZE-FALSE", _exceed, sample_inputs),
-    _among_several("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_out),
-    _among_several("last-input-without-a-size", "BIN-SIZE-MISSING", _size(-1, ABSENT)),
+    _make_several_input_refusal("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move_element, sample_inputs),
+    _make_several_input_refusal("second-input-of-minus-one", "BIN-SIZE-FALSE", _set_size(1, -1), sample_inputs),
+    _make_several_input_refusal("last-input-beyond-the-body", "BIN-SIZE-FALSE", _exceed_body, sample_inputs),
+    _make_several_input_refusal("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_size_as_string),
+    _make_several_input_refusal("last-input-without-a-size", "BIN-SIZE-MISSING", _set_size(-1, ABSENT)),
 )
 
 
@@ -93,10 +95,10 @@ _OF_ONE_BYTE = frozenset({"BOOL", "INT8", "UINT8"})
 PACKED_COUNT = 9  # elements: more than a byte has bits
 
 
-def _restate(
+def _make_resized_request(
     model: Model, datatypes: Collection[str], count: int, restated: Callable[[Tensor], tuple[Any, bytes]]
 ) -> Message:
-    """Return a request that is good except for the size and the bytes of its first input of one of the datatypes.
+    """Return a good request with another size and other bytes for its first input of these datatypes.
 
     Raises:
         NotApplicable: the model is sent no such input, or takes it with another number of elements than `count`.
@@ -129,14 +131,14 @@ ONE_BYTE_REFUSALS: tuple[Refusal, ...] = (
         "booleans-of-any-model-in-bits",
         "BIN-SIZE-WRONG",
         "",
-        lambda model: _restate(model, ("BOOL",), PACKED_COUNT, _pack_bits),
+        lambda model: _make_resized_request(model, ("BOOL",), PACKED_COUNT, _pack_bits),
         fit=Fit(some_input=frozenset({"BOOL"})),
     ),
     Refusal(
         "true-for-one-byte-of-any-model",
         "BIN-SIZE-TYPE",
         "",
-        lambda model: _restate(model, _OF_ONE_BYTE, 1, lambda tensor: (True, bytes(tensor.to_bytes()))),
+        lambda model: _make_resized_request(model, _OF_ONE_BYTE, 1, lambda tensor: (True, bytes(tensor.to_bytes()))),
         fit=Fit(some_input=_OF_ONE_BYTE),
     ),
 )
@@ -159,7 +161,7 @@ def bytes_left_over_alter_no_tensor(
 ) -> None:
     """The server refuses bytes after the declared ones, or answers as without them."""
     good, bad = make(model)
-    _expect_refused_or_as(target, model, good, bad)
+    _expect_refused_or_unchanged(target, model, good, bad)
 
 
 @check("sizes.data-beside-a-size-shifts-no-tensor", answers="BIN-DATA-AND-SIZE-SAFE")
@@ -175,26 +177,28 @@ def data_beside_a_size_shifts_no_tensor(
 ) -> None:
     """The server refuses an input with both `data` and a size, or reads the next input correctly."""
     if model.is_own_oracle:
-        _expect_either_first(target, model)
+        _expect_refused_or_either_value(target, model)
         return
     sample = {tensor.name: tensor for tensor in model.sample()}
     sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
     request = model.request(sorted(sample.values(), key=lambda tensor: tensor.name != both), send={both, other})
     bad = request.edited(lambda document: document["inputs"][0].update(data=data))
     outputs = {given.name: output.name for given, output in zip(model.role.inputs, model.role.outputs, strict=True)}
-    _expect_refused_or_as(target, model, request.message(), bad, only=outputs[other])
+    _expect_refused_or_unchanged(target, model, request.message(), bad, output_name=outputs[other])
 
 
-def _expect_either_first(target: Target, model: Model) -> None:
+def _expect_refused_or_either_value(target: Target, model: Model) -> None:
     """Expect a refusal, or the right answer for the first input's binary data or the other elements in its `data`."""
     first, *others = require_several(model)
     other_first = replace(model, salt=model.salt + 1).sample()[0]
     request = model.request([first, *others], outputs=model.listed())
     bad = request.edited(lambda document: document["inputs"][0].update(data=to_json(model, other_first)))
-    _expect_refused_or_as(target, model, request.message(), bad, also=model.expected([other_first, *others]))
+    _expect_refused_or_unchanged(
+        target, model, request.message(), bad, alternatives=model.expected([other_first, *others])
+    )
 
 
-def _size_at(place: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
+def _resize_input_at(place: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
     """Return a builder of a good binary request, and of the same with another size for one input."""
 
     def make(model: Model) -> tuple[Message, Message]:
@@ -205,10 +209,11 @@ def _size_at(place: int, size: object) -> Callable[[Model], tuple[Message, Messa
     return make
 
 
-def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
-    """Return a builder of a good request, and of the same with another size for one input; ABSENT for no size.
+def _resize_named_input(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
+    """Return a builder of a good request, and of the same with another size for one input.
 
-    `binary` names the binary inputs, in the order of the request; strings among them would reveal a shift.
+    `size` is ABSENT for none. `binary` names the binary inputs, in the order of the request; strings among them would
+    reveal a shift.
     """
 
     def make(model: Model) -> tuple[Message, Message]:
@@ -228,23 +233,29 @@ def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model],
 
 @check("sizes.size-missing-or-of-another-type-alters-no-tensor", answers="BIN-SIZE-MISSING-SAFE")
 @rows(
-    Row("first-of-two-without", (_sized_otherwise("B", ABSENT, "B", "A"),), role="add_sub"),
-    Row("second-of-two-without", (_sized_otherwise("A", ABSENT, "B", "A"),), role="add_sub"),
+    Row("first-of-two-without", (_resize_named_input("B", ABSENT, "B", "A"),), role="add_sub"),
+    Row("second-of-two-without", (_resize_named_input("A", ABSENT, "B", "A"),), role="add_sub"),
     Row(
-        "first-of-three-without", (_sized_otherwise("IN_FP32", ABSENT, "IN_FP32", "IN_INT64", "IN_BOOL"),), role="multi"
+        "first-of-three-without",
+        (_resize_named_input("IN_FP32", ABSENT, "IN_FP32", "IN_INT64", "IN_BOOL"),),
+        role="multi",
     ),
-    Row("second-of-three-null", (_sized_otherwise("IN_BOOL", None, *NUMERIC),), role="multi"),
-    Row("third-of-three-in-a-string", (_sized_otherwise("IN_FP32", "12", *NUMERIC),), role="multi"),
-    Row("strings-behind-numbers-without", (_sized_otherwise("IN_BYTES", ABSENT, *NUMERIC, "IN_BYTES"),), role="multi"),
-    Row("strings-before-numbers-without", (_sized_otherwise("IN_BYTES", ABSENT, "IN_BYTES", *NUMERIC),), role="multi"),
-    Row("first-of-several-without", (_size_at(0, ABSENT),), fit=SEVERAL_INPUTS),
-    Row("last-of-several-null", (_size_at(-1, None),), fit=SEVERAL_INPUTS),
+    Row("second-of-three-null", (_resize_named_input("IN_BOOL", None, *NUMERIC),), role="multi"),
+    Row("third-of-three-in-a-string", (_resize_named_input("IN_FP32", "12", *NUMERIC),), role="multi"),
+    Row(
+        "strings-behind-numbers-without", (_resize_named_input("IN_BYTES", ABSENT, *NUMERIC, "IN_BYTES"),), role="multi"
+    ),
+    Row(
+        "strings-before-numbers-without", (_resize_named_input("IN_BYTES", ABSENT, "IN_BYTES", *NUMERIC),), role="multi"
+    ),
+    Row("first-of-several-without", (_resize_input_at(0, ABSENT),), fit=SEVERAL_INPUTS),
+    Row("last-of-several-null", (_resize_input_at(-1, None),), fit=SEVERAL_INPUTS),
 )
 def size_missing_or_of_another_type_alters_no_tensor(
     target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
 ) -> str:
     """The server refuses a missing or mistyped size, or changes no tensor of the answer."""
-    reply = _expect_refused_or_as(target, model, *make(model))
+    reply = _expect_refused_or_unchanged(target, model, *make(model))
     return "taken, with the same tensors" if reply.succeeded else "refused"
 
 
@@ -255,23 +266,23 @@ def size_written_with_a_point(target: Target, model: Model) -> str:
         change_size_and_bytes(lambda good: good.size)(model),
         change_size_and_bytes(lambda good: float(good.size))(model),
     )
-    reply = _expect_refused_or_as(target, model, plain, with_point, requirement="BIN-SIZE-I")
+    reply = _expect_refused_or_unchanged(target, model, plain, with_point, requirement="BIN-SIZE-I")
     return f"taken for {sample_carried_inputs(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
 
 
-def _expect_refused_or_as(
+def _expect_refused_or_unchanged(
     target: Target,
     model: Model,
     good: Message,
     bad: Message,
     *,
-    only: str = "",
-    also: Sequence[Tensor] = (),
+    output_name: str = "",
+    alternatives: Sequence[Tensor] = (),
     requirement: str | None = None,
 ) -> Reply:
-    """Expect a bad message to be refused, or to get the outputs of the good one; with `only`, just this output.
+    """Expect the server to refuse a bad message, or to answer it with the outputs of the good one.
 
-    The outputs `also` are right as well.
+    With `output_name`, just this output is compared. The outputs `alternatives` are right as well.
     """
     right = target.infer(good)
     if not right.succeeded:
@@ -283,14 +294,16 @@ def _expect_refused_or_as(
         return reply
     changing = {spec.name for spec in model.role.outputs} - set(model.steady())
     outputs = [output for output in right.answer.outputs if output.name not in changing]
-    tensors = [_tensor(output) for output in outputs if output.array is not None]
-    if not (also and is_met(lambda: expect(reply).tensors(also))):
-        expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
+    tensors = [_to_tensor(output) for output in outputs if output.array is not None]
+    if not (alternatives and is_met(lambda: expect(reply).tensors(alternatives))):
+        expect(reply, requirement).tensors(
+            [tensor for tensor in tensors if tensor.name == (output_name or tensor.name)]
+        )
     expect(target.send(good, fresh=True), requirement).tensors(tensors)  # dropped bytes are not read later
     return reply
 
 
-def _tensor(output: Output) -> Tensor:
+def _to_tensor(output: Output) -> Tensor:
     assert output.array is not None  # noqa: S101 - the caller ensures this
     return Tensor(output.name, output.datatype, output.array.shape, output.array)
 

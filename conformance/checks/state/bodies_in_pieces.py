@@ -1,4 +1,4 @@
-"""A body is read the same wherever TCP segments or chunks split it, and however the chunks are written."""
+"""The server reads a body the same however TCP segments or chunks split it, and however chunks are written."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from conformance.checks.state.request_forms import (
     NEEDS,
     AnyForm,
     SaltedRequest,
-    expect_new_http,
     expect_right,
     make_form_request,
     make_form_row,
+    require_http_1_1,
     require_raw,
 )
 from conformance.checks.support.changed_tensors import fill_texts
@@ -34,156 +34,191 @@ from conformance.wire.tensor import Tensor
 MAX_PIECES = 64  # after each of which there is a pause
 
 
-# --- bodies, and the places at which they are cut ---------------------------------------------------------------------
+# --- bodies, and the offsets at which they are split ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SplitRequest:
     """A request and the offsets at which its body is split.
 
     Attributes:
         name: the row's id.
         role: the role of the model that it goes to; None if it only goes to deployed models.
-        sent: returns the request and its inputs.
-        places: returns the offsets in the body.
+        build: returns the request and its inputs.
+        find_offsets: returns the offsets in the body.
         form: the form of the inputs.
         fit: the deployed models that it can be sent to.
     """
 
     name: str
     role: str | None
-    sent: Callable[[Model], SaltedRequest]
-    places: Callable[[Message], Sequence[int]]
+    build: Callable[[Model], SaltedRequest]
+    find_offsets: Callable[[Message], Sequence[int]]
     form: AnyForm = "binary"
     fit: Fit | None = None
 
-    def row(self) -> Row:
+    def make_row(self) -> Row:
         """Return the row of a check that sends it."""
         return Row(self.name, (self,), role=self.role, needs=NEEDS[self.form], fit=self.fit)
 
 
-def make_cut_rows(cuts: Iterable[Cut]) -> list[Row]:
-    """Return a row for each cut."""
-    return [cut.row() for cut in cuts]
+def make_split_rows(splits: Iterable[SplitRequest]) -> list[Row]:
+    """Return a row for each split request."""
+    return [split.make_row() for split in splits]
 
 
-def _as_json(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
+def _make_json_request(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
     request = model.request(tensors, send="json")
     return request.message(), [item.tensor for item in request.inputs]
 
 
-def _as_accents(model: Model) -> SaltedRequest:
+def _make_accents_request(model: Model) -> SaltedRequest:
     """Return a request whose strings have a character of two bytes."""
-    return _as_json(model, fill_texts(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
+    return _make_json_request(model, fill_texts(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
 
 
-def _as_binary(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
+def _make_binary_request(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:
     request = model.request(tensors, want=model.plain_want)
     return request.message(), [item.tensor for item in request.inputs]
 
 
-def _as_raw(model: Model) -> SaltedRequest:
+def _make_raw_request(model: Model) -> SaltedRequest:
     return make_form_request(model, "raw", 24, 1)
 
 
 _TEXTS = Fit(some_input=frozenset({"BYTES"}), is_json=True)
 
 
-def _as_large_raw(model: Model) -> SaltedRequest:
+def _make_large_raw_request(model: Model) -> SaltedRequest:
     tensors = make_large_inputs(model)
     return model.raw(bytes(tensors[0].to_bytes())), tensors
 
 
-def _first(message: Message) -> int:
+def _find_first_tensor(message: Message) -> int:
     """Return the offset of the first binary tensor."""
     return message.spans[0][2]
 
 
-def _every_16_bytes(message: Message) -> Sequence[int]:
+def _split_every_16_bytes(message: Message) -> Sequence[int]:
     """Return offsets of pieces of 16 bytes; of longer pieces if there were more than `MAX_PIECES`."""
     return range(16, message.json_length, max(16, message.json_length // MAX_PIECES))
 
 
-def _nowhere(message: Message) -> Sequence[int]:  # noqa: ARG001
+def _split_nowhere(message: Message) -> Sequence[int]:  # noqa: ARG001
     return ()
 
 
-WHOLE: tuple[Cut, ...] = (
-    Cut("whole-json", "identity_int32", _as_json, _nowhere, form="json", fit=JSON),
-    Cut("whole", "cast_int32_fp32", _as_binary, _nowhere, fit=ANY),
-    Cut("whole-raw", "identity_uint8", _as_raw, _nowhere, form="raw"),
+WHOLE: tuple[SplitRequest, ...] = (
+    SplitRequest("whole-json", "identity_int32", _make_json_request, _split_nowhere, form="json", fit=JSON),
+    SplitRequest("whole", "cast_int32_fp32", _make_binary_request, _split_nowhere, fit=ANY),
+    SplitRequest("whole-raw", "identity_uint8", _make_raw_request, _split_nowhere, form="raw"),
 )
-CUTS: tuple[Cut, ...] = (
-    Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json"),
-    Cut("behind-the-first-byte", None, _as_json, lambda m: (1, m.json_length // 2), form="json", fit=JSON),
-    Cut("every-16-bytes-of-json", "multi", _as_json, _every_16_bytes, form="json", fit=JSON),
-    Cut(
-        "inside-a-character", "identity_bytes", _as_accents, lambda m: (m.body.index(b"\xc3") + 1,), "json", fit=_TEXTS
+SPLITS: tuple[SplitRequest, ...] = (
+    SplitRequest("inside-the-json", "identity_int32", _make_json_request, lambda m: (m.json_length // 2,), form="json"),
+    SplitRequest(
+        "behind-the-first-byte", None, _make_json_request, lambda m: (1, m.json_length // 2), form="json", fit=JSON
     ),
-    Cut("inside-the-json-before-binary-data", "cast_int32_fp32", _as_binary, lambda m: (m.json_length // 2,)),
-    Cut("at-the-end-of-the-json", "cast_int32_fp32", _as_binary, lambda m: (m.json_length,), fit=ANY),
-    Cut("around-the-end-of-the-json", "string_length", _as_binary, lambda m: (_first(m) - 1, _first(m) + 1)),
-    Cut("inside-a-length-prefix", "string_length", _as_binary, lambda m: (_first(m) + 2,)),
-    Cut("after-a-length-prefix", "string_length", _as_binary, lambda m: (_first(m) + 4,)),
-    Cut("inside-an-element", "cast_int32_fp32", _as_binary, lambda m: (_first(m) + 6,)),
-    Cut("between-tensors", "raw_two_inputs", _as_binary, lambda m: [start for _, _, start, _ in m.spans]),
-    Cut("inside-a-raw-body", "identity_uint8", _as_raw, lambda _: (7,), form="raw"),
-    Cut("every-4-bytes-of-a-raw-body", "identity_uint8", _as_raw, lambda m: range(4, len(m.body), 4), form="raw"),
-    Cut(
+    SplitRequest("every-16-bytes-of-json", "multi", _make_json_request, _split_every_16_bytes, form="json", fit=JSON),
+    SplitRequest(
+        "inside-a-character",
+        "identity_bytes",
+        _make_accents_request,
+        lambda m: (m.body.index(b"\xc3") + 1,),
+        "json",
+        fit=_TEXTS,
+    ),
+    SplitRequest(
+        "inside-the-json-before-binary-data", "cast_int32_fp32", _make_binary_request, lambda m: (m.json_length // 2,)
+    ),
+    SplitRequest(
+        "at-the-end-of-the-json", "cast_int32_fp32", _make_binary_request, lambda m: (m.json_length,), fit=ANY
+    ),
+    SplitRequest(
+        "around-the-end-of-the-json",
+        "string_length",
+        _make_binary_request,
+        lambda m: (_find_first_tensor(m) - 1, _find_first_tensor(m) + 1),
+    ),
+    SplitRequest(
+        "inside-a-length-prefix", "string_length", _make_binary_request, lambda m: (_find_first_tensor(m) + 2,)
+    ),
+    SplitRequest(
+        "after-a-length-prefix", "string_length", _make_binary_request, lambda m: (_find_first_tensor(m) + 4,)
+    ),
+    SplitRequest("inside-an-element", "cast_int32_fp32", _make_binary_request, lambda m: (_find_first_tensor(m) + 6,)),
+    SplitRequest(
+        "between-tensors", "raw_two_inputs", _make_binary_request, lambda m: [start for _, _, start, _ in m.spans]
+    ),
+    SplitRequest("inside-a-raw-body", "identity_uint8", _make_raw_request, lambda _: (7,), form="raw"),
+    SplitRequest(
+        "every-4-bytes-of-a-raw-body",
+        "identity_uint8",
+        _make_raw_request,
+        lambda m: range(4, len(m.body), 4),
+        form="raw",
+    ),
+    SplitRequest(
         "binary-data-byte-by-byte",
         "string_length",
-        lambda model: _as_binary(model, [model.tensor(["ab", "", "c"])]),
-        lambda m: range(_first(m), len(m.body)),
+        lambda model: _make_binary_request(model, [model.tensor(["ab", "", "c"])]),
+        lambda m: range(_find_first_tensor(m), len(m.body)),
     ),
-    Cut(
+    SplitRequest(
         "json-byte-by-byte",
         "identity_int8",
-        lambda model: _as_json(model, [model.tensor([-7])]),
+        lambda model: _make_json_request(model, [model.tensor([-7])]),
         lambda m: range(1, len(m.body)),
         form="json",
     ),
-    Cut("inside-large-raw-floats", None, _as_large_raw, lambda m: (len(m.body) // 2,), form="raw", fit=RAW_FLOATS),
+    SplitRequest(
+        "inside-large-raw-floats",
+        None,
+        _make_large_raw_request,
+        lambda m: (len(m.body) // 2,),
+        form="raw",
+        fit=RAW_FLOATS,
+    ),
 )
 
 
-# --- bodies in pieces --------------------------------------------------------------------------------------------------
+# --- bodies in pieces -------------------------------------------------------------------------------------------------
 
 
 @check("state.body-in-segments-is-one-body", answers="HTTP-SEGMENTS")
-@rows(*make_cut_rows(CUTS))
-def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None:
+@rows(*make_split_rows(SPLITS))
+def body_in_segments_is_one_body(target: Target, model: Model, split: SplitRequest) -> None:
     """The server reads a whole body, wherever TCP splits it."""
-    message, tensors = cut.sent(model)
-    if cut.form == "raw":
+    message, tensors = split.build(model)
+    if split.form == "raw":
         require_raw(target, model, message)
-    reply = target.send_in_pieces(message, cut.places(message))
+    reply = target.send_in_pieces(message, split.find_offsets(message))
     expect_right(target, reply, model.expected(tensors), "HTTP-SEGMENTS")
 
 
 @check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
-@rows(*make_cut_rows((*WHOLE, *CUTS)))
-def chunked_body_is_decoded(target: Target, model: Model, cut: Cut) -> str:
+@rows(*make_split_rows((*WHOLE, *SPLITS)))
+def chunked_body_is_decoded(target: Target, model: Model, split: SplitRequest) -> str:
     """The server decodes a chunked body, however it is split, or declines it (JSON: only with 411)."""
-    message, tensors = cut.sent(model)
-    reply = target.send_in_pieces(message, cut.places(message), chunks=PLAIN_CHUNKS)
-    return _expect_read_or_declined(target, model, cut.form, reply, tensors)
+    message, tensors = split.build(model)
+    reply = target.send_in_pieces(message, split.find_offsets(message), chunks=PLAIN_CHUNKS)
+    return _expect_read_or_declined(target, model, split.form, reply, tensors)
 
 
 def _expect_read_or_declined(
     target: Target, model: Model, form: AnyForm, reply: Reply, tensors: Sequence[Tensor]
 ) -> str:
-    """Expect that a chunked request is read or refused: JSON with status 411, binary data with any status."""
+    """Expect the server to read a chunked request or to refuse it: JSON with status 411, binary data with any."""
     if reply.status == LENGTH_REQUIRED or (form != "json" and is_refused(target, model, reply)):
         return f"declined with {reply.status}"
     try:
         expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED")
     except UnmetError:
-        expect_new_http(target, reply)
+        require_http_1_1(target, reply)
         raise
     return "decoded"
 
 
-# --- how chunks are written --------------------------------------------------------------------------------------------
+# --- how chunks are written -------------------------------------------------------------------------------------------
 
 SPELLINGS: Mapping[str, ChunkFormat] = {
     "extension": ChunkFormat(extension=";name=value"),
@@ -196,8 +231,8 @@ TRAILERS = ChunkFormat(trailers=(("X-Sum", "5f3a"),))
 PLACE, LENGTH = 0xAB, 200
 
 
-def _place(message: Message) -> int:
-    """Return an offset for chunks with a letter in their hexadecimal size, at least the first of a short body."""
+def _choose_offset(message: Message) -> int:
+    """Return an offset that gives chunks with a letter in their hexadecimal size; in a short body, only the first."""
     size = len(message.body)
     return PLACE if size > PLACE + 16 else size // 2 | 0xA
 
@@ -213,7 +248,7 @@ def _place(message: Message) -> int:
 def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm, chunks: ChunkFormat) -> str:
     """The server skips chunk extensions and reads sizes with capitals and leading zeros."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
-    reply = target.send_in_pieces(message, [_place(message)], chunks=chunks, at_once=True)
+    reply = target.send_in_pieces(message, [_choose_offset(message)], chunks=chunks, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)
 
 
@@ -223,7 +258,7 @@ def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> Non
     """The server answers a chunked request with trailer fields as it answers one without."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
     message = message.with_header("Trailer", ", ".join(name for name, _ in TRAILERS.trailers))
-    place = _place(message)
+    place = _choose_offset(message)
     reply = target.send_in_pieces(message, [place], chunks=TRAILERS, at_once=True)
     if reply.is_refusal and not target.send_in_pieces(message, [place], chunks=PLAIN_CHUNKS, at_once=True).succeeded:
         raise NotApplicableError(f"chunks are declined without trailers, too: {escape_text(reply.outcome())}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from conformance.checks.state.request_forms import expect_own, make_salted_request, make_salted_tensors
-from conformance.checks.support.deployed_models import require_telling
+from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
@@ -28,34 +28,34 @@ from conformance.wire.request import INFERENCE_HEADER, JSON, Form, Message
 UNKNOWN_MODEL = "/v2/models/there-is-no-such-model"
 
 
-def _good(model: Model, form: Form, salt: int) -> Message:
+def _make_good_request(model: Model, form: Form, salt: int) -> Message:
     return make_salted_request(model, form, 3 + salt, salt).message()
 
 
-def _unknown_model(model: Model) -> Message:
-    return replace(_good(model, "json", 9), path=f"{UNKNOWN_MODEL}/infer")
+def _make_unknown_model_request(model: Model) -> Message:
+    return replace(_make_good_request(model, "json", 9), path=f"{UNKNOWN_MODEL}/infer")
 
 
-def _broken_json(model: Model) -> Message:
-    return _good(model, "json", 9).with_body(b'{"id":"broken","inputs":[')
+def _make_broken_json_request(model: Model) -> Message:
+    return _make_good_request(model, "json", 9).with_body(b'{"id":"broken","inputs":[')
 
 
-def _missing_bytes(model: Model) -> Message:
-    message = _good(model, "binary", 9)
+def _make_short_request(model: Model) -> Message:
+    message = _make_good_request(model, "binary", 9)
     return message.with_body(message.body[:-5])
 
 
-def _header_past_the_end(model: Model) -> Message:
-    message = _good(model, "binary", 9)
+def _make_long_header_request(model: Model) -> Message:
+    message = _make_good_request(model, "binary", 9)
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 
 # Every server refuses these; the answer to the next request shows whether the server found the end of the refused one.
 BAD_REQUESTS: tuple[Row, ...] = (
-    Row("unknown-model", (_unknown_model, "json"), fit=JSON_ALONE),
-    Row("broken-json", (_broken_json, "json"), fit=JSON_ALONE),
-    Row("missing-bytes", (_missing_bytes, "binary"), needs=BINARY, fit=ANY),
-    Row("inference-header-past-the-end", (_header_past_the_end, "binary"), needs=BINARY),
+    Row("unknown-model", (_make_unknown_model_request, "json"), fit=JSON_ALONE),
+    Row("broken-json", (_make_broken_json_request, "json"), fit=JSON_ALONE),
+    Row("missing-bytes", (_make_short_request, "binary"), needs=BINARY, fit=ANY),
+    Row("inference-header-past-the-end", (_make_long_header_request, "binary"), needs=BINARY),
 )
 
 
@@ -63,7 +63,9 @@ BAD_REQUESTS: tuple[Row, ...] = (
 @rows(*BAD_REQUESTS)
 def connection_is_in_step_after_an_error(target: Target, model: Model, bad: MessageBuilder, form: Form) -> None:
     """The server keeps a connection usable after a refusal, or announces that it closes it."""
-    replies = target.send_on_one_connection([_good(model, form, 0), bad(model), _good(model, form, 1)])
+    replies = target.send_on_one_connection(
+        [_make_good_request(model, form, 0), bad(model), _make_good_request(model, form, 1)]
+    )
     for reply in replies[1:2]:
         _expect_refused(reply)
     for reply in replies[2:]:
@@ -80,9 +82,11 @@ def pipelined_requests_are_answered_in_order(
     target: Target, model: Model, bad: MessageBuilder | None, form: Form
 ) -> None:
     """The server answers pipelined requests in order, as long as it keeps the connection."""
-    require_telling(model, *(make_salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
-    middle = bad(model) if bad else _good(model, form, 1)
-    replies = target.send_on_one_connection([_good(model, form, 0), middle, _good(model, form, 2)], pipelined=True)
+    require_distinct_answers(model, *(make_salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
+    middle = bad(model) if bad else _make_good_request(model, form, 1)
+    replies = target.send_on_one_connection(
+        [_make_good_request(model, form, 0), middle, _make_good_request(model, form, 2)], pipelined=True
+    )
     for place, reply in enumerate(replies):
         if _has_ended(reply):
             return
@@ -102,19 +106,19 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, infers: 
     """The server answers pipelined metadata requests in order, and an inference after them."""
     reads = [Message(path, method="GET") for path in (model.path, "/v2", UNKNOWN_MODEL, model.path, "/v2")]
     alone = {message.path: target.send(message) for message in reads}
-    messages = [*reads, _good(model, "json", 1)] if infers else reads
+    messages = [*reads, _make_good_request(model, "json", 1)] if infers else reads
     for message, reply in zip(messages, target.send_on_one_connection(messages, pipelined=True), strict=False):
         if _has_ended(reply):
             return
         if message not in reads:
             expect_own(target, reply, model, 4, 1, "HTTP-PIPELINE")
-        elif _told(reply) != _told(alone[message.path]):
+        elif _extract_status_and_name(reply) != _extract_status_and_name(alone[message.path]):
             expected = f"the answer to {message.path}: {escape_text(alone[message.path].outcome())}"
             raise expect(reply, "HTTP-PIPELINE").unmet(expected, escape_text(reply.outcome()))
 
 
-def _told(reply: Reply) -> tuple[int | None, object]:
-    """Return the status and the member `name`, which identify an answer with metadata."""
+def _extract_status_and_name(reply: Reply) -> tuple[int | None, object]:
+    """Return the status and the member `name` of an answer, which identify answers with metadata."""
     return reply.status, (reply.answer.document or {}).get("name")
 
 
@@ -124,7 +128,7 @@ def _has_ended(reply: Reply) -> bool:
 
 
 def _expect_refused(reply: Reply) -> None:
-    """Expect that the bad request between good ones is refused; the rest of the row is about the connection."""
+    """Expect the server to refuse the bad request between good ones."""
     if reply.succeeded:
         raise BlockedError("a request is answered that has to be refused")
     expect(reply).refused()
@@ -147,7 +151,7 @@ OPAQUE_TAILS: tuple[tuple[str, bytes], ...] = (
 def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     """The server reads binary data that resemble HTTP or JSON as data."""
     tensors = [model.tensor(list(tail))]
-    replies = target.send_on_one_connection([model.request(tensors).message(), _good(model, "json", 1)])
+    replies = target.send_on_one_connection([model.request(tensors).message(), _make_good_request(model, "json", 1)])
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
     for reply in replies[1:]:
         if reply.status is not None:  # a server may close the connection without an answer
@@ -161,41 +165,41 @@ def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
 LENGTH, HIDDEN = 3, 9
 
 
-def _good_json(model: Model, salt: int) -> Message:
+def _make_good_json_request(model: Model, salt: int) -> Message:
     return make_salted_request(model, "json", LENGTH, salt).message()
 
 
-def _with(name: str, value: str, path: str | None = None) -> MessageBuilder:
+def _build_with_header(name: str, value: str, path: str | None = None) -> MessageBuilder:
     """Return a builder of a request with one more header."""
-    return lambda model: _to(model, path).with_header(name, value)
+    return lambda model: _make_empty_request(model, path).with_header(name, value)
 
 
-def _to(model: Model, path: str | None = None, method: str = "POST") -> Message:
+def _make_empty_request(model: Model, path: str | None = None, method: str = "POST") -> Message:
     return Message(path or model.infer_path, (("Content-Type", JSON),), method=method)
 
 
-def _at(path: str) -> MessageBuilder:
+def _build_for_path(path: str) -> MessageBuilder:
     """Return a builder of a request to a path."""
-    return lambda model: _to(model, path)
+    return lambda model: _make_empty_request(model, path)
 
 
 INFER_UNKNOWN_MODEL = "/v2/models/nobody_has_this_model/infer"
 
 # Requests that servers refuse by their headers alone, or answer without reading the body.
 REFUSED_BY_HEAD: Mapping[str, MessageBuilder] = {
-    "unknown-model": _at(INFER_UNKNOWN_MODEL),
-    "unknown-version": lambda model: _to(model, f"/v2/models/{model.name}/versions/87654/infer"),
-    "unknown-path": _at("/v2/there/is/nothing/here"),
-    "put": lambda model: _to(model, method="PUT"),
-    "post-to-metadata": lambda model: _to(model, model.path),
-    "inference-header-negative": _with(INFERENCE_HEADER, "-1"),
-    "inference-header-no-number": _with(INFERENCE_HEADER, "many"),
-    "inference-header-past-the-end": _with(INFERENCE_HEADER, "99999999"),
-    "unknown-coding": _with("Content-Encoding", "no-such-coding"),
-    "unknown-content-type": _with("Content-Type", "image/png"),
-    "unknown-expectation": _with("Expect", "a-miracle"),
-    "go-ahead-not-waited-for": _with("Expect", "100-continue", INFER_UNKNOWN_MODEL),
-    "no-json": _to,
+    "unknown-model": _build_for_path(INFER_UNKNOWN_MODEL),
+    "unknown-version": lambda model: _make_empty_request(model, f"/v2/models/{model.name}/versions/87654/infer"),
+    "unknown-path": _build_for_path("/v2/there/is/nothing/here"),
+    "put": lambda model: _make_empty_request(model, method="PUT"),
+    "post-to-metadata": lambda model: _make_empty_request(model, model.path),
+    "inference-header-negative": _build_with_header(INFERENCE_HEADER, "-1"),
+    "inference-header-no-number": _build_with_header(INFERENCE_HEADER, "many"),
+    "inference-header-past-the-end": _build_with_header(INFERENCE_HEADER, "99999999"),
+    "unknown-coding": _build_with_header("Content-Encoding", "no-such-coding"),
+    "unknown-content-type": _build_with_header("Content-Type", "image/png"),
+    "unknown-expectation": _build_with_header("Expect", "a-miracle"),
+    "go-ahead-not-waited-for": _build_with_header("Expect", "100-continue", INFER_UNKNOWN_MODEL),
+    "no-json": _make_empty_request,
 }
 # More than servers read of a body before they give up; HTTP parsers skip empty lines before a request.
 LONG_FILLER = b"\r\n" * 200_000
@@ -213,7 +217,7 @@ def _find_fit(identity: str) -> Fit | None:
     return JSON_ALONE if identity in FOR_ANY_MODEL else None
 
 
-def _rows() -> list[Row]:
+def _make_rows() -> list[Row]:
     framings = (("", False), ("-in-chunks", True))
     short = [
         Row(
@@ -235,13 +239,13 @@ def _rows() -> list[Row]:
 
 
 @check("state.body-is-never-the-next-request", answers="HTTP-UNREAD-BODY", role="identity_int32")
-@rows(*_rows())
+@rows(*_make_rows())
 def body_is_never_the_next_request(
     target: Target, model: Model, refused: MessageBuilder, padding: bytes, chunked: bool
 ) -> str:
     """The server does not carry out a request inside the body of a refused one."""
-    require_telling(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
-    body = padding + target.as_text(_good_json(model, HIDDEN))
+    require_distinct_answers(model, *(make_salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
+    body = padding + target.as_text(_make_good_json_request(model, HIDDEN))
     message = refused(model).with_body(body)
     with block_if(
         lambda: not is_met(lambda: _expect_in_step(target, model, message.with_body(b""), chunked)),
@@ -252,7 +256,7 @@ def body_is_never_the_next_request(
 
 def _expect_in_step(target: Target, model: Model, message: Message, chunked: bool) -> str:
     """Expect right answers to two good requests after a message, or a closed connection; return which."""
-    good = [_good_json(model, salt) for salt in (1, 2)]
+    good = [_make_good_json_request(model, salt) for salt in (1, 2)]
     replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())
     for salt, reply in enumerate(replies[1:], start=1):
         if _has_ended(reply):

@@ -65,14 +65,14 @@ def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyFo
     return _judge_coded(target, model, send_answered_request(target, model, form, length), "gzip", chunked=False)
 
 
-def _two_members(body: bytes) -> bytes:
-    """Return the body as a gzip file of two members, which decoders concatenate (RFC 1952, 2.2)."""
+def _compress_in_two_members(body: bytes) -> bytes:
+    """Return the body as gzip data of two members, which decoders concatenate (RFC 1952, 2.2)."""
     half = len(body) // 2
     return compress_gzip(body[:half]) + compress_gzip(body[half:])
 
 
-def _in_whole_words(body: bytes) -> bytes:
-    """Return the body as a gzip file of whole words, by a file name of fitting length (RFC 1952, 2.3).
+def _compress_to_whole_words(body: bytes) -> bytes:
+    """Return the body as gzip data padded to whole words by a file name (RFC 1952, 2.3).
 
     A server that does not undo the coding can take it for floats.
     """
@@ -90,15 +90,15 @@ CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": ("gzip", compress_gzip),
     "gzip-in-capitals": ("GZIP", compress_gzip),
     "x-gzip": ("x-gzip", compress_gzip),
-    "gzip-of-two-members": ("gzip", _two_members),
+    "gzip-of-two-members": ("gzip", _compress_in_two_members),
     "gzip-twice": ("gzip, gzip", lambda body: compress_gzip(compress_gzip(body))),
-    "gzip-in-whole-words": ("gzip", _in_whole_words),
-    "gzip-twice-in-whole-words": ("gzip, gzip", lambda body: compress_gzip(_in_whole_words(body))),
+    "gzip-in-whole-words": ("gzip", _compress_to_whole_words),
+    "gzip-twice-in-whole-words": ("gzip, gzip", lambda body: compress_gzip(_compress_to_whole_words(body))),
     "deflate": ("deflate", compress_zlib),
 }
 
 
-def _coded(message: Message, coding: str) -> Message:
+def _encode_body(message: Message, coding: str) -> Message:
     name, code = CODINGS[coding]
     return message.with_body(code(message.body)).with_header("Content-Encoding", name)
 
@@ -130,9 +130,9 @@ def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyF
 
 
 def _judge_coded(target: Target, model: Model, plain: SaltedRequest, coding: str, *, chunked: bool) -> str:
-    """Expect that a coded request is decoded or refused; return which. Block if uncoded chunks are misread as well."""
+    """Expect the server to decode a coded request or to refuse it, and return which."""
     message, expected = plain
-    sent = _coded(message, coding)
+    sent = _encode_body(message, coding)
     places = (len(sent.body) // 3,)
     reply = target.send_in_pieces(sent, places, chunks=PLAIN_CHUNKS) if chunked else target.send(sent, fresh=True)
     if reply.status is not None and reply.status >= 400:

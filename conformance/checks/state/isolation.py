@@ -16,7 +16,7 @@ from conformance.checks.state.request_forms import (
 from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
 from conformance.checks.support.control_sides import make_large_inputs
-from conformance.checks.support.deployed_models import require_telling
+from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.class_texts import find_highest
 from conformance.expect.content_coding import compress_gzip
@@ -87,7 +87,7 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
 )
 def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer contains nothing of the longer or shorter one before it."""
-    require_telling(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
+    require_distinct_answers(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
         expect_own(
             target, target.infer(make_salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
@@ -103,21 +103,21 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
 )
 def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:
     """The answer to a small request contains nothing of a large one before it."""
-    large, small = make_large_inputs(model, LARGE_COUNT), _make_negative(model.sample())
+    large, small = make_large_inputs(model, LARGE_COUNT), _negate_floats(model.sample())
     expected = [model.expected(tensors) for tensors in (large, small)]
-    messages = [_make_message(model, tensors, form) for tensors in (large, small)]
+    messages = [_make_form_message(model, tensors, form) for tensors in (large, small)]
     if form == "raw":
         require_raw(target, model, messages[1])
     for message, right in zip(messages, expected, strict=True):
         expect_right(target, target.send(message), right, "OIP-ISOLATION")
 
 
-def _make_negative(tensors: Sequence[Tensor]) -> list[Tensor]:
+def _negate_floats(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with negative floats, whose bytes differ from those of positive ones."""
     return [replace(each, array=-each.array) if each.datatype in WIDE_FLOATS else each for each in tensors]
 
 
-def _make_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
+def _make_form_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes()))
     want: Form | None = "binary" if form == "binary" else None
@@ -134,7 +134,7 @@ def _make_message(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Mes
 def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     """JSON and binary requests on one connection leave no trace in each other's answers."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
-    require_telling(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
+    require_distinct_answers(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
     for salt, form in enumerate(forms):
         reply = target.infer(make_salted_request(model, form, 5 + salt, salt))
         expect_own(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
@@ -163,7 +163,7 @@ def like_requests_have_answers_of_their_own(
     target: Peer, model: Model, form: Form, length: int = SMALL_COUNT, padding: bytes = b""
 ) -> None:
     """The server gives requests that differ only in their elements different answers."""
-    first, second = _two_alike(model, length)
+    first, second = _find_similar_inputs(model, length)
     want: Form | None = "binary" if form == "binary" else None
     messages = [
         target.message(model.request(tensors, send=form, want=want, request_id="the-same"))
@@ -183,20 +183,20 @@ def like_requests_have_answers_of_their_own(
         raise BlockedError("the second request is answered wrongly, and unlike the first", unmet) from None
 
 
-def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
+def _find_similar_inputs(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
     """Return two similar sets of inputs that the model answers differently.
 
     Raises:
         NotApplicable: the model answers all alike.
     """
-    first = _alike(model, length, 1)
+    first = _make_similar_inputs(model, length, 1)
     for last in OTHER_SALTS:
-        if model.tells_apart(first, second := _alike(model, length, last)):
+        if model.tells_apart(first, second := _make_similar_inputs(model, length, last)):
             return first, second
     raise NotApplicableError(f"{model.name} answers inputs of this kind alike")
 
 
-def _alike(model: Model, length: int, last: int) -> list[Tensor]:
+def _make_similar_inputs(model: Model, length: int, last: int) -> list[Tensor]:
     """Return inputs that depend on `last` in their last element only; short inputs differ in every element."""
     if length <= SMALL_COUNT:
         return model.salted(length, last)
@@ -227,7 +227,7 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
 def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
     """The server gives each of 32 concurrent requests its own id and tensors."""
     lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
-    require_telling(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
+    require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
         expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")
@@ -253,24 +253,24 @@ class RequestForm:
     needs: tuple[str, ...] = ()
 
 
-def _json(model: Model, tensors: Tensors, number: int) -> Message:
+def _make_json_request(model: Model, tensors: Tensors, number: int) -> Message:
     return model.request(tensors, send="json", request_id=f"request-{number}").message()
 
 
-def _gzipped(model: Model, tensors: Tensors, number: int) -> Message:
-    message = _json(model, tensors, number)
+def _make_gzip_request(model: Model, tensors: Tensors, number: int) -> Message:
+    message = _make_json_request(model, tensors, number)
     return message.with_body(compress_gzip(message.body)).with_header("Content-Encoding", "gzip")
 
 
-def _binary(model: Model, tensors: Tensors, number: int) -> Message:
+def _make_binary_request(model: Model, tensors: Tensors, number: int) -> Message:
     return model.request(tensors, want="binary", request_id=f"request-{number}").message()
 
 
-def _raw(model: Model, tensors: Tensors, number: int) -> Message:  # noqa: ARG001 - a raw request has no id
+def _make_raw_request(model: Model, tensors: Tensors, number: int) -> Message:  # noqa: ARG001 - a raw request has no id
     return model.raw(bytes(tensors[0].to_bytes()))
 
 
-def _classified(model: Model, tensors: Tensors, number: int) -> Message:
+def _make_class_request(model: Model, tensors: Tensors, number: int) -> Message:
     wanted = [RequestedOutput(model.role.outputs[0].name, classification=1)]
     return model.request(tensors, send="json", outputs=wanted, request_id=f"request-{number}").message()
 
@@ -288,11 +288,11 @@ def _expect_top_class(reply: Reply, model: Model, tensors: Tensors) -> None:
 
 
 KINDS: Mapping[str, RequestForm] = {
-    "json": RequestForm(_json, _expect_tensors),
-    "gzip": RequestForm(_gzipped, _expect_tensors),
-    "binary": RequestForm(_binary, _expect_tensors, BINARY),
-    "raw": RequestForm(_raw, _expect_tensors, RAW),
-    "classes": RequestForm(_classified, _expect_top_class, CLASSES),
+    "json": RequestForm(_make_json_request, _expect_tensors),
+    "gzip": RequestForm(_make_gzip_request, _expect_tensors),
+    "binary": RequestForm(_make_binary_request, _expect_tensors, BINARY),
+    "raw": RequestForm(_make_raw_request, _expect_tensors, RAW),
+    "classes": RequestForm(_make_class_request, _expect_top_class, CLASSES),
 }
 FORMS_WITHOUT_RAW = ("json", "gzip", "binary")
 FORM_GROUPS = (
@@ -310,12 +310,12 @@ FORM_GROUPS = (
 _FITS_OF_GROUPS: Mapping[Sequence[str], Fit] = {FORMS_WITHOUT_RAW: JSON, ("raw",): RAW_FLOATS}
 
 
-def _needs(kinds: Sequence[str]) -> tuple[str, ...]:
+def _list_needs(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for kind in kinds for name in KINDS[kind].needs))
 
 
-def _tensors(model: Model, number: int) -> Tensors:
-    """Return the inputs of a request: one of three lengths, and elements that depend on its number."""
+def _make_inputs(model: Model, number: int) -> Tensors:
+    """Return inputs whose length and elements depend on the number of the request."""
     if model.is_own_oracle:
         return make_salted_tensors(model, 1 + number % 3, number)
     spec = model.role.inputs[0]
@@ -323,26 +323,28 @@ def _tensors(model: Model, number: int) -> Tensors:
 
 
 @check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
-@rows(*[Row("-".join(kinds), (kinds,), needs=_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS])
+@rows(
+    *[Row("-".join(kinds), (kinds,), needs=_list_needs(kinds), fit=_FITS_OF_GROUPS.get(kinds)) for kinds in FORM_GROUPS]
+)
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
     """The server gives each of 32 concurrent requests of several forms its own tensors."""
-    require_telling(model, *(_tensors(model, k) for k in range(IN_FLIGHT)))
+    require_distinct_answers(model, *(_make_inputs(model, k) for k in range(IN_FLIGHT)))
     for name in kinds:
-        _expect_alone(target, model, name)
-    sent = [(KINDS[kinds[k % len(kinds)]], _tensors(model, k)) for k in range(IN_FLIGHT)]
+        _expect_right_alone(target, model, name)
+    sent = [(KINDS[kinds[k % len(kinds)]], _make_inputs(model, k)) for k in range(IN_FLIGHT)]
     messages = [kind.message(model, tensors, k) for k, (kind, tensors) in enumerate(sent)]
     for (kind, tensors), reply in zip(sent, target.send_together(messages), strict=True):
-        _expect_own(target, model, kind, tensors, reply)
+        _expect_own_answer(target, model, kind, tensors, reply)
 
 
-def _expect_alone(target: Target, model: Model, name: str) -> None:
-    """Expect that a form of request is answered right without concurrent requests.
+def _expect_right_alone(target: Target, model: Model, name: str) -> None:
+    """Expect the right answer to a form of request without concurrent requests.
 
     Raises:
         NotApplicable: no server has to support this form, and this one does not.
         Blocked: it is answered wrong.
     """
-    kind, tensors = KINDS[name], _tensors(model, IN_FLIGHT)
+    kind, tensors = KINDS[name], _make_inputs(model, IN_FLIGHT)
     reply = target.send(kind.message(model, tensors, IN_FLIGHT), fresh=True)
     if name == "gzip" and not reply.succeeded:
         raise NotApplicableError("compressed requests are not taken")
@@ -354,7 +356,7 @@ def _expect_alone(target: Target, model: Model, name: str) -> None:
         raise BlockedError(f"{name} alone is answered wrongly, too", unmet) from None
 
 
-def _expect_own(target: Target, model: Model, kind: RequestForm, tensors: Tensors, reply: Reply) -> None:
+def _expect_own_answer(target: Target, model: Model, kind: RequestForm, tensors: Tensors, reply: Reply) -> None:
     """Expect the answer to the tensors of this request; block if the request alone is answered wrong as well."""
     if reply.status in DECLINED_STATUSES:
         return

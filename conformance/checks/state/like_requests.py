@@ -1,4 +1,4 @@
-"""Similar requests, which differ in one element or in their options, each get their own answer."""
+"""The server answers each of two similar requests, which differ in one element or option, by its own content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw
 from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.datatypes import KIB
-from conformance.checks.support.deployed_models import require_telling
+from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if
 from conformance.roles.model import Model, RequestBuilder
@@ -26,7 +26,7 @@ Judge = Callable[[Reply], object]
 JudgedMessage = tuple[Message, Judge]
 
 
-def _right(*tensors: Tensor, form: str = "") -> Judge:
+def _expect_outputs(*tensors: Tensor, form: str = "") -> Judge:
     """Return a judge that expects these outputs, in `form` if it is not empty."""
 
     def judge(reply: Reply) -> None:
@@ -40,17 +40,17 @@ def _right(*tensors: Tensor, form: str = "") -> Judge:
 # --- one element ------------------------------------------------------------------------------------------------------
 
 
-def _expect_own_apart(target: Target, model: Model, form: AnyForm) -> None:
-    """Expect answers of their own to two large requests that differ in the last element."""
+def _expect_own_answers_apart(target: Target, model: Model, form: AnyForm) -> None:
+    """Expect different answers to two large requests that differ only in their last element."""
     tensors = make_large_inputs(model)
     flat = tensors[0].array.copy()
     flat[-1] = flat[-1] + 1
     others = [replace(tensors[0], array=flat), *tensors[1:]]
-    require_telling(model, tensors, others)
+    require_distinct_answers(model, tensors, others)
     pair = [_make_tensors_message(model, form, each) for each in (tensors, others)]
     if form == "raw":
         require_raw(target, model, pair[0][0])
-    _expect_apart(target, pair)
+    _expect_answers_apart(target, pair)
 
 
 def _make_tensors_message(model: Model, form: AnyForm, tensors: Sequence[Tensor]) -> JudgedMessage:
@@ -60,15 +60,15 @@ def _make_tensors_message(model: Model, form: AnyForm, tensors: Sequence[Tensor]
         message = model.request(tensors, send="json").message()
     else:
         message = model.request(tensors, want="binary").message()
-    return message, _right(*model.expected(tensors))
+    return message, _expect_outputs(*model.expected(tensors))
 
 
 def _make_element_pair(model: Model, form: AnyForm, count: int, place: int) -> list[JudgedMessage]:
     """Return two requests of equal length that differ in one element."""
-    return [_make_message(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
+    return [_make_message(model, form, _make_elements(model, count, place, other=other)) for other in (False, True)]
 
 
-def _elements(model: Model, count: int, place: int, *, other: bool) -> list[object]:
+def _make_elements(model: Model, count: int, place: int, *, other: bool) -> list[object]:
     is_text = model.role.inputs[0].datatype == "BYTES"
     elements: list[object] = [f"text{100 + k % 800}" if is_text else 100 + k % 100 for k in range(count)]
     elements[place] = ("text999" if other else "text998") if is_text else (203 if other else 202)
@@ -105,13 +105,13 @@ _ELEMENT_COUNTS: tuple[tuple[str, AnyForm, tuple[int, ...]], ...] = (
 def one_other_element_is_seen(target: Target, model: Model, form: AnyForm, count: int | None, place: int) -> None:
     """The server notices a single changed element, wherever it is."""
     if count is None:
-        _expect_own_apart(target, model, form)
+        _expect_own_answers_apart(target, model, form)
         return
-    _expect_apart(target, _make_element_pair(model, form, count, place))
+    _expect_answers_apart(target, _make_element_pair(model, form, count, place))
 
 
-def _expect_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
-    """Expect a right second answer; OIP-ISOLATION is unmet if it repeats the first one, other faults block the row."""
+def _expect_answers_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
+    """Expect a right second answer; report OIP-ISOLATION if it repeats the first, else block the row."""
     (first, is_first), (second, is_second) = pair
     before = target.send(first)
     try:
@@ -134,30 +134,34 @@ def _expect_apart(target: Target, pair: Sequence[JudgedMessage]) -> None:
 LONG_COUNT = 2 * KIB
 
 
-def _long(model: Model) -> Sequence[Tensor]:
+def _make_long_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs of `LONG_COUNT` elements; sample inputs for a deployed model."""
     return model.sample() if model.is_own_oracle else [model.tensor([100 + k % 100 for k in range(LONG_COUNT)])]
 
 
-def _forms(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
-    """Return two requests with the same long inputs, which ask for an output in the forms `first` and `second`."""
+def _make_form_pair(model: Model, first: bool, second: bool) -> list[JudgedMessage]:
+    """Return two requests with the same long inputs, each for an output as binary data if its flag is set, else as JSON."""
     name = model.role.outputs[0].name
-    right = [tensor for tensor in model.expected(_long(model)) if tensor.name == name]
+    right = [tensor for tensor in model.expected(_make_long_inputs(model)) if tensor.name == name]
     return [
         (
-            model.request(_long(model), send="json", outputs=[RequestedOutput(name, binary or ABSENT)]).message(),
-            _right(*right, form="binary" if binary else "json"),
+            model.request(
+                _make_long_inputs(model), send="json", outputs=[RequestedOutput(name, binary or ABSENT)]
+            ).message(),
+            _expect_outputs(*right, form="binary" if binary else "json"),
         )
         for binary in (first, second)
     ]
 
 
-def _counts(model: Model) -> list[JudgedMessage]:
+def _make_count_pair(model: Model) -> list[JudgedMessage]:
     """Return two requests with the same long inputs, for one class and for two."""
     name = model.role.outputs[0].name
     return [
         (
-            model.request(_long(model), send="json", outputs=[RequestedOutput(name, classification=count)]).message(),
+            model.request(
+                _make_long_inputs(model), send="json", outputs=[RequestedOutput(name, classification=count)]
+            ).message(),
             _expect_class_count(name, count),
         )
         for count in (1, 2)
@@ -173,27 +177,29 @@ def _expect_class_count(name: str, count: int) -> Judge:
     return judge
 
 
-def _framed_and_raw(model: Model) -> list[JudgedMessage]:
+def _make_framed_and_raw_pair(model: Model) -> list[JudgedMessage]:
     """Return two requests with one body and different inference headers: JSON with binary data, and a raw request."""
     tensors = [model.tensor([200, 201, 202])]
     framed = model.request(tensors, want="binary").message()
     raw = model.raw(framed.body)
     everything = [model.tensor(list(framed.body))]
-    return [(framed, _right(*model.expected(tensors))), (raw, _right(*model.expected(everything)))]
+    return [(framed, _expect_outputs(*model.expected(tensors))), (raw, _expect_outputs(*model.expected(everything)))]
 
 
 @check("state.another-wish-for-the-same-tensors-is-seen", answers="OIP-ISOLATION")
 @rows(
-    Row("json-then-binary", (lambda m: _forms(m, False, True),), role="identity_uint8", needs=BINARY, fit=JSON),
-    Row("binary-then-json", (lambda m: _forms(m, True, False),), role="identity_uint8", needs=BINARY),
-    Row("one-class-then-two", (_counts,), role="identity_int32", needs=CLASSES),
-    Row("framed-then-raw", (_framed_and_raw,), role="identity_uint8", needs=(*BINARY, *RAW)),
+    Row(
+        "json-then-binary", (lambda m: _make_form_pair(m, False, True),), role="identity_uint8", needs=BINARY, fit=JSON
+    ),
+    Row("binary-then-json", (lambda m: _make_form_pair(m, True, False),), role="identity_uint8", needs=BINARY),
+    Row("one-class-then-two", (_make_count_pair,), role="identity_int32", needs=CLASSES),
+    Row("framed-then-raw", (_make_framed_and_raw_pair,), role="identity_uint8", needs=(*BINARY, *RAW)),
 )
 def another_wish_for_the_same_tensors_is_seen(
     target: Target, model: Model, pair: Callable[[Model], Sequence[JudgedMessage]]
 ) -> None:
     """The server notices that a request asks for something else of the same tensors."""
-    _expect_apart(target, pair(model))
+    _expect_answers_apart(target, pair(model))
 
 
 @check("state.same-body-for-another-model-is-seen", answers="OIP-ISOLATION", role="identity_int32")
@@ -204,7 +210,7 @@ def same_body_for_another_model_is_seen(target: Target, model: Model, form: AnyF
     if other is None:
         raise NotApplicableError("no model for the role cast_int32_fp32")
     elements = [1000 + k for k in range(LONG_COUNT)]
-    _expect_apart(target, [_make_message(one, form, elements) for one in (model, other)])
+    _expect_answers_apart(target, [_make_message(one, form, elements) for one in (model, other)])
 
 
 # --- options of the request before ------------------------------------------------------------------------------------
@@ -230,36 +236,36 @@ OPTIONS: Mapping[str, tuple[RequestBuilder, tuple[str, ...]]] = {
 # --- what becomes of it -----------------------------------------------------------------------------------------------
 
 
-def _as_it_is(request: InferRequest) -> Message:
+def _keep_request(request: InferRequest) -> Message:
     return request.message()
 
 
-def _unknown_output(request: InferRequest) -> Message:
+def _add_unknown_output(request: InferRequest) -> Message:
     def edit(document: dict[str, Any]) -> None:
         document.setdefault("outputs", []).append({"name": "NO_SUCH_OUTPUT"})
 
     return request.edited(edit)
 
 
-def _unknown_input(request: InferRequest) -> Message:
+def _rename_last_input(request: InferRequest) -> Message:
     return request.edited(lambda document: document["inputs"][-1].update(name="NO_SUCH_INPUT"))
 
 
-def _missing_input(request: InferRequest) -> Message:
+def _keep_first_input(request: InferRequest) -> Message:
     return replace(request, inputs=request.inputs[:1]).message()
 
 
-def _cut_short(request: InferRequest) -> Message:
+def _cut_last_bytes(request: InferRequest) -> Message:
     message = request.message()
     return message.with_body(message.body[:-2])
 
 
 OUTCOMES: Mapping[str, Callable[[InferRequest], Message]] = {
-    "answered": _as_it_is,
-    "refused-for-an-output": _unknown_output,
-    "refused-for-an-input": _unknown_input,
-    "refused-for-a-missing-input": _missing_input,
-    "refused-for-its-end": _cut_short,
+    "answered": _keep_request,
+    "refused-for-an-output": _add_unknown_output,
+    "refused-for-an-input": _rename_last_input,
+    "refused-for-a-missing-input": _keep_first_input,
+    "refused-for-its-end": _cut_last_bytes,
 }
 # Rows that also run on deployed models.
 FITS: Mapping[str, Fit] = {

@@ -89,7 +89,7 @@ def make_form_request(model: Model, form: AnyForm, length: int, salt: int) -> Sa
 
 
 def send_answered_request(target: Target, model: Model, form: AnyForm, length: int) -> SaltedRequest:
-    """Return a request and its right outputs, after expecting the server to answer it when sent in the usual way.
+    """Send a request in the usual way and expect the right answer; return the request and its right outputs.
 
     Raises:
         NotApplicable: a deployed model refuses raw requests.
@@ -114,8 +114,8 @@ def require_raw(target: Target, model: Model, message: Message) -> None:
         raise NotApplicableError(f"{model.name} may be refused in a raw request")
 
 
-def expect_new_http(target: Target, reply: Reply) -> None:
-    """Require a target that answers in HTTP/1.1; if needed, send the request of `reply` again in one piece to find out.
+def require_http_1_1(target: Target, reply: Reply) -> None:
+    """Require a target that answers in HTTP/1.1; if needed, send the request of `reply` again to find out.
 
     Raises:
         NotApplicable: it answers in HTTP/1.0, which has no chunks and no interim responses (RFC 9112, 6.1).

@@ -9,8 +9,8 @@ from conformance.checks.state.request_forms import (
     LENGTH_REQUIRED,
     NEEDS,
     AnyForm,
-    expect_new_http,
     make_form_row,
+    require_http_1_1,
     send_answered_request,
 )
 from conformance.checks.support.refusals import DECLINED_STATUSES
@@ -64,7 +64,7 @@ def go_ahead_comes_without_the_body(
     reply = target.send_after_go_ahead(message.with_header("Expect", value), chunks=chunks)
     given = reply.exchange.go_ahead
     if given is GoAhead.WITHHELD or reply.status is None:
-        expect_new_http(target, reply)
+        require_http_1_1(target, reply)
         actual = "neither before the body was sent" if given is GoAhead.WITHHELD else escape_text(reply.outcome())
         raise UnmetError("100 Continue, or a final status", actual, reply, requirement="HTTP-GO-AHEAD")
     if reply.status == EXPECTATION_FAILED:
@@ -73,7 +73,7 @@ def go_ahead_comes_without_the_body(
         return "chunks are declined"
 
     if chunks and not reply.succeeded:
-        expect_new_http(target, reply)
+        require_http_1_1(target, reply)
 
     def is_wrong_without() -> bool:
         return chunks is not None and not is_met(
@@ -95,22 +95,22 @@ ANSWER_BYTES = 5_000_000
 TEXT_COUNT = 50
 
 
-def _tensor(model: Model) -> Tensor:
-    """Return a tensor of that size; few long strings if possible, since each element takes server time."""
+def _make_large_tensor(model: Model) -> Tensor:
+    """Return a tensor of `ANSWER_BYTES`, in few long strings if possible, since each element takes server time."""
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{k:09d} " * (ANSWER_BYTES // TEXT_COUNT // 10) for k in range(TEXT_COUNT)])
     return model.tensor(np.arange(ANSWER_BYTES) % 251)
 
 
-def _row(form: AnyForm, role: str) -> Row:
+def _make_row(form: AnyForm, role: str) -> Row:
     return Row(form, (form,), role=role, needs=NEEDS[form])
 
 
 @check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")
-@rows(_row("json", "identity_bytes"), _row("binary", "identity_bytes"), _row("raw", "identity_uint8"))
+@rows(_make_row("json", "identity_bytes"), _make_row("binary", "identity_bytes"), _make_row("raw", "identity_uint8"))
 def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyForm) -> None:
     """The server sends a large answer completely to a client that reads late."""
-    tensor = _tensor(model)
+    tensor = _make_large_tensor(model)
     if form == "raw":
         message = model.raw(bytes(tensor.to_bytes()))
     else:

@@ -2,15 +2,15 @@
 
     the claim is about                         write
     -----------------------------------------  ----------------------------------------------------------------------
-that there is an answer                    expect(reply).answered()
-output values                               expect(reply).tensors(expected)
+    that there is an answer                    expect(reply).answered()
+    output values                              expect(reply).tensors(expected)
     the form an output comes in                expect(reply).forms({name: "binary"})
-faults in the structure of an answer       expect(reply).free_of(kinds of `wire.finding`)
+    faults in the structure of an answer       expect(reply).free_of(kinds of `wire.finding`)
     binary data read right, or written right   binary_sides.expect_side(target, model, tensors, "read" or "written")
     the two lengths in an answer's headers     framing.expect_framed(reply)
     a document and its members                 documents.expect_fits_schema and expect_document
     a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `make_refusal_rows` for its rows
-a server that must stay alive              expect.refusals.expect_alive
+    a server that must stay alive              expect.refusals.expect_alive
     classes                                    classes.ClassifiedAnswer.ask(...).expect_rule(...)
     tensors over gRPC                          over_grpc.expect_right, make_faulty_call for faulty ones
     binary data of any deployed model          control_sides.expect_read and expect_written, by changed_tensors

@@ -41,7 +41,7 @@ def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, thro
 def expect_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
 ) -> None:
-    """Expect the right outputs when `side` travels as binary data and the rest as JSON.
+    """Expect the right outputs when the `side` of an exchange is binary data and the rest JSON.
 
     `outputs` lists all outputs if their order matters. Tensors that JSON cannot carry are always binary data.
     """
@@ -52,8 +52,8 @@ def expect_side(
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)
 
 
-def takes_none(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
-    """Say whether the server refused the request and refuses the same tensors as plain JSON as well.
+def is_refused_as_json_too(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
+    """Say whether the server refused a request and also refuses its tensors as plain JSON.
 
     This is for tensors without elements, which no document requires a server to accept.
     """
@@ -64,7 +64,7 @@ def takes_none(target: Target, model: Model, tensors: Sequence[Tensor], reply: R
 
 
 def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
-    """Like `expect_side`, for values that servers may lose in JSON.
+    """Expect the right outputs as `expect_side` does, for values that servers may lose in JSON.
 
     If the outputs are wrong, the same request with JSON on both sides finds the cause. If its answer is right, the
     binary data are wrong. If not, the server loses these values in JSON: binary data on both sides decide.
@@ -78,7 +78,7 @@ def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], sid
         expect_side(target, model, tensors, "both")
 
 
-def expect_return(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
+def expect_both_sides(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
     """Expect the right outputs with binary data in both directions.
 
     A failure is attributed to `written`, the requirement on outputs, if another request shows that the answer is at
@@ -102,14 +102,16 @@ def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -
     if not model.role.is_json_capable:
         return False
     carried = [
-        Tensor.from_values(tensor.name, tensor.datatype, _carried_by_json(tensor)) if tensor.array.ndim == 1 else tensor
+        Tensor.from_values(tensor.name, tensor.datatype, _keep_json_elements(tensor))
+        if tensor.array.ndim == 1
+        else tensor
         for tensor in tensors
     ]
     reply = target.infer(model.request(carried, **SIDES["written"]))
     return reply.succeeded and not is_met(lambda: expect_values(reply, model, carried, through_json=True))
 
 
-def _carried_by_json(tensor: Tensor) -> Any:
+def _keep_json_elements(tensor: Tensor) -> Any:
     """Return the elements of a tensor that JSON can carry, followed by ordinary ones."""
     if tensor.datatype == "BYTES":
         return [item.decode(errors="ignore").encode() for item in tensor.array] + ["é猫😀".encode()]
@@ -126,7 +128,7 @@ def is_right(
 def expect_special_side(
     target: Target, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor]
 ) -> None:
-    """Like `expect_side`, for tensors with the property under test; `plain` tensors of the same datatype lack it.
+    """Expect the right outputs for tensors with the property under test; `plain` tensors lack it.
 
     Raises:
         Blocked: the plain tensors are wrong as well, so the property is not the cause.
@@ -144,7 +146,7 @@ def expect_together(
     outputs: Sequence[Tensor],
     side: Literal["read", "written"],
 ) -> None:
-    """Expect the right outputs of a message with several tensors, each of which is read or written right by itself.
+    """Expect the right outputs of a message with several tensors that the server gets right one by one.
 
     Args:
         reply: the reply to the message.
@@ -195,7 +197,7 @@ def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
     return model is None or is_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
 
 
-def carries(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
+def is_carried_as_binary(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
     """Say whether binary tensors work in both directions, in one dimension, and in row-major order."""
     weighing = target.model("weighted_sum")
     return (
@@ -205,8 +207,8 @@ def carries(target: Target, model: Model, tensors: Sequence[Tensor], side: Side)
     )
 
 
-def takes_several(target: Target) -> bool:
-    """Say whether a request with several equal binary inputs is answered right, in whatever order they are read."""
+def are_equal_inputs_right(target: Target) -> bool:
+    """Say whether the server answers a request with equal binary inputs right; their order cannot matter."""
     model = target.model("add_sub")
     if model is None:
         return True
@@ -226,12 +228,14 @@ def make_distinct_tensor(model: Model, shape: Sequence[int]) -> Tensor:
 def make_symmetric_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return inputs that are equal in either byte order and either order of dimensions; FP16 and BF16 have none."""
     return tuple(
-        _filled(spec.name, spec.datatype, make_sample_shape(spec.shape, 2 if model.role.batching else None))
+        _make_symmetric_tensor(
+            spec.name, spec.datatype, make_sample_shape(spec.shape, 2 if model.role.batching else None)
+        )
         for spec in model.role.inputs
     )
 
 
-def _filled(name: str, datatype: str, shape: tuple[int, ...]) -> Tensor:
+def _make_symmetric_tensor(name: str, datatype: str, shape: tuple[int, ...]) -> Tensor:
     dtype = DATATYPES[datatype].dtype
     if datatype == "BYTES":
         several = np.array([b'q"\\', "é😀".encode(), b""], object)

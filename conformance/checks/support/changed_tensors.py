@@ -1,4 +1,4 @@
-"""Changes to the inputs of a deployed model: simplified inputs, and inputs as a faulty server would misread them.
+"""Changes to the inputs of a deployed model: simpler inputs, and inputs as a faulty server misreads them.
 
 Integers stay within the range of the original input and floats have ordinary magnitudes: an index beyond a lookup table
 can crash a model. An input that cannot be changed within these limits stays as it is.
@@ -39,8 +39,8 @@ LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
 
 
 def fill_alike(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors filled with one of their own elements: the number of greatest magnitude, else the first."""
-    return [_alike(tensor) for tensor in tensors]
+    """Return tensors filled with their number of greatest magnitude, or their first element if they hold no numbers."""
+    return [_fill_with_greatest(tensor) for tensor in tensors]
 
 
 def fill_either_order(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -48,7 +48,7 @@ def fill_either_order(tensors: Sequence[Tensor]) -> list[Tensor]:
 
     Integers become 0 if 0 lies within the range of the tensor.
     """
-    return [_in_either_order(tensor) for tensor in tensors]
+    return [_fill_symmetrically(tensor) for tensor in tensors]
 
 
 def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tensor]:
@@ -56,17 +56,17 @@ def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tenso
 
     A tensor from `plain` replaces one whose swapped elements are not ordinary numbers.
     """
-    return [_swapped(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
+    return [_swap_float_bytes(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
 
 
-def move_up(tensors: Sequence[Tensor]) -> list[Tensor]:
+def shift_elements(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with each element replaced by its successor; the last one stays."""
-    return [_filled(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flat(tensors)]
+    return [_replace_elements(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flatten_tensors(tensors)]
 
 
 def read_by_columns(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with their elements read in column-major order."""
-    return [_filled(each, flat.reshape(each.shape, order="F")) for each, flat in _flat(tensors)]
+    return [_replace_elements(each, flat.reshape(each.shape, order="F")) for each, flat in _flatten_tensors(tensors)]
 
 
 def has_rows_and_columns(tensor: Tensor) -> bool:
@@ -74,22 +74,26 @@ def has_rows_and_columns(tensor: Tensor) -> bool:
     return sum(size > 1 for size in tensor.shape) > 1
 
 
-def negate(tensors: Sequence[Tensor]) -> list[Tensor]:
+def invert_booleans(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return tensors with every BOOL element inverted."""
-    return [_filled(each, ~flat) if each.datatype == "BOOL" else each for each, flat in _flat(tensors)]
+    return [
+        _replace_elements(each, ~flat) if each.datatype == "BOOL" else each for each, flat in _flatten_tensors(tensors)
+    ]
 
 
 def halve_texts(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with each string cut to its first half."""
     return [
-        _filled(each, Tensor.from_values("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array)
+        _replace_elements(
+            each, Tensor.from_values("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array
+        )
         if each.datatype == "BYTES" and flat.size
         else each
-        for each, flat in _flat(tensors)
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
-def differ(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+def are_different(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
     """Say whether any two tensors of the same name differ; names that occur on one side only are ignored."""
     named = {tensor.name: tensor.array for tensor in tensors}
     return any(not np.array_equal(named.get(other.name, other.array), other.array) for other in others)
@@ -99,8 +103,8 @@ def fill_texts(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor
     """Return the tensors with every BYTES input filled with these strings, repeated as needed."""
     filling = Tensor.from_values("", "BYTES", list(texts)).array
     return [
-        _filled(each, np.resize(filling, flat.size)) if each.datatype == "BYTES" else each
-        for each, flat in _flat(tensors)
+        _replace_elements(each, np.resize(filling, flat.size)) if each.datatype == "BYTES" else each
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
@@ -108,92 +112,102 @@ def fill_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
     """Return the tensors with every FP32 and FP64 input filled with the entry `name` of `LOOKALIKES`."""
     octets = LOOKALIKES[name]
     return [
-        _filled(each, np.resize(np.frombuffer(octets[each.datatype], flat.dtype), flat.size))
+        _replace_elements(each, np.resize(np.frombuffer(octets[each.datatype], flat.dtype), flat.size))
         if each.datatype in octets
         else each
-        for each, flat in _flat(tensors)
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
 def fill_fractions(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with numbers between 1 and 2 that need full precision."""
-    return [_filled(each, _fractions(flat)) if each.datatype in WIDE_FLOATS else each for each, flat in _flat(tensors)]
+    return [
+        _replace_elements(each, _make_fractions(flat)) if each.datatype in WIDE_FLOATS else each
+        for each, flat in _flatten_tensors(tensors)
+    ]
 
 
-def _fractions(flat: Array) -> Array:
+def _make_fractions(flat: Array) -> Array:
     return np.asarray((1 + (np.arange(flat.size) + 1) % 7 / 7.3).astype(flat.dtype))
 
 
 def fill_subnormals(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with different subnormal numbers."""
     return [
-        _filled(each, _fractions(flat) * np.finfo(flat.dtype).tiny / 4) if each.datatype in WIDE_FLOATS else each
-        for each, flat in _flat(tensors)
+        _replace_elements(each, _make_fractions(flat) * np.finfo(flat.dtype).tiny / 4)
+        if each.datatype in WIDE_FLOATS
+        else each
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
 def fill_zeros(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with zeros."""
     return [
-        _filled(each, np.zeros_like(flat)) if each.datatype in WIDE_FLOATS else each for each, flat in _flat(tensors)
+        _replace_elements(each, np.zeros_like(flat)) if each.datatype in WIDE_FLOATS else each
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
 def fill_large(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with numbers beyond 2^53, which JSON has as well."""
     return [
-        _filled(each, (_fractions(flat) * LARGE_NUMBER).astype(flat.dtype)) if each.datatype in WIDE_FLOATS else each
-        for each, flat in _flat(tensors)
+        _replace_elements(each, (_make_fractions(flat) * LARGE_NUMBER).astype(flat.dtype))
+        if each.datatype in WIDE_FLOATS
+        else each
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
 def fill_non_finite(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with NaN and both infinities."""
     return [
-        _filled(each, np.resize(np.array([np.nan, np.inf, -np.inf], flat.dtype), flat.size))
+        _replace_elements(each, np.resize(np.array([np.nan, np.inf, -np.inf], flat.dtype), flat.size))
         if each.datatype in WIDE_FLOATS
         else each
-        for each, flat in _flat(tensors)
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
 def round_off(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 elements rounded to half their bits."""
     return [
-        _filled(each, flat.astype(f"<f{flat.itemsize // 2}").astype(flat.dtype))
+        _replace_elements(each, flat.astype(f"<f{flat.itemsize // 2}").astype(flat.dtype))
         if each.datatype in WIDE_FLOATS
         else each
-        for each, flat in _flat(tensors)
+        for each, flat in _flatten_tensors(tensors)
     ]
 
 
-def _flat(tensors: Sequence[Tensor]) -> list[tuple[Tensor, Array]]:
+def _flatten_tensors(tensors: Sequence[Tensor]) -> list[tuple[Tensor, Array]]:
     return [(tensor, tensor.array.reshape(-1)) for tensor in tensors]
 
 
-def _filled(tensor: Tensor, elements: Array) -> Tensor:
+def _replace_elements(tensor: Tensor, elements: Array) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, elements, tensor.shape)
 
 
-def _alike(tensor: Tensor) -> Tensor:
+def _fill_with_greatest(tensor: Tensor) -> Tensor:
     flat = tensor.array.reshape(-1)
     if not flat.size:
         return tensor
     numbers = flat.dtype.kind not in "Ob"
-    return _filled(tensor, np.full_like(flat, flat[int(np.argmax(np.abs(flat.astype("<f8")))) if numbers else 0]))
+    return _replace_elements(
+        tensor, np.full_like(flat, flat[int(np.argmax(np.abs(flat.astype("<f8")))) if numbers else 0])
+    )
 
 
-def _in_either_order(tensor: Tensor) -> Tensor:
+def _fill_symmetrically(tensor: Tensor) -> Tensor:
     flat = tensor.array.reshape(-1)
     if tensor.datatype in _EITHER_ORDER:
-        return _filled(tensor, np.resize(_EITHER_ORDER[tensor.datatype], flat.size))
+        return _replace_elements(tensor, np.resize(_EITHER_ORDER[tensor.datatype], flat.size))
     if tensor.datatype in INTEGERS and flat.size and flat.min() <= 0 <= flat.max():
-        return _filled(tensor, np.zeros_like(flat))
-    return _alike(tensor)
+        return _replace_elements(tensor, np.zeros_like(flat))
+    return _fill_with_greatest(tensor)
 
 
-def _swapped(tensor: Tensor, plain: Tensor) -> Tensor:
+def _swap_float_bytes(tensor: Tensor, plain: Tensor) -> Tensor:
     swapped = tensor.array.byteswap() if tensor.datatype in WIDE_FLOATS else None
     if swapped is None or not (np.abs(np.nan_to_num(swapped, nan=np.inf)) <= MAX_ORDINARY).all():
         return plain
-    return _filled(tensor, swapped)
+    return _replace_elements(tensor, swapped)

@@ -48,14 +48,14 @@ def expect_texts(
     """
     if is_near and _are_near(found := read_texts(reply, name), right):
         right = found
-    expected = f"{_listed(right)}, as without binary_data"
+    expected = f"{_format_texts(right)}, as without binary_data"
     if expect(reply).output(name).binary:
         tail = reply.body[reply.answer.json_end :]
         if tail != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
             actual = f"{len(tail)} bytes that are not these as BYTES elements: {format_element(tail, 24)}"
             raise UnmetError(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
     elif read_texts(reply, name) != list(right):
-        raise UnmetError(expected, _listed(read_texts(reply, name)), reply, requirement=requirement)
+        raise UnmetError(expected, _format_texts(read_texts(reply, name)), reply, requirement=requirement)
 
 
 def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
@@ -67,7 +67,7 @@ def _are_near(found: Sequence[str], right: Sequence[str]) -> bool:
     return len(found) == len(right) and all(one and other and class_texts.is_same(one, other) for one, other in pairs)
 
 
-def _listed(found: Sequence[str]) -> str:
+def _format_texts(found: Sequence[str]) -> str:
     texts = [format_element(text.encode("utf-8", "surrogateescape")) for text in found[:8]]
     return ", ".join(texts) + (", ..." if len(found) > 8 else "")
 
@@ -82,37 +82,38 @@ MAX_OUTPUTS = 4  # outputs of a deployed model that are checked for labels
 
 
 def expect_labels(case: ClassifiedAnswer) -> None:
-    """Expect each class whose index has a label to end with it."""
+    """Expect each class to end with the label of its index, if that has one."""
     labels = case.labels or ()
 
     def is_labelled(entry: ClassText, scores: Scores) -> bool:
         # Other checks judge a wrong index or score: accept the label of the index, and of the nearest score.
-        right = {_label(labels, entry.index), _label(labels, class_texts.find_nearest(entry, scores))}
+        right = {_find_label(labels, entry.index), _find_label(labels, class_texts.find_nearest(entry, scores))}
         return None in right or entry.label in right
 
     case.expect_rule(
-        apply_to_items(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _shown(labels)
+        apply_to_items(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)),
+        _describe_labels(labels),
     )
 
 
 def expect_no_labels(case: ClassifiedAnswer) -> None:
-    """Expect each class whose index has no label to end with the index."""
+    """Expect each class to end with its index, if that has no label."""
     labels = case.labels or ()
 
     def is_bare(entry: ClassText, scores: Scores) -> bool:
         places = (entry.index, class_texts.find_nearest(entry, scores))
-        return entry.label is None or any(_label(labels, place) is not None for place in places)
+        return entry.label is None or any(_find_label(labels, place) is not None for place in places)
 
     case.expect_rule(
-        apply_to_items(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _shown(labels)
+        apply_to_items(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _describe_labels(labels)
     )
 
 
-def _label(labels: Sequence[str], index: int) -> str | None:
+def _find_label(labels: Sequence[str], index: int) -> str | None:
     return labels[index] if index < len(labels) else None
 
 
-def _shown(labels: Sequence[str]) -> str:
+def _describe_labels(labels: Sequence[str]) -> str:
     named = ", ".join(f"{index}:{label}" for index, label in enumerate(labels))
     return f"classes with the labels {named}, and none for other indices" if named else "classes without labels"
 
@@ -127,7 +128,7 @@ def expect_one_label_each(target: Peer, model: Model, send: Form) -> None:
         NotApplicable: no class has a label, or no index occurs at two ranks.
     """
     for name in model.find_rankable()[:MAX_OUTPUTS]:
-        if any(_labels_shown(target, model, name, send, at_places=2).values()):
+        if any(_collect_labels(target, model, name, send, at_places=2).values()):
             return
     raise NotApplicableError(f"no class of {model.name} has a label, as far as several places of its index show")
 
@@ -138,7 +139,7 @@ def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
     Raises:
         NotApplicable: every class has a label.
     """
-    found = [_labels_shown(target, model, name, send) for name in model.find_rankable()[:MAX_OUTPUTS]]
+    found = [_collect_labels(target, model, name, send) for name in model.find_rankable()[:MAX_OUTPUTS]]
     bare = [labels for labels in found if not all(labels.values())]
     if not bare:
         raise NotApplicableError(f"every class of {model.name} has a label")
@@ -147,8 +148,8 @@ def expect_bare_without_label(target: Peer, model: Model, send: Form) -> None:
             raise UnmetError("classes without labels, which end with their index", "a colon behind each index")
 
 
-def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_places: int = 1) -> dict[int, str | None]:
-    """Return index -> label for the indices that occur at no fewer than `at_places` different ranks.
+def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, at_places: int = 1) -> dict[int, str | None]:
+    """Return index -> label for the indices that occur at `at_places` or more different ranks.
 
     Raises:
         Unmet: an index has two labels, or a label in one place and none in another (CLS-LABEL).
@@ -156,8 +157,8 @@ def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_place
     """
     labels: dict[int, str | None] = {}
     places: dict[int, set[int]] = {}
-    for case in _cases(target, model, name, send):
-        for listed, scores in case.items():
+    for case in _request_cases(target, model, name, send):
+        for listed, scores in case.split_items():
             if not class_texts.has_matching_indices(listed, scores) or len({entry.index for entry in listed}) < len(
                 listed
             ):
@@ -172,7 +173,7 @@ def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_place
     return {index: label for index, label in labels.items() if len(places[index]) >= at_places}
 
 
-def _cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
+def _request_cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
     """Yield answers for several inputs, with all classes and then with one."""
     for tensors in model.draw_several():
         for count in (None, 1):

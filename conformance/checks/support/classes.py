@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_telling
+from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_unsorted
 from conformance.discovery.deployed_model import has_classes
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
@@ -40,7 +40,7 @@ def find_scored_output(model: Model) -> str:
     return model.find_rankable()[0]
 
 
-def list_all(model: Model, name: str, *, is_first: bool) -> list[str]:
+def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
     """Return the names of all outputs, with `name` first or last."""
     others = [spec.name for spec in model.role.outputs if spec.name != name]
     return [name, *others] if is_first else [*others, name]
@@ -82,9 +82,11 @@ def read_texts(reply: Reply, name: str) -> list[str]:
     document = reply.answer.document or {}
     if output.binary:
         data = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
-        found = _prefixed(data, partly=output.datatype in ("BYTES", "STRING"))
+        found = _read_prefixed(data, partly=output.datatype in ("BYTES", "STRING"))
     else:
-        found = [text for text in _flat(document["outputs"][output.index].get("data")) if isinstance(text, str)]
+        found = [
+            text for text in _flatten_lists(document["outputs"][output.index].get("data")) if isinstance(text, str)
+        ]
     if not found:
         plain = f"{escape_text(name, 60)} {escape_text(output.datatype, 20)} with {format_shape(output.shape)}, without texts"
         raise UnmetError(f"{name} as classes, which are texts", plain, reply, requirement=TAKEN)
@@ -110,18 +112,18 @@ def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     """Expect an answer to a request for too many classes to list each class once, with a matching shape."""
     listed = read_classes(reply, right.name)
     items = right.shape[0] if model.may_have_rankings(right) else 1
-    batch = items if model.role.batching or (items > 1 and _repeats(listed)) else 1  # indices count within an item
-    there = right.elements // batch
+    batch = items if model.role.batching or (items > 1 and _has_repeats(listed)) else 1  # indices count within an item
+    available = right.elements // batch
     shape = expect(reply).output(right.name).shape or ()
-    if len(listed) != there * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {describe_count(there)}" + (f" for each of {batch} items" if batch > 1 else "")
+    if len(listed) != available * batch or math.prod(shape) != len(listed):
+        expected = f"a refusal, or {describe_count(available)}" + (f" for each of {batch} items" if batch > 1 else "")
         raise UnmetError(expected, f"{describe_count(len(listed))} under {format_shape(shape)}", reply)
-    for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
-        if _repeats(part):
-            raise UnmetError(f"{there} different indices", describe_classes(part), reply)
+    for part in (listed[k * available : (k + 1) * available] for k in range(batch)):
+        if _has_repeats(part):
+            raise UnmetError(f"{available} different indices", describe_classes(part), reply)
 
 
-def _repeats(listed: Sequence[ClassText]) -> bool:
+def _has_repeats(listed: Sequence[ClassText]) -> bool:
     return len({entry.index for entry in listed}) < len(listed)
 
 
@@ -151,13 +153,13 @@ def rank_classes(scores: Scores, count: int) -> list[ClassText]:
 
 
 def find_first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
-    """Return where a message starts its list of classes: one before the first wrong class, or 0 for a short list."""
+    """Return the first class that a message shows: one before the first wrong class, or 0 for a short list."""
     wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
-    at = next(wrong, 0)
+    wrong_index = next(wrong, 0)
     return (
         0
-        if at < 2 or (len(right) <= 8 and sum(len(format_class(entry)) for entry in right) <= MAX_SHOWN_CHARS)
-        else at - 1
+        if wrong_index < 2 or (len(right) <= 8 and sum(len(format_class(entry)) for entry in right) <= MAX_SHOWN_CHARS)
+        else wrong_index - 1
     )
 
 
@@ -269,13 +271,13 @@ class ClassifiedAnswer:
         Raises:
             NotApplicable: the scores are in descending order already.
         """
-        if not any(is_telling(row) for row in self.scores.reshape(self.batch, -1)):
+        if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(
                 f"the scores of {self.name} stand in their order: classes would not show a wrong one"
             )
 
-    def items(self, scores: Scores | None = None) -> list[Item]:
-        """Return the classes and scores of each batch item, or of the whole output for a model that does not batch.
+    def split_items(self, scores: Scores | None = None) -> list[Item]:
+        """Return the classes and scores of each batch item; without batching, of the whole output.
 
         The classes are split evenly by their number; the shape in the answer is ignored.
         """
@@ -287,17 +289,21 @@ class ClassifiedAnswer:
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
         """Raise `UnmetError` unless a rule holds for the right scores or for the server's own unclassified scores."""
-        if rule(self.items()):
+        if rule(self.split_items()):
             return
-        own = self._own_scores()
-        if own is None or not rule(self.items(own)):
-            pairs = [(part, rank_classes(row, len(part))) for part, row in self.items()]
+        own = self._request_own_scores()
+        if own is None or not rule(self.split_items(own)):
+            pairs = [(part, rank_classes(row, len(part))) for part, row in self.split_items()]
             firsts = [find_first_wrong(*pair) for pair in pairs]
             right = " and ".join(describe_classes(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
-            came = " and ".join(describe_classes(part, first) for (part, _), first in zip(pairs, firsts, strict=True))
-            raise UnmetError(expected or f"{self.name} as classes {right}", came, self.reply, requirement=requirement)
+            wrong_classes = " and ".join(
+                describe_classes(part, first) for (part, _), first in zip(pairs, firsts, strict=True)
+            )
+            raise UnmetError(
+                expected or f"{self.name} as classes {right}", wrong_classes, self.reply, requirement=requirement
+            )
 
-    def _own_scores(self) -> Scores | None:
+    def _request_own_scores(self) -> Scores | None:
         """Return the server's output without classification; None unless shape and dtype are right.
 
         If the server refuses it as JSON, which has no infinities, it is requested as binary data.
@@ -320,17 +326,17 @@ def apply_to_items(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
 def apply_to_rows(count: int, rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
     """Return a rule that splits one output into `count` rows of equal size and applies `rule` to each."""
 
-    def keeps(items: Sequence[Item]) -> bool:
+    def is_kept(items: Sequence[Item]) -> bool:
         ((listed, scores),) = items
         size = len(listed) // count
         parts = [listed[k * size : (k + 1) * size] for k in range(count)]
         return all(rule(*pair) for pair in zip(parts, scores.reshape(count, -1), strict=True))
 
-    return keeps
+    return is_kept
 
 
-def _prefixed(data: bytes, *, partly: bool) -> list[str]:
-    """Return the BYTES elements of `data`; if the last is incomplete, those before it if `partly`, else none."""
+def _read_prefixed(data: bytes, *, partly: bool) -> list[str]:
+    """Return the BYTES elements of `data`; with `partly`, an incomplete last one is ignored, else none is returned."""
     size, end = strings.PREFIX.size, 0
     found = []
     for start in strings.find_offsets(data):
@@ -340,7 +346,7 @@ def _prefixed(data: bytes, *, partly: bool) -> list[str]:
     return found if partly or end == len(data) else []
 
 
-def _flat(data: Any) -> list[Any]:
+def _flatten_lists(data: Any) -> list[Any]:
     """Return the elements of nested lists; empty if `data` is not a list."""
     flat: list[Any] = data if isinstance(data, list) else []
     while any(isinstance(value, list) for value in flat):

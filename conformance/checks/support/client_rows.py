@@ -80,7 +80,7 @@ def to_raw_grpc_row(row: Row) -> Row:
 
 
 def is_json(inference: Inference) -> bool:
-    """Whether outputs are requested as JSON (typed contents over gRPC), which carries floats only approximately."""
+    """Say whether outputs are requested as JSON (typed contents over gRPC), which rounds floats."""
     return any(one.form == "json" for one in inference.outputs or ())
 
 
@@ -90,7 +90,7 @@ def get_unread_requirement(client: Client, inference: Inference) -> str | None:
 
 
 def expect_like_plain(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
-    """Expect that the client reads the outputs; block the row if it does not read them in a plain answer either.
+    """Expect the client to read the outputs; block the row if a plain answer defeats it as well.
 
     Args:
         client: the client under test.
@@ -110,7 +110,7 @@ def expect_like_plain(client: Client, inference: Inference, script: Script, unre
 def block_if_unread(
     client: Client, inference: Inference, outputs: Tensors, unread: str | None = None, *, apart: bool = False
 ) -> Iterator[None]:
-    """Block the row if an expectation of it fails and the client does not read these outputs in a plain answer either.
+    """Block the row if an expectation fails and the client does not read these outputs in a plain answer either.
 
     Rows of CLIENT-READS-VALUES judge plain answers. A failure that is attributed to a requirement other than `unread`
     is no matter of reading the outputs. With `apart`, or if the forms of outputs differ, each output has a plain answer
@@ -125,12 +125,14 @@ def block_if_unread(
     except UnmetError as unmet:
         is_mixed = len({one.form for one in inference.outputs or ()}) > 1
         groups = [(one,) for one in outputs] if apart or is_mixed else [outputs] if outputs else []
-        if unmet.requirement in (None, unread) and not all(_reads_plain(client, inference, own) for own in groups):
+        if unmet.requirement in (None, unread) and not all(
+            _is_plain_answer_read(client, inference, own) for own in groups
+        ):
             raise BlockedError("the client does not read these outputs in a plain answer either", unmet) from None
         raise
 
 
-def _reads_plain(client: Client, inference: Inference, outputs: Tensors) -> bool:
+def _is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors) -> bool:
     named = {one.name for one in outputs}
     own = inference.outputs and tuple(one for one in inference.outputs if one.name in named)
     plain = make_control_inference(replace(inference, outputs=own))
@@ -155,7 +157,7 @@ _WIDE = frozenset(name for name, known in DATATYPES.items() if (known.size or 1)
 
 
 def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
-    """Return the HTTP ids of the requirements that the tensors of a request are judged by."""
+    """Return the HTTP ids of the requirements that apply to the tensors of a request."""
     pairs = [(one.datatype, inference.form_of(place)) for place, one in enumerate(inference.inputs)]
     binary = [datatype for datatype, form in pairs if form == "binary"]
     if inference.is_raw:

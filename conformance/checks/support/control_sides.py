@@ -1,4 +1,4 @@
-"""Compare binary data with the control requests of a deployed model: one direction and a few datatypes at a time.
+"""Compare binary data with control requests to a deployed model, one direction and a few datatypes at a time.
 
 The inputs of other datatypes travel as JSON and each output is requested alone, so that a server with a fault in one
 datatype fails only for that one. Tensors that JSON cannot carry are binary data in the control request as well, so they
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.checks.support.changed_tensors import differ, halve_texts
+from conformance.checks.support.changed_tensors import are_different, halve_texts
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.discovery.deployed_model import describe_nondeterminism
 from conformance.expect.difference import find_difference
@@ -29,7 +29,7 @@ from conformance.wire.request import RequestedOutput
 from conformance.wire.tensor import Tensor
 
 Array = NDArray[Any]
-Turn = Callable[[Array], Array]
+ArrayChange = Callable[[Array], Array]
 Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 LARGE_COUNT = 16_385  # elements of four bytes or more: above 64 KiB
@@ -63,13 +63,13 @@ def expect_read(
     names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
     if not names:
         raise NotApplicableError(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
-    expect_distinguished(model, tensors, misread)
+    require_distinguished_inputs(model, tensors, misread)
     with block_if(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are wrong, too"):
         _expect_right(target, model, tensors, names)
 
 
 def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
-    """Require a deployed model that answers unusual inputs so that its answer can be read.
+    """Require a deployed model that gives readable answers to unusual inputs.
 
     Raises:
         NotApplicable: it refuses them, or JSON cannot carry its answer.
@@ -108,7 +108,7 @@ def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
     """Return the model with a salt for which `change` alters its sample inputs; see `find_inputs`."""
     models = [replace(model, salt=(model.salt + step) % 256) for step in range(MAX_DRAWS)]
     draws = ((drawn, drawn.sample() if length is None else drawn.salted(length, drawn.salt)) for drawn in models)
-    return next((drawn for drawn, tensors in draws if differ(tensors, change(tensors))), model)
+    return next((drawn for drawn, tensors in draws if are_different(tensors, change(tensors))), model)
 
 
 def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
@@ -123,7 +123,7 @@ def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequ
     return drawn.sample() if length is None else drawn.salted(length, drawn.salt)
 
 
-def expect_distinguished(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
+def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
     """Require a model that answers right and misread inputs differently.
 
     Raises:
@@ -137,13 +137,13 @@ def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names
     """Expect the right answer when the named inputs, and those that JSON cannot carry, are binary data."""
     rights = model.expected(tensors)
     reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.listed()))
-    with unless_unsteady(target, rights):
+    with excuse_nondeterminism(target, rights):
         expect(reply).tensors(rights)
 
 
 @contextmanager
-def unless_unsteady(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
-    """Context manager that excuses an unmet expectation if the repeated request gets a different answer.
+def excuse_nondeterminism(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
+    """Excuse an unmet expectation in the `with` block if the repeated request gets a different answer.
 
     Only for claims about a single request: earlier or concurrent requests might cause the difference.
 
@@ -183,7 +183,7 @@ def expect_written(
     target: Target,
     model: Model,
     tensors: Sequence[Tensor],
-    turn: Turn | None = None,
+    apply_fault: ArrayChange | None = None,
     of: Collection[str] = ANY_DATATYPE,
     free_of: Sequence[str] = (),
 ) -> None:
@@ -193,21 +193,21 @@ def expect_written(
         target: the server.
         model: a deployed model.
         tensors: all inputs.
-        turn: applies the fault under test to elements, or undoes it; None if any difference is the fault under test.
+        apply_fault: applies the fault under test to elements, or undoes it; None if any difference is that fault.
         of: datatypes of the outputs.
         free_of: kinds of findings that no answer may have.
 
     Raises:
-        NotApplicable: JSON carries no such output, or `turn` changes none.
-        Blocked: an output is wrong, but not by the fault that `turn` applies.
+        NotApplicable: JSON carries no such output, or `apply_fault` changes none.
+        Blocked: an output is wrong, but not by the fault that `apply_fault` applies.
     """
-    for right in _outputs(model, tensors, turn, of):
+    for right in _find_changed_outputs(model, tensors, apply_fault, of):
         reply = ask_alone(target, model, tensors, right.name)
         try:
-            with unless_unsteady(target, [right]):
+            with excuse_nondeterminism(target, [right]):
                 expect(reply).free_of(*free_of).tensors([right])
         except UnmetError as unmet:
-            if turn is not None and not _is_turned(right, reply, turn):
+            if apply_fault is not None and not _is_wrong_by_fault(right, reply, apply_fault):
                 raise BlockedError(f"{right.name} is wrong in another way", unmet) from None
             raise
 
@@ -217,20 +217,24 @@ def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str
     return target.infer(model.request(tensors, send=model.sends, outputs=[RequestedOutput(name, True)]))
 
 
-def _outputs(model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]) -> list[Tensor]:
-    """Return up to `MAX_OUTPUTS` right outputs of these datatypes that `turn` changes."""
+def _find_changed_outputs(
+    model: Model, tensors: Sequence[Tensor], apply_fault: ArrayChange | None, of: Collection[str]
+) -> list[Tensor]:
+    """Return up to `MAX_OUTPUTS` right outputs of these datatypes that `apply_fault` changes."""
     rights = model.find_outputs(tensors)
     found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
     if not found:
         raise NotApplicableError(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
-    told = [right for right in found if turn is None or not np.array_equal(turn(right.array), right.array)]
-    if not told:
+    changed = [
+        right for right in found if apply_fault is None or not np.array_equal(apply_fault(right.array), right.array)
+    ]
+    if not changed:
         raise NotApplicableError(f"the outputs of {model.name} are the same, rightly written or not")
-    return told[:MAX_OUTPUTS]
+    return changed[:MAX_OUTPUTS]
 
 
-def _is_turned(right: Tensor, reply: Reply, turn: Turn) -> bool:
+def _is_wrong_by_fault(right: Tensor, reply: Reply, apply_fault: ArrayChange) -> bool:
     output = reply.answer.output(right.name) if reply.succeeded else None
     if output is None or output.array is None or output.array.shape != right.shape:
         return False
-    return find_difference(right, replace(output, array=turn(output.array)), reply.body) is None
+    return find_difference(right, replace(output, array=apply_fault(output.array)), reply.body) is None

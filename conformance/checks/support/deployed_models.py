@@ -1,4 +1,4 @@
-"""Helpers for rows on a deployed model, of which only the signature and the answers are known."""
+"""Helpers for rows on a deployed model: the suite knows only its signature and its answers."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
     return tensor.to_json()
 
 
-def spare_tables(model: Model) -> None:
-    """Skip deployed models that may use the bytes of a request as table indices: invalid ones can crash a model.
+def require_no_lookup_table(model: Model) -> None:
+    """Skip deployed models that may use integers of a request as table indices, since invalid ones can crash a model.
 
     Raises:
         NotApplicable: the only input of the model has an integer datatype.
@@ -91,18 +91,18 @@ def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
         return {}
 
 
-def read_in_turn(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Tensor] | None:
-    """Return the inputs as a server reads them that assigns the sent tensors to the declared inputs by position.
+def reassign_by_position(declared: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Tensor] | None:
+    """Return the inputs as read by a server that assigns the sent tensors to the declared inputs by position.
 
     None if datatypes or shapes differ, or if integers leave the range of the declared input: those can crash a model.
     """
     pairs = list(zip(declared, sent, strict=True))
-    if not all((a.datatype, a.shape) == (b.datatype, b.shape) and _is_within(b, a) for a, b in pairs):
+    if not all((a.datatype, a.shape) == (b.datatype, b.shape) and _is_within_range(b, a) for a, b in pairs):
         return None
     return [Tensor(own.name, own.datatype, own.shape, other.array) for own, other in pairs]
 
 
-def _is_within(tensor: Tensor, own: Tensor) -> bool:
+def _is_within_range(tensor: Tensor, own: Tensor) -> bool:
     """Say whether the integers of a tensor lie within the range of `own`; True for other datatypes."""
     if tensor.datatype not in INTEGERS or not own.elements:
         return True
@@ -110,8 +110,8 @@ def _is_within(tensor: Tensor, own: Tensor) -> bool:
 
 
 @contextmanager
-def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[None]:
-    """Context manager that excuses an unmet or blocked expectation if `is_open` returns True; it is called only then.
+def mark_not_applicable_if(is_open: Callable[[], bool], reason: str) -> Iterator[None]:
+    """Excuse an unmet or blocked expectation in the `with` block if `is_open` returns True.
 
     Raises:
         NotApplicable: the expectation failed, and the right result is unknown.
@@ -124,23 +124,23 @@ def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[N
         raise
 
 
-def refuses_binary(target: Target, model: Model) -> bool:
+def is_binary_refused(target: Target, model: Model) -> bool:
     """Say whether a model that is its own oracle refuses a plain binary request; False for a role."""
     return model.is_own_oracle and not target.infer(model.request(outputs=model.listed())).succeeded
 
 
-def misreads_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+def is_binary_misread(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a model that is its own oracle misreads inputs as plain binary data; False for a role."""
-    return model.is_own_oracle and not _is_read(target, model, tensors)
+    return model.is_own_oracle and not _is_read_as_binary(target, model, tensors)
 
 
 def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether inputs are read right when sorted by name; False if they are sorted already."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
-    return [t.name for t in ordered] != [t.name for t in tensors] and _is_read(target, model, ordered)
+    return [t.name for t in ordered] != [t.name for t in tensors] and _is_read_as_binary(target, model, ordered)
 
 
-def _is_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+def _is_read_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a model answers right when all inputs are binary data."""
     request = model.request(tensors, outputs=model.listed())
     return is_met(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
@@ -160,11 +160,11 @@ def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], ou
 
 # --- inputs that show how they were read ------------------------------------------------------------------------------
 
-Misread = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+MisreadInputs = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
-def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
-    """Return inputs whose answer differs from the answer to the same inputs misread.
+def draw_distinguishing_inputs(model: Model, misread: MisreadInputs) -> Sequence[Tensor]:
+    """Return inputs that the model answers differently when a server misreads them.
 
     Raises:
         NotApplicable: the model answers every draw as it would answer it misread.
@@ -175,7 +175,7 @@ def draw_telling(model: Model, misread: Misread) -> Sequence[Tensor]:
     raise NotApplicableError(f"{model.name} answers its inputs as it would answer them misread")
 
 
-def require_telling(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
+def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
     """Require a model that answers `one` and at least one of `others` differently.
 
     Raises:

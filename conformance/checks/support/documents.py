@@ -1,4 +1,4 @@
-"""Validate JSON documents of servers against their schemas: inference answers and metadata; also health endpoints.
+"""Validate inference answers and metadata against their schemas; expect answers from health endpoints.
 
 One document is judged by several requirements: the location of a fault decides which of them is unmet.
 """
@@ -75,19 +75,19 @@ def find_faults(schema: str, document: Any) -> list[Fault]:
         FileNotFoundError: there is no such schema.
     """
     found: list[Fault] = []
-    for error in _validator(schema).iter_errors(document):
-        found += [fault for fault in _faults(error) if fault not in found]
+    for error in _load_validator(schema).iter_errors(document):
+        found += [fault for fault in _list_faults(error) if fault not in found]
     return sorted(found, key=lambda fault: [str(step) for step in fault.path])
 
 
 @cache
-def _validator(schema: str) -> Draft202012Validator:
+def _load_validator(schema: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator  # slow to import, and needed by few checks
 
     return Draft202012Validator(json.loads((data_files.find_folder("schemas") / f"{schema}.schema.json").read_bytes()))
 
 
-def _faults(error: ValidationError) -> Iterator[Fault]:
+def _list_faults(error: ValidationError) -> Iterator[Fault]:
     path = tuple(error.absolute_path)
     if error.validator == "required" and isinstance(error.validator_value, list):
         for name in error.validator_value:
@@ -95,10 +95,10 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
                 yield Fault((*path, name), "required", "there", None)
         return
     rule = str(error.validator)
-    yield Fault(path, rule, _asked(rule, error.validator_value), error.instance)
+    yield Fault(path, rule, _describe_rule(rule, error.validator_value), error.instance)
 
 
-def _asked(rule: str, value: Any) -> str:
+def _describe_rule(rule: str, value: Any) -> str:
     """Describe what a keyword of the schema requires."""
     if rule == "type":
         return " or ".join(_TYPES[name] for name in ([value] if isinstance(value, str) else value))
@@ -123,7 +123,7 @@ def make_requester(**arguments: Any) -> RequestBuilder:
     return lambda model: model.request(send="json", **arguments)
 
 
-def _raw(model: Model) -> Message:
+def _make_raw_request(model: Model) -> Message:
     return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
 
 
@@ -143,7 +143,7 @@ ANSWERS: tuple[Row, ...] = (
         needs=BINARY,
     ),
     Row("mixed", (make_requester(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
-    Row("raw", (_raw,), role="raw_two_outputs", needs=("raw",)),
+    Row("raw", (_make_raw_request,), role="raw_two_outputs", needs=("raw",)),
     Row(
         "classes",
         (make_requester(outputs=[RequestedOutput("SCORES", classification=2)]),),
@@ -162,8 +162,8 @@ def expect_only(reply: Reply, listed: Sequence[str]) -> None:
 
 
 def expect_no_null(reply: Reply, document: Any) -> None:
-    """Expect that an answer or metadata omit optional members without a value instead of setting them to null."""
-    for place, item in _described(document):
+    """Expect an answer or metadata to omit optional members without a value instead of setting them to null."""
+    for place, item in _list_document_parts(document):
         for name in _OPTIONAL:
             if name in item and item[name] is None:
                 raise UnmetError(f"{place}{name} left out, or with a value", "null", reply, requirement="OIP-NULL")
@@ -178,7 +178,7 @@ def expect_no_null(reply: Reply, document: Any) -> None:
 _OPTIONAL = ("id", "model_version", "versions", "parameters", "data")
 
 
-def _described(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _list_document_parts(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the document and its outputs, each with the prefix of its member paths."""
     if isinstance(document, dict):
         yield "", document
@@ -197,22 +197,22 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
             "JSON", "; ".join(finding.described for finding in reply.answer.findings), reply, requirement="OIP-JSON"
         )
     for fault in find_faults("response", document if document is not None else []):
-        if _decides(fault) == requirement:
+        if _attribute_fault(fault) == requirement:
             expected = f"{fault.place} in the answer to be {fault.expected}"
             raise UnmetError(expected, fault.actual, reply, requirement=requirement)
 
 
-def _decides(fault: Fault) -> str | None:
+def _attribute_fault(fault: Fault) -> str | None:
     """Return the requirement that a fault of an answer breaks; None if another area judges it."""
     place = re.sub(r"\[[0-9]+\]", "[]", fault.place)
     if place == "outputs[].datatype" and isinstance(fault.value, str):
         return None  # an unknown datatype: judged by checks that know the right one
     if place == "outputs[]" and fault.rule == "oneOf":
         return None  # `data` or `binary_data_size`: judged by the area `sizes`
-    return _DECIDES.get(place)
+    return _REQUIREMENTS.get(place)
 
 
-_DECIDES = {
+_REQUIREMENTS = {
     "model_name": "OIP-MODEL-NAME",
     "model_version": "OIP-MODEL-VERSION",
     "outputs[].shape[]": "OIP-SHAPE",
@@ -260,6 +260,6 @@ def list_versions(target: Target, model: Model) -> list[str]:
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 
 
-def fits(declared: tuple[int, ...], shape: list[Any]) -> bool:
-    """Say whether a shape in metadata equals the declared one, where -1 matches any dimension."""
+def is_declared_shape(declared: tuple[int, ...], shape: list[Any]) -> bool:
+    """Say whether a shape in metadata equals the declared one; -1 in metadata matches any dimension."""
     return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))

@@ -40,12 +40,12 @@ def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, sh
     try:
         each()
     except (Flaky, BaseExceptionGroup) as error:
-        raise next(_ours(error), error) from None
+        raise next(_unpack_check_errors(error), error) from None
 
 
-def _ours(error: BaseException) -> Iterator[BaseException]:
+def _unpack_check_errors(error: BaseException) -> Iterator[BaseException]:
     """Yield the exceptions that a check may raise, unpacked from the exception groups of Hypothesis."""
     if isinstance(error, UnmetError | TargetLostError):
         yield error
     for inner in getattr(error, "exceptions", ()):
-        yield from _ours(inner)
+        yield from _unpack_check_errors(inner)

@@ -1,4 +1,4 @@
-"""The structure of an answer with binary data: its framing, the form of each output, and the length of its body."""
+"""Expectations on an answer with binary data: its framing, the forms of its outputs, and its length."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def expect_framed(reply: Reply) -> None:
 
 
 def is_cut(reply: Reply) -> bool:
-    """Whether a success status arrived but not the whole body, which only the length requirements judge."""
+    """Say whether the body of an answer with a success status is incomplete; only length requirements judge that."""
     return reply.exchange.failure is not None and reply.status is not None and 200 <= reply.status < 300
 
 
 def expect_length_fits(reply: Reply, least: int) -> None:
     """Expect Content-Length, if the answer has it, to be the length of the body, which has at least `least` bytes."""
-    if _ends_without_length(reply):
+    if _describe_end_without_length(reply):
         return
     if len(reply.body) < least:  # too small a length truncates the body; too large a one fails the read
         raise expect(reply).unmet(f"Content-Length: {least}", escape_text(reply.header("Content-Length") or "", 60))
@@ -60,13 +60,13 @@ def expect_length_fits(reply: Reply, least: int) -> None:
 
 
 def expect_length_given(reply: Reply) -> None:
-    """Expect an answer to have Content-Length; this is advice, as RFC 9112, 6.3 allows two other ways to end a body."""
-    if how := _ends_without_length(reply):
+    """Expect an answer to have Content-Length, as advice: RFC 9112, 6.3 allows two other ends of a body."""
+    if how := _describe_end_without_length(reply):
         raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", how)
 
 
-def _ends_without_length(reply: Reply) -> str:
-    """Describe how the body ends if there is no Content-Length; return an empty string otherwise."""
+def _describe_end_without_length(reply: Reply) -> str:
+    """Describe how a body without Content-Length ends; return an empty string if the answer has that header."""
     if "chunked" in (reply.header("Transfer-Encoding") or "").lower():
         return "Transfer-Encoding: chunked"
     return "" if reply.header("Content-Length") else "an answer that ends with its connection"

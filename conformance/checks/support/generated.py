@@ -1,4 +1,4 @@
-"""Checks on generated tensors: Hypothesis drew them once, so that a run needs none and always sends the same ones.
+"""Checks on generated tensors, which Hypothesis drew once: every run sends the same ones.
 
 A row fails only for what its tensors have beyond plain elements in a plain shape. The failure shows the smallest
 tensor that fails.

@@ -44,23 +44,23 @@ def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bo
     if found.datatype != "BYTES":
         raise UnmetError("datatype BYTES", f"datatype {escape_text(found.datatype, 40)}", reply, requirement="CLS-TYPE")
     if len(texts) != len(right):
-        _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")
+        _raise_difference(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")
     is_of_one = not model.role.batching and found.shape == (1, *output.shape)  # the prose adds a batch dimension of 1
     if not (is_of_one or found.shape == output.shape) or math.prod(output.shape) != len(texts):
-        _differ(reply, format_shape(output.shape), format_shape(found.shape), shape)
+        _raise_difference(reply, format_shape(output.shape), format_shape(found.shape), shape)
     for text, wanted in zip(texts, right, strict=True):
-        requirement = _about_class(text, wanted, right)
+        requirement = _attribute_class(text, wanted, right)
         if requirement:
-            _differ(reply, _spelled(wanted), text, requirement)
+            _raise_difference(reply, _format_class(wanted), text, requirement)
     if is_of_one and as_shown:
-        _differ(reply, format_shape(output.shape), format_shape(found.shape), "CLS-SHAPE-SHOWN")
+        _raise_difference(reply, format_shape(output.shape), format_shape(found.shape), "CLS-SHAPE-SHOWN")
 
 
-def _differ(reply: Reply, expected: str, actual: str, requirement: str) -> None:
+def _raise_difference(reply: Reply, expected: str, actual: str, requirement: str) -> None:
     raise UnmetError(escape_text(expected, 120), escape_text(actual, 120), reply, requirement=requirement)
 
 
-def _about_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
+def _attribute_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass]) -> str | None:
     """Return the requirement that one class breaks, or None; a right class at the wrong rank breaks CLS-HIGHEST."""
     try:
         found = class_texts.parse(text)
@@ -76,7 +76,7 @@ def _about_class(text: str, wanted: ExpectedClass, right: Sequence[ExpectedClass
     return "CLS-LABEL" if wanted.label is not None else "CLS-NO-LABEL"
 
 
-def _spelled(right: ExpectedClass) -> str:
+def _format_class(right: ExpectedClass) -> str:
     return f"{right.value}:{right.index}" + ("" if right.label is None else f":{right.label}")
 
 
@@ -124,13 +124,13 @@ class _CaseRequest:
     def expect_texts_alone(self, output: Expected) -> None:
         """Expect an identity model to return the strings of these classes right as binary data."""
         model = self.target.model("identity_bytes" if len(output.shape) == 1 else "rank2_bytes")
-        array = np.array([_spelled(each).encode() for each in output.classes or ()], object).reshape(output.shape)
+        array = np.array([_format_class(each).encode() for each in output.classes or ()], object).reshape(output.shape)
         if model and not is_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
             raise UnmetError("the texts of classes", "others")
 
 
 def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError) -> None:
-    """Set the requirement of a failure to the one on the feature that the case adds to simpler requests.
+    """Set the requirement of a failure to that of the feature which distinguishes the case from simpler requests.
 
     Raises:
         Blocked: a simpler request is answered wrong as well.
@@ -141,55 +141,55 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
         return
     answer = unmet.reply.answer if unmet.reply else None
     is_binary = answer is not None and any(each.binary for each in answer.outputs if each.name in names)
-    asked = _CaseRequest(target, case, model, list(list_inputs(case)), classified, is_binary)
-    for what, judge in _simpler(asked):
+    case_request = _CaseRequest(target, case, model, list(list_inputs(case)), classified, is_binary)
+    for what, judge in _list_simpler_requests(case_request):
         if not is_met(judge):
             raise BlockedError(f"{what} wrong, too", unmet)
-    own, kinds = _added(asked)
+    own, kinds = _find_added_feature(case_request)
     if unmet.requirement in kinds:
         unmet.requirement = own
 
 
-def _simpler(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield simpler variants of a case: a description, and a function that raises `UnmetError` on a wrong answer."""
-    if asked.send == "binary" or asked.is_binary:
-        yield "outputs as binary data without classes are", partial(asked.expect_plain, "binary")
-    if asked.model.role.is_json_capable:
-        yield "outputs as JSON without classes are", partial(asked.expect_plain, "json")
-    if asked.is_binary:
-        for output in asked.classified:
-            yield "BYTES alone are written", partial(asked.expect_texts_alone, output)
-    yield from _parts(asked)
+def _list_simpler_requests(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield simpler variants of a case: a description, and a function that expects a right answer."""
+    if case_request.send == "binary" or case_request.is_binary:
+        yield "outputs as binary data without classes are", partial(case_request.expect_plain, "binary")
+    if case_request.model.role.is_json_capable:
+        yield "outputs as JSON without classes are", partial(case_request.expect_plain, "json")
+    if case_request.is_binary:
+        for output in case_request.classified:
+            yield "BYTES alone are written", partial(case_request.expect_texts_alone, output)
+    yield from _list_combined_parts(case_request)
 
 
-def _parts(asked: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield simpler classifications that the case combines, as `_simpler` does."""
-    first, tensor = asked.classified[0], asked.tensors[0]
+def _list_combined_parts(case_request: _CaseRequest) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the simpler classifications that a case combines, in the form of `_list_simpler_requests`."""
+    first, tensor = case_request.classified[0], case_request.tensors[0]
     count = first.shape[-1]
-    for k in range(tensor.shape[0] if asked.model.role.batching else 0):
+    for k in range(tensor.shape[0] if case_request.model.role.batching else 0):
         array = tensor.array[k : k + 1]
         item = Tensor(tensor.name, tensor.datatype, array.shape, array)
         alone = replace(first, shape=(1, count), classes=(first.classes or ())[k * count : (k + 1) * count])
-        yield f"the classes of item {k} alone are", partial(asked.expect_classes, alone, tensors=[item])
-    if "CLS-COUNT-ABOVE" in asked.case.requirements:
-        yield "all classes without one more are", partial(asked.expect_classes, first)
-    if "CLS-FP16" in asked.case.requirements and (wide := asked.target.model("identity_fp32")):
+        yield f"the classes of item {k} alone are", partial(case_request.expect_classes, alone, tensors=[item])
+    if "CLS-COUNT-ABOVE" in case_request.case.requirements:
+        yield "all classes without one more are", partial(case_request.expect_classes, first)
+    if "CLS-FP16" in case_request.case.requirements and (wide := case_request.target.model("identity_fp32")):
         same = Tensor.from_values(tensor.name, "FP32", tensor.array.astype("<f4"))
         yield (
             "the classes of the same scores in FP32 are",
-            partial(asked.expect_classes, first, model=wide, tensors=[same]),
+            partial(case_request.expect_classes, first, model=wide, tensors=[same]),
         )
-    if asked.is_binary and len(asked.case.outputs) > 1 and (mixed := asked.target.model("multi")):
-        yield "several outputs as binary data are", partial(asked.expect_plain, "binary", mixed)
-    for output in asked.classified if len(asked.classified) > 1 else ():
-        yield f"the classes of {output.name} alone are", partial(asked.expect_classes, output)
-    if asked.is_binary:
-        yield "the same classes as JSON are", lambda: asked.expect_classes(*asked.classified)
+    if case_request.is_binary and len(case_request.case.outputs) > 1 and (mixed := case_request.target.model("multi")):
+        yield "several outputs as binary data are", partial(case_request.expect_plain, "binary", mixed)
+    for output in case_request.classified if len(case_request.classified) > 1 else ():
+        yield f"the classes of {output.name} alone are", partial(case_request.expect_classes, output)
+    if case_request.is_binary:
+        yield "the same classes as JSON are", lambda: case_request.expect_classes(*case_request.classified)
 
 
 # Requirements on a list of classes, and all requirements on classes.
 LIST_REQUIREMENTS = {"CLS-HIGHEST", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
-_ANY = {
+_ALL_REQUIREMENTS = {
     *LIST_REQUIREMENTS,
     "CLS-SHAPE",
     "CLS-SHAPE-BATCH",
@@ -201,18 +201,18 @@ _ANY = {
 }
 
 
-def _added(asked: _CaseRequest) -> tuple[str, set[str]]:
-    """Return the requirement on the feature that a case adds, and the requirements that it replaces in a failure."""
-    if asked.is_binary:
-        return "CLS-BINARY", _ANY
+def _find_added_feature(case_request: _CaseRequest) -> tuple[str, set[str]]:
+    """Return the requirement on the feature that a case adds, and the requirements that it replaces."""
+    if case_request.is_binary:
+        return "CLS-BINARY", _ALL_REQUIREMENTS
     for own, kinds in (
-        ("CLS-FP16", _ANY),
+        ("CLS-FP16", _ALL_REQUIREMENTS),
         ("CLS-COUNT-ABOVE", {*LIST_REQUIREMENTS, "CLS-SHAPE"}),
         ("CLS-BATCH", LIST_REQUIREMENTS),
     ):
-        if own in asked.case.requirements:
+        if own in case_request.case.requirements:
             return own, kinds
-    return "CLS-PARAMETER", LIST_REQUIREMENTS if len(asked.classified) > 1 else set()
+    return "CLS-PARAMETER", LIST_REQUIREMENTS if len(case_request.classified) > 1 else set()
 
 
 def list_inputs(case: Case) -> Iterator[Tensor]:

@@ -32,7 +32,7 @@ def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[
         Blocked: the answer has the other form, and the same tensors are wrong in that form in both directions.
     """
     reply = target.infer(model.request(tensors, send=send))
-    with block_if(lambda: _other_form_is_wrong(target, model, tensors, send, reply), _OTHER_FORM):
+    with block_if(lambda: _is_wrong_in_other_form(target, model, tensors, send, reply), _OTHER_FORM):
         expect_right(reply, model, tensors)
     return reply
 
@@ -53,7 +53,7 @@ def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
 def require_reading(
     model: Model, misread: Callable[[Sequence[Tensor]], Sequence[Tensor]] | None = None
 ) -> Sequence[Tensor]:
-    """Return inputs for which the model's answer shows whether they were read right.
+    """Return inputs whose answer shows whether the server read them right.
 
     Args:
         model: the model.
@@ -77,14 +77,14 @@ def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor
         Blocked: HTTP is not available, and the two forms get different answers: which one is right is unknown.
     """
     reply = target.infer(model.request(tensors, send=send))
-    over_http = _outputs_over_http(target, model, tensors)
+    over_http = _request_over_http(target, model, tensors)
     if over_http:
         expect(reply).tensors(over_http, through_json=True)
         return reply
     expect(reply).answered()
     other = target.infer(model.request(tensors, send="json" if send == "binary" else "binary"))
     with block_if(lambda: True, "contents of the other form are answered otherwise"):
-        expect(reply).tensors(_steady_outputs(model, other), through_json=True)
+        expect(reply).tensors(_list_steady_outputs(model, other), through_json=True)
     return reply
 
 
@@ -94,20 +94,20 @@ def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]
     return is_met(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
 
 
-def _outputs_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
+def _request_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the outputs of a plain request over HTTP; empty if HTTP is not tested, or the request fails."""
     if HTTP not in target.over_http.settings.transports:
         return []
-    return _steady_outputs(model, target.over_http.infer(model.request(tensors, send=(), outputs=model.listed())))
+    return _list_steady_outputs(model, target.over_http.infer(model.request(tensors, send=(), outputs=model.listed())))
 
 
-def _steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
+def _list_steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
     outputs = [output for output in reply.answer.outputs if output.name in model.steady()] if reply.succeeded else []
     return [tensor for output in outputs if (tensor := as_tensor(output))]
 
 
-def exchange_alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Return inputs as a server reads them that reverses the order of those with equal datatype and shape.
+def reverse_similar_inputs(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Return inputs as read by a server that reverses the order of those with equal datatype and shape.
 
     An input without such a partner stays as it is, and so does an integer input that would get values it does not have:
     integers outside the model's range can crash a server.
@@ -121,10 +121,12 @@ def exchange_alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     return read
 
 
-def _other_form_is_wrong(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply) -> bool:
-    """Whether the answer has the other form than the request, and a request in that form is answered wrong as well."""
-    came = {output.binary for output in reply.answer.outputs}
-    if not model.role.is_json_capable or came != {send == "json"}:
+def _is_wrong_in_other_form(
+    target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply
+) -> bool:
+    """Say whether the answer has the other form, and the server answers a request in that form wrong as well."""
+    found_forms = {output.binary for output in reply.answer.outputs}
+    if not model.role.is_json_capable or found_forms != {send == "json"}:
         return False
     other: Form = "json" if send == "binary" else "binary"
     return not is_met(lambda: expect_right(target.infer(model.request(tensors, send=other)), model, tensors))
@@ -185,8 +187,8 @@ def make_faulty_call(
         if classes is not None:
             name = find_scored_output(model)
             tensors, wanted = choose_inputs(model, name)[0], [RequestedOutput(name, classification=classes)]
-        made = make_infer_message(model.request(tensors, send=send, outputs=wanted), edit)
-        return made.with_body(body(made.body))
+        call = make_infer_message(model.request(tensors, send=send, outputs=wanted), edit)
+        return call.with_body(body(call.body))
 
     return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
 

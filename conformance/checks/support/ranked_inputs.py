@@ -66,14 +66,14 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
         tensors = (model.tensor(values), *model.sample()[1:])
         return tensors, find_output(model, tensors, name)
     drawn = [(tensors, find_output(model, tensors, name)) for tensors in model.draw_several()]
-    drawn = [_with_items(model, case, items) for case in drawn if has_classes(case[1])]
+    drawn = [_set_item_count(model, case, items) for case in drawn if has_classes(case[1])]
     if not drawn:
         raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
-    return max(drawn, key=lambda case: (_is_told(case[1]), not _has_ties(case[1])))
+    return max(drawn, key=lambda case: (_has_unsorted_row(case[1]), not _has_ties(case[1])))
 
 
-def _with_items(model: Model, case: Case, items: int) -> Case:
-    """Return the case with `items` items if the model accepts them and the output has one row for each; else as is."""
+def _set_item_count(model: Model, case: Case, items: int) -> Case:
+    """Return the case with `items` batch items if the model accepts them; else the case as it is."""
     tensors, right = case
     given = model.with_items(tensors, items)
     if given is tensors or len(right.shape) < 2:
@@ -86,7 +86,7 @@ def _with_items(model: Model, case: Case, items: int) -> Case:
 
 
 def find_count(model: Model, right: Tensor) -> int:
-    """Return a count of classes that the output can satisfy: 2, or 1 if each element may be an item or the only one."""
+    """Return a number of classes that the output has: 2, or 1 if each element may be a batch item."""
     return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
 
 
@@ -97,37 +97,39 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
         NotApplicable: no inputs give equal scores.
     """
     name, drawn = model.find_rankable()[0], list(model.draw_several())
-    for tensors in ([_level(tensor) for tensor in drawn[0]], *drawn):
+    for tensors in ([_fill_with_first(tensor) for tensor in drawn[0]], *drawn):
         right = find_output(model, tensors, name)
         if has_classes(right) and _has_ties(right):
             return tuple(tensors)
     raise NotApplicableError(f"no scores of {model.name} are equal")
 
 
-def _level(tensor: Tensor) -> Tensor:
+def _fill_with_first(tensor: Tensor) -> Tensor:
     elements = np.resize(tensor.array.reshape(-1)[:1], tensor.shape)
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
 
 
-def find_negated(model: Model) -> tuple[Tensor, ...]:
+def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return the inputs of a deployed model with every other FP32 or FP64 element negated.
 
     Raises:
         NotApplicable: the model refuses them, or its output for them cannot be ranked.
     """
-    tensors = tuple(_negated(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample())
+    tensors = tuple(
+        _negate_every_other(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample()
+    )
     if not has_classes(find_output(model, tensors, model.find_rankable()[0])):
         raise NotApplicableError(f"{model.name} has no scores for numbers below 0")
     return tensors
 
 
-def _negated(tensor: Tensor) -> Tensor:
+def _negate_every_other(tensor: Tensor) -> Tensor:
     elements = tensor.array.reshape(-1).copy()
     elements[::2] *= -1
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements.reshape(tensor.shape))
 
 
-def find_many(model: Model, count: int) -> tuple[Tensor, ...]:
+def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
     """Return inputs of a deployed model with `count` elements that cannot be batch items.
 
     Raises:
@@ -143,17 +145,17 @@ def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
     return next(tensor for tensor in model.find_outputs(tensors) if tensor.name == name)
 
 
-def _rows(output: Tensor) -> Scores:
+def _split_rows(output: Tensor) -> Scores:
     """Return the elements of an output in two dimensions: one row for each entry of the first of several dimensions."""
     return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
 
 
-def _is_told(output: Tensor) -> bool:
-    """Say whether the scores of some item are not in descending order."""
-    return any(map(is_telling, _rows(output)))
+def _has_unsorted_row(output: Tensor) -> bool:
+    """Say whether the scores of any item are not in descending order."""
+    return any(map(is_unsorted, _split_rows(output)))
 
 
-def is_telling(scores: Scores) -> bool:
+def is_unsorted(scores: Scores) -> bool:
     """Say whether some score is higher than one before it."""
     values = class_texts.to_python_numbers(scores)
     return any(one < other for one, other in pairwise(values))
@@ -161,4 +163,4 @@ def is_telling(scores: Scores) -> bool:
 
 def _has_ties(output: Tensor) -> bool:
     """Say whether some scores of an item are equal."""
-    return any(np.unique(row).size < row.size for row in _rows(output))
+    return any(np.unique(row).size < row.size for row in _split_rows(output))

@@ -1,4 +1,4 @@
-"""Requests that a server has to refuse, as data: areas judge that it does, `errors` and `grpc_calls` judge how."""
+"""Requests that a server has to refuse, as data: areas judge the refusal, `errors` and `grpc_calls` its form."""
 
 from __future__ import annotations
 
@@ -88,18 +88,18 @@ class Refusal:
         words = re.sub("2 to the ([0-9]+)", r"2^\1", words)
         return f"{subject}: {words}" if subject else words
 
-    def carried(self, model: Model) -> Sequence[Tensor]:
-        """Return the tensors that it carries; empty if no answer to it is right."""
+    def list_tensors(self, model: Model) -> Sequence[Tensor]:
+        """Return the tensors in the request; empty if no answer to it is right."""
         return self.tensors(model) if self.tensors else ()
 
-    def row(self) -> Row:
+    def make_row(self) -> Row:
         """Return the row of a check that sends it."""
         answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
         return Row(self.fault, (self,), role=self.role, answers=answers, needs=self.needs, fit=self.fit)
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
-    """Expect that a request is refused, or, if it has `tensors`, refused or answered right."""
+    """Expect the server to refuse a request, or to answer it right if it has `tensors`."""
     message, fault, should = refusal.message(model), refusal.described, refusal.requirement
     if refusal.tensors is None:
         expect_refusal(target, model, message, fault)
@@ -111,4 +111,4 @@ def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
 
 def make_refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return a row for each refusal, limited to these requirements if there are any."""
-    return [refusal.row() for refusal in refusals if not requirements or refusal.requirement in requirements]
+    return [refusal.make_row() for refusal in refusals if not requirements or refusal.requirement in requirements]

@@ -1,4 +1,4 @@
-"""Shrink a failing tensor to a small one with plain elements that still fails, which shows the cause.
+"""Shrink a failing tensor to a small one with plain elements that still fails, to show the cause.
 
 First dimensions are cut, then elements become plain one by one; what remains is simplified: integers to the smallest
 that fails, floating-point numbers to few bits, strings to few characters. Hypothesis is not needed for this.
@@ -41,90 +41,90 @@ def shrink(tensor: Tensor, unmet: UnmetError, trial: Trial, pattern: Sequence[in
         trial: sends a tensor.
         pattern: the shape that the model declares, with -1 for each variable dimension.
     """
-    smallest = _Smallest(tensor, unmet, trial)
+    smallest = _SmallestTensor(tensor, unmet, trial)
     for axis, size in enumerate(pattern):
         if size == _VARIABLE:
-            _cut(smallest, axis)
+            _cut_dimension(smallest, axis)
     for index in range(smallest.tensor.elements):
         smallest.replace(index, get_plain_element(tensor.datatype))
     for index in range(smallest.tensor.elements):
-        if smallest.element(index) != get_plain_element(tensor.datatype):
-            _simplify(smallest, index)
+        if smallest.get_element(index) != get_plain_element(tensor.datatype):
+            _simplify_element(smallest, index)
     return smallest.unmet
 
 
-class _Smallest:
+class _SmallestTensor:
     """The smallest failing tensor so far, and its failure; limits the number of trials."""
 
     def __init__(self, tensor: Tensor, unmet: UnmetError, trial: Trial) -> None:
         self.tensor = tensor
         self.unmet = unmet
         self._trial = trial
-        self._left = MAX_TRIALS
+        self._trials_left = MAX_TRIALS
 
-    def element(self, index: int) -> Any:
+    def get_element(self, index: int) -> Any:
         """Return an element, counted row by row."""
         return self.tensor.array.reshape(-1)[index]
 
     def replace(self, index: int, element: Any) -> bool:
-        """Replace an element if the tensor fails with the other one as well; return whether it does."""
+        """Replace an element if the tensor still fails with the new one; return whether it does."""
         flat = self.tensor.array.reshape(-1).copy()
         before = flat[index : index + 1].tolist()
         flat[index] = element
-        return flat[index : index + 1].tolist() != before and self.becomes(flat.reshape(self.tensor.shape))
+        return flat[index : index + 1].tolist() != before and self.try_array(flat.reshape(self.tensor.shape))
 
-    def becomes(self, array: np.ndarray[Any, Any]) -> bool:
-        """Replace the array if the tensor fails with the other one as well; return whether it does."""
-        if self._left == 0:
+    def try_array(self, array: np.ndarray[Any, Any]) -> bool:
+        """Replace the array if the tensor still fails with the new one; return whether it does."""
+        if self._trials_left == 0:
             return False
-        self._left -= 1
+        self._trials_left -= 1
         candidate = replace(self.tensor, shape=array.shape, array=array)
         unmet = self._trial(candidate)
         if unmet is None:
             return False
         if unmet.reply is not None and unmet.reply.has_failed(FailureKind.TIMEOUT):
-            self._left = 0  # each further trial may take as long
+            self._trials_left = 0  # each further trial may take as long
         self.tensor, self.unmet = candidate, unmet
         return True
 
 
-def _cut(smallest: _Smallest, axis: int) -> None:
+def _cut_dimension(smallest: _SmallestTensor, axis: int) -> None:
     """Remove halves of a dimension, then single rows of it, as long as the tensor fails."""
     while (size := smallest.tensor.shape[axis]) > 1:
         halves = np.array_split(smallest.tensor.array, 2, axis)
-        if not any(smallest.becomes(np.ascontiguousarray(half)) for half in halves):
+        if not any(smallest.try_array(np.ascontiguousarray(half)) for half in halves):
             break
     for index in reversed(range(size)):
         if smallest.tensor.shape[axis] > 1:
-            smallest.becomes(np.delete(smallest.tensor.array, index, axis))
+            smallest.try_array(np.delete(smallest.tensor.array, index, axis))
 
 
-def _simplify(smallest: _Smallest, index: int) -> None:
+def _simplify_element(smallest: _SmallestTensor, index: int) -> None:
     datatype = lookup(smallest.tensor.datatype)
     if datatype.kind == "text":
-        _shorten(smallest, index)
+        _shorten_string(smallest, index)
     elif datatype.is_integer:
         _approach_zero(smallest, index)
     elif datatype.is_float:
         _clear_bits(smallest, index)
 
 
-def _approach_zero(smallest: _Smallest, index: int) -> None:
+def _approach_zero(smallest: _SmallestTensor, index: int) -> None:
     """Find the integer of least magnitude that fails, if all above it fail."""
     if smallest.replace(index, 0):
         return
-    value = int(smallest.element(index))
+    value = int(smallest.get_element(index))
     sign = -1 if value < 0 else 1
-    passing, failing = 0, abs(value)
-    while failing - passing > 1:
-        middle = (passing + failing) // 2
+    passing_value, failing_value = 0, abs(value)
+    while failing_value - passing_value > 1:
+        middle = (passing_value + failing_value) // 2
         if smallest.replace(index, sign * middle):
-            failing = middle
+            failing_value = middle
         else:
-            passing = middle
+            passing_value = middle
 
 
-def _clear_bits(smallest: _Smallest, index: int) -> None:
+def _clear_bits(smallest: _SmallestTensor, index: int) -> None:
     """Clear as many low bits of a floating-point number as possible."""
     size = smallest.tensor.array.dtype.itemsize
     bits = int(smallest.tensor.array.reshape(-1)[index : index + 1].view(f"u{size}")[0])
@@ -132,28 +132,28 @@ def _clear_bits(smallest: _Smallest, index: int) -> None:
     while lost - kept > 1:
         middle = (kept + lost) // 2
         cleared = np.array([bits >> middle << middle], f"u{size}").view(smallest.tensor.array.dtype)
-        if cleared.tobytes() == _bits_of(smallest, index) or smallest.replace(index, cleared[0]):
+        if cleared.tobytes() == _get_bits(smallest, index) or smallest.replace(index, cleared[0]):
             kept = middle
         else:
             lost = middle
 
 
-def _bits_of(smallest: _Smallest, index: int) -> bytes:
+def _get_bits(smallest: _SmallestTensor, index: int) -> bytes:
     return smallest.tensor.array.reshape(-1)[index : index + 1].tobytes()
 
 
-def _shorten(smallest: _Smallest, index: int) -> None:
+def _shorten_string(smallest: _SmallestTensor, index: int) -> None:
     """Remove halves of a string, then single characters; bytes, if it is not UTF-8."""
-    while len(parts := _split(smallest.element(index))) > 0:
+    while len(parts := _split_characters(smallest.get_element(index))) > 0:
         half = len(parts) // 2
         if not any(smallest.replace(index, b"".join(part)) for part in (parts[:half], parts[half:])):
             break
     for place in reversed(range(len(parts))):
-        parts = _split(smallest.element(index))
+        parts = _split_characters(smallest.get_element(index))
         smallest.replace(index, b"".join(parts[:place] + parts[place + 1 :]))
 
 
-def _split(element: bytes) -> list[bytes]:
+def _split_characters(element: bytes) -> list[bytes]:
     try:
         return [letter.encode() for letter in element.decode()]
     except UnicodeDecodeError:

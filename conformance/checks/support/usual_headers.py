@@ -48,8 +48,8 @@ class UsualHeaders:
         added = tuple((name, value) for name, value in self.headers if name.lower() not in own)
         return replace(message, headers=(*message.headers, *added))
 
-    def justify(self, reply: Reply) -> bool:
-        """Return whether the server may have refused the request because of these headers."""
+    def is_justified_refusal(self, reply: Reply) -> bool:
+        """Say whether the server may have refused the request because of these headers."""
         return reply.is_refusal and reply.status in {_TOO_MANY, *self.refusals}
 
 

@@ -20,7 +20,7 @@ from conformance.transport.exchange import Reply
 ISOLATION = "OIP-ISOLATION"
 _CODING = "HTTP-CODING-O"
 # axis -> requirement; the first of these axes that is left decides.
-_REMOTE: Mapping[str, str] = {
+_AXIS_REQUIREMENTS: Mapping[str, str] = {
     "beside": ISOLATION,
     "sender": "OIP-REQUEST-HEADERS",
     "coding": "HTTP-CODING-I",
@@ -42,29 +42,29 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
         return _attribute_history(found.earlier[0][0])
     if found.earlier or not found.is_lasting:
         return ISOLATION
-    left = find_remaining_axes(found.step)
-    if "before" in left:
-        is_broken_off = left["before"] in (*REFUSED, *ABANDONED) and not _is_answered(found.unmet)
+    remaining = find_remaining_axes(found.step)
+    if "before" in remaining:
+        is_broken_off = remaining["before"] in (*REFUSED, *ABANDONED) and not _is_answered(found.unmet)
         return "OIP-ALIVE" if is_broken_off else ISOLATION
-    if "sender" in left and found.unmet.requirement == _CODING:
+    if "sender" in remaining and found.unmet.requirement == _CODING:
         return _CODING
-    for axis, named in _REMOTE.items():
-        if axis in left:
-            return _attribute_framing(left[axis], found.unmet) if axis == "framing" else named
-    if "media" in left and (of_media := _attribute_media(found)):
-        return of_media
-    if "unknown" in left and found.unmet.requirement != ISOLATION:
+    for axis, named in _AXIS_REQUIREMENTS.items():
+        if axis in remaining:
+            return _attribute_framing(remaining[axis], found.unmet) if axis == "framing" else named
+    if "media" in remaining and (media_requirement := _attribute_media(found)):
+        return media_requirement
+    if "unknown" in remaining and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
-    return found.unmet.requirement or _attribute_contents(found, left, role)
+    return found.unmet.requirement or _attribute_contents(found, remaining, role)
 
 
 def _attribute_history(step: Step) -> str:
-    """Return the requirement that is broken if the connection gets no more answers after a step."""
-    left = find_remaining_axes(step)
-    axes = [axis for axis in left if axis in _REMOTE]
+    """Return the requirement that a step breaks after which the connection gets no more answers."""
+    remaining = find_remaining_axes(step)
+    axes = [axis for axis in remaining if axis in _AXIS_REQUIREMENTS]
     if len(axes) != 1:
         return ISOLATION
-    return _attribute_framing(left["framing"]) if axes == ["framing"] else _REMOTE[axes[0]]
+    return _attribute_framing(remaining["framing"]) if axes == ["framing"] else _AXIS_REQUIREMENTS[axes[0]]
 
 
 def _attribute_media(found: MinimalFailure) -> str | None:
@@ -81,11 +81,11 @@ def _attribute_framing(value: str, unmet: UnmetError | None = None) -> str:
     """Return the requirement on a framing; a wrong answer to trailers counts as misread chunks."""
     if value == "trailers" and (unmet is None or not _is_answered(unmet)):
         return "HTTP-CHUNKED-TRAILER"
-    return "HTTP-SEGMENTS" if value == "segments" else _REMOTE["framing"]
+    return "HTTP-SEGMENTS" if value == "segments" else _AXIS_REQUIREMENTS["framing"]
 
 
 def find_remaining_axes(step: Step) -> dict[str, str]:
-    """Return the axes of a step that are not neutral, without its role; `want: raw` counts as neutral."""
+    """Return the axes of a step that are not neutral, except its role; `want: raw` counts as neutral."""
     own = {axis: value for axis, value in step.items() if axis not in _NAMES and NEUTRAL.get(axis) != value}
     return {axis: value for axis, value in own.items() if (axis, value) != ("want", "raw")}
 
@@ -94,53 +94,53 @@ def _is_answered(unmet: UnmetError) -> bool:
     return unmet.reply is not None and unmet.reply.succeeded
 
 
-def _attribute_contents(found: MinimalFailure, left: Step, role: Role) -> str | None:
+def _attribute_contents(found: MinimalFailure, remaining: Step, role: Role) -> str | None:
     """Return the requirement on the tensors, their forms, or the JSON around them."""
     send, want = found.step["send"], found.step["want"]
     if found.step["classes"] != "none":
         return None if _is_answered(found.unmet) else "CLS-PARAMETER"
     if send == "raw":
-        return _attribute_raw(found.unmet, left, role)
-    if send != "json" and "members" in left:
+        return _attribute_raw(found.unmet, remaining, role)
+    if send != "json" and "members" in remaining:
         return "BIN-SIZE-I"
-    if send != "json" and any(axis in left for axis in (*_WRITING, "id")):
+    if send != "json" and any(axis in remaining for axis in (*_WRITING, "id")):
         return "BIN-HEADER-I"
-    if "nesting" in left:
+    if "nesting" in remaining:
         return "OIP-DATA"
     if send != "json":
-        return _attribute_inputs(send, left, role)
+        return _attribute_inputs(send, remaining, role)
     if want not in ("nothing", "json", "no-binary"):
-        return _attribute_outputs(want, left, role)
+        return _attribute_outputs(want, remaining, role)
     return "OIP-ANSWER"
 
 
-def _attribute_raw(unmet: UnmetError, left: Step, role: Role) -> str:
-    if not left.keys() - {"send", "want"} and not _is_answered(unmet):
+def _attribute_raw(unmet: UnmetError, remaining: Step, role: Role) -> str:
+    if not remaining.keys() - {"send", "want"} and not _is_answered(unmet):
         return "RAW-HEADER-ZERO"
     if role.batching:
         return "RAW-BATCH-OF-ONE"
-    is_variable = "count" in left and any(size < 0 for size in role.inputs[0].shape)
+    is_variable = "count" in remaining and any(size < 0 for size in role.inputs[0].shape)
     return "RAW-ONE-VARIABLE" if is_variable and not _is_answered(unmet) else "RAW-ENCODING"
 
 
-def _attribute_inputs(send: str, left: Step, role: Role) -> str:
+def _attribute_inputs(send: str, remaining: Step, role: Role) -> str:
     if send == "mixed":
         return "BIN-MIXED-I"
-    if "order" in left:
+    if "order" in remaining:
         return "BIN-ORDER-I"
-    return f"BIN-{_encoding(role.inputs)}-I"
+    return f"BIN-{_name_encoding(role.inputs)}-I"
 
 
-def _attribute_outputs(want: str, left: Step, role: Role) -> str:
+def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
     if want == "mixed":
         return "BIN-MIXED-O"
-    if "outputs" in left and len(role.outputs) > 1:
+    if "outputs" in remaining and len(role.outputs) > 1:
         return "BIN-ORDER-O"
-    return f"BIN-{_encoding(role.outputs)}-O"
+    return f"BIN-{_name_encoding(role.outputs)}-O"
 
 
-def _encoding(tensors: tuple[object, ...]) -> str:
-    """Return the part of a requirement id that stands for the element encoding: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
+def _name_encoding(tensors: tuple[object, ...]) -> str:
+    """Return the encoding that a requirement id names: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
     if len(datatypes) == 1 and (own := _OF_DATATYPE.get(min(datatypes))):
@@ -158,38 +158,40 @@ _LARGE = 64 * 1024  # bytes
 
 
 def is_declined(found: MinimalFailure, role: Role) -> bool:
-    """Whether the server refused the shrunk step, and was allowed to."""
-    reply, left = found.unmet.reply, find_remaining_axes(found.step)
+    """Say whether the server refused the shrunk step and was allowed to."""
+    reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:
         return False
-    if any(axis in left for axis in _REFUSABLE) or left.keys() - _plainest_forms(role) == {"path"}:
+    if any(axis in remaining for axis in _REFUSABLE) or remaining.keys() - _list_plainest_forms(role) == {"path"}:
         return True
-    if "sender" in left and USUAL_HEADERS[left["sender"]].justify(reply):
+    if "sender" in remaining and USUAL_HEADERS[remaining["sender"]].is_justified_refusal(reply):
         return True
-    if left.get("framing", "segments") != "segments" and (
+    if remaining.get("framing", "segments") != "segments" and (
         reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
     ):
         return True
-    if left.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
+    if remaining.get("numbers") == "long":  # a server may limit the digits of numbers (RFC 8259, 6)
         return True
-    is_busy = "beside" in left or left.get("before") in ABANDONED  # it may still compute what nobody awaits
+    is_busy = "beside" in remaining or remaining.get("before") in ABANDONED  # it may still compute what nobody awaits
     return reply.status in _TOO_MUCH and (_is_large(reply) or is_busy)
 
 
-def _plainest_forms(role: Role) -> frozenset[str]:
+def _list_plainest_forms(role: Role) -> frozenset[str]:
     """Return the axes that cannot be neutral for a role: FP16 has no JSON form."""
     return frozenset({"send", "want"} if "FP16" in {spec.datatype for spec in role.inputs} else ())
 
 
 def is_possible_limit(found: MinimalFailure) -> bool:
-    """Whether a refusal may be due to a limit of the server on elements, ids or bytes."""
-    reply, left = found.unmet.reply, find_remaining_axes(found.step)
+    """Say whether a refusal may be due to a limit of the server on elements, ids or bytes."""
+    reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:
         return False
-    if left.keys() == {"id"} and (reply.status or 0) < 500:  # no document specifies the characters of an id
+    if remaining.keys() == {"id"} and (reply.status or 0) < 500:  # no document specifies the characters of an id
         return True
-    plain = left.keys() <= {"count", "place", "id", "send", "want", "classes"}
-    return (plain and ("count" in left or left.get("id") == "long")) or ("count" in left and _is_large(reply))
+    plain = remaining.keys() <= {"count", "place", "id", "send", "want", "classes"}
+    return (plain and ("count" in remaining or remaining.get("id") == "long")) or (
+        "count" in remaining and _is_large(reply)
+    )
 
 
 def _is_large(reply: Reply) -> bool:

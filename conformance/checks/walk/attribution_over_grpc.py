@@ -17,29 +17,29 @@ _RAW: Mapping[str, str] = {"BYTES": "GRPC-RAW-BYTES", "FP16": "GRPC-FP16"}
 
 def find_requirement(found: MinimalFailure, role: Role) -> str | None:
     """Return the requirement that is broken; None for the first requirement of the check."""
-    left, unmet = attribution.find_remaining_axes(found.step), found.unmet
+    remaining, unmet = attribution.find_remaining_axes(found.step), found.unmet
     is_answered = unmet.reply is not None and unmet.reply.succeeded
-    if found.earlier or not found.is_lasting or "beside" in left:
+    if found.earlier or not found.is_lasting or "beside" in remaining:
         return attribution.ISOLATION
-    if "before" in left:
-        return "OIP-ALIVE" if left["before"] in REFUSED and not is_answered else attribution.ISOLATION
-    if "path" in left:
+    if "before" in remaining:
+        return "OIP-ALIVE" if remaining["before"] in REFUSED and not is_answered else attribution.ISOLATION
+    if "path" in remaining:
         return "OIP-VERSIONED/grpc"
     if unmet.requirement:
         return "OIP-ID/grpc" if unmet.requirement == "OIP-ID" else unmet.requirement
-    if "id" in left:
+    if "id" in remaining:
         return "OIP-ID/grpc"
     if found.step["classes"] != "none":
         return None if is_answered else "CLS-PARAMETER"
-    return _attribute_tensors(found.step, left, role, is_answered=is_answered)
+    return _attribute_tensors(found.step, remaining, role, is_answered=is_answered)
 
 
-def _attribute_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str:
+def _attribute_tensors(step: Step, remaining: Step, role: Role, *, is_answered: bool) -> str:
     """Return the requirement on the order of tensors, or on their contents."""
     is_raw = step["send"] == "binary"
-    if "order" in left:
+    if "order" in remaining:
         return "GRPC-ORDER-I" if is_raw else "GRPC-INPUT-BY-NAME"
-    if "outputs" in left:
+    if "outputs" in remaining:
         return "GRPC-ORDER-O" if is_answered else "OIP-OUTPUTS-LISTED"
     datatypes = {spec.datatype for spec in (*role.inputs, *role.outputs)}
     return _RAW.get(min(datatypes), "GRPC-RAW") if is_raw and len(datatypes) == 1 else _CONTENTS[is_raw]

@@ -82,7 +82,7 @@ BEFORE = (
     *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
     *ABANDONED,
 )
-_SOMETHING_BEFORE = BEFORE[1:]
+_PRECEDING_REQUESTS = BEFORE[1:]
 _WITH_CODINGS = tuple(name for name, usual in USUAL_HEADERS.items() if usual.has_codings)
 CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "before": BEFORE,
@@ -153,83 +153,90 @@ class Rules:
         self._known: dict[tuple[str, ...], bool] = {}
 
     def is_excluded(self, kind: str, a: str, v: str, b: str, w: str) -> bool:
-        """Whether two values of two axes exclude each other in a kind of request."""
+        """Say whether two values of two axes exclude each other in a kind of request."""
         known = kind, a, v, b, w
         if known not in self._known:
             both = {a: v, b: w}
-            role = self._role(both)
+            role = self._find_role(both)
             self._known[known] = any(rule(kind, both, role) for rule in _RULES) or self.is_invalid(both)
         return self._known[known]
 
     def is_invalid(self, step: Step) -> bool:
-        """Whether no request with these values has to be answered; axes that are missing may have any value."""
-        role = self._role(step)
-        return _invalid(step) or (role is not None and _invalid_by_role(role, step))
+        """Say whether a server may refuse every request with these values, whatever the missing axes are."""
+        role = self._find_role(step)
+        return _is_invalid(step) or (role is not None and _is_invalid_for_role(role, step))
 
     def has_no_typed_answer(self, step: Step) -> bool:
-        """Whether a call has typed inputs but an output without typed contents, such as FP16."""
-        role = self._role(step)
+        """Say whether a call has typed inputs but an output without typed contents, such as FP16."""
+        role = self._find_role(step)
         return step.get("send") == "json" and role is not None and not is_json_capable(role.outputs)
 
-    def _role(self, step: Step) -> Role | None:
+    def _find_role(self, step: Step) -> Role | None:
         return self._roles[step["role"]] if "role" in step else None
 
 
 def is_heavy(axis: str, value: str) -> bool:
-    """Whether a value makes a step slow."""
+    """Say whether a value makes a step slow."""
     return (axis == "count" and value.isdecimal() and int(value) >= LARGE) or (axis, value) == ("beside", "many")
 
 
-def _is(step: Step, **values: Sequence[str]) -> bool:
-    """Whether the step has one of the allowed values on every given axis."""
+def _has_values(step: Step, **values: Sequence[str]) -> bool:
+    """Say whether a step has one of the allowed values on every given axis."""
     return all(step.get(axis) in allowed for axis, allowed in values.items())
 
 
-def _count(step: Step) -> int:
+def _read_count(step: Step) -> int:
     return int(step["count"]) if step.get("count", "own") != "own" else 1
 
 
-def _invalid(step: Step) -> bool:
-    """Whether values exclude each other for every role."""
+def _is_invalid(step: Step) -> bool:
+    """Say whether values exclude each other for every role."""
     chunked = ("one-chunk", "many-chunks", "upper-hex", "extensions", "trailers")
-    slow = _count(step) >= LARGE
+    slow = _read_count(step) >= LARGE
     return (
-        _is(step, http=["1.0"], framing=chunked)
-        or _is(step, http=["1.0"], before=["chunked"])
-        or _is(step, connection=["fresh"], before=_SOMETHING_BEFORE)
-        or _is(step, answer_coding=["gzip"], sender=_WITH_CODINGS)
-        or _is(step, sender=["nginx"], http=["1.1"])
-        or _is(step, sender=["nginx"], connection=["kept", "fresh"])
-        or (slow and _is(step, beside=["many"]))
-        or (_count(step) >= HUGE and _is(step, beside=["one", "other-model"]))
-        or (slow and _is(step, escapes=["every"]))
-        or (slow and _is(step, numbers=["exponents", "capitals", "long"]))
-        or (_count(step) == 0 and _is(step, values=["corners", "corner-first", "corner-middle", "corner-last"]))
-        or (0 <= _count(step) < 9 and "count" in step and _is(step, values=["corner-ninth"]))
+        _has_values(step, http=["1.0"], framing=chunked)
+        or _has_values(step, http=["1.0"], before=["chunked"])
+        or _has_values(step, connection=["fresh"], before=_PRECEDING_REQUESTS)
+        or _has_values(step, answer_coding=["gzip"], sender=_WITH_CODINGS)
+        or _has_values(step, sender=["nginx"], http=["1.1"])
+        or _has_values(step, sender=["nginx"], connection=["kept", "fresh"])
+        or (slow and _has_values(step, beside=["many"]))
+        or (_read_count(step) >= HUGE and _has_values(step, beside=["one", "other-model"]))
+        or (slow and _has_values(step, escapes=["every"]))
+        or (slow and _has_values(step, numbers=["exponents", "capitals", "long"]))
+        or (
+            _read_count(step) == 0
+            and _has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
+        )
+        or (0 <= _read_count(step) < 9 and "count" in step and _has_values(step, values=["corner-ninth"]))
     )
 
 
-def _invalid_by_role(role: Role, step: Step) -> bool:
-    """Whether values are impossible for a role."""
+def _is_invalid_for_role(role: Role, step: Step) -> bool:
+    """Say whether values are impossible for a role."""
     variable = any(size < 0 for spec in role.inputs for size in spec.shape) or role.batching
     strings = any(spec.datatype == "BYTES" for spec in role.inputs)
     plain_rank = all(len(spec.shape) == 1 for spec in role.inputs) and not role.batching
     floats = any(spec.datatype in ("FP32", "FP64") for spec in role.inputs)
     return (
         ("count" in step and step["count"] != "own" and not variable)
-        or (_count(step) > LARGE and (strings or not plain_rank))
-        or (_count(step) >= HUGE and role.name not in _HUGE_ROLES)
-        or (_count(step) == 0 and (role.batching or role.compute == "weighted_sum" or "SCORES" in str(role.outputs)))
-        or (_count(step) > 8 and role.batching)
+        or (_read_count(step) > LARGE and (strings or not plain_rank))
+        or (_read_count(step) >= HUGE and role.name not in _HUGE_ROLES)
+        or (
+            _read_count(step) == 0
+            and (role.batching or role.compute == "weighted_sum" or "SCORES" in str(role.outputs))
+        )
+        or (_read_count(step) > 8 and role.batching)
         or (step.get("place", "every") != "every" and role.name != "multi")
         or (step.get("order", "declared") != "declared" and len(role.inputs) == 1)
-        or (_is(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)
-        or (_is(step, classified=["second", "both"]) and len(role.outputs) == 1)
-        or (_is(step, send=["mixed"]) and len(role.inputs) == 1)
-        or (_is(step, want=["mixed"]) and len(role.outputs) == 1)
-        or (_is(step, send=["json"]) and not is_json_capable(role.inputs))
+        or (_has_values(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)
+        or (_has_values(step, classified=["second", "both"]) and len(role.outputs) == 1)
+        or (_has_values(step, send=["mixed"]) and len(role.inputs) == 1)
+        or (_has_values(step, want=["mixed"]) and len(role.outputs) == 1)
+        or (_has_values(step, send=["json"]) and not is_json_capable(role.inputs))
         or (
-            _is(step, want=["nothing", "json", "no-binary", "json-of-all-binary"]) and not is_json_capable(role.outputs)
+            _has_values(step, want=["nothing", "json", "no-binary", "json-of-all-binary"])
+            and not is_json_capable(role.outputs)
         )
         or (step.get("numbers", "usual") != "usual" and not floats)
         or (step.get("values", "ramp") not in ("ramp", "equal") and role.compute in ("add_sub", "weighted_sum"))
@@ -237,46 +244,55 @@ def _invalid_by_role(role: Role, step: Step) -> bool:
 
 
 def is_json_capable(tensors: Sequence[object]) -> bool:
-    """Whether JSON can carry these tensors of a role: it cannot carry FP16 and BF16."""
+    """Say whether JSON can carry these tensors of a role: it cannot carry FP16 and BF16."""
     return not any(getattr(spec, "datatype", "") in BINARY_ONLY for spec in tensors)
 
 
-def _is_of_another_kind(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether a step of kind `binary` has no binary data."""
-    return kind == "binary" and _is(step, send=["json"], want=["nothing", "json", "no-binary"])
+def _has_no_binary_data(kind: str, step: Step, _: Role | None) -> bool:
+    """Say whether a step of kind `binary` has no binary data."""
+    return kind == "binary" and _has_values(step, send=["json"], want=["nothing", "json", "no-binary"])
 
 
-def _is_without_classes(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether a step of kind `classes` requests more classes than there are, or than `_MAX_CLASSES`."""
+def _has_too_many_classes(kind: str, step: Step, _: Role | None) -> bool:
+    """Say whether a step of kind `classes` requests more classes than there are, or than `_MAX_CLASSES`."""
     return kind == "classes" and (
-        _is(step, count=["0"])
-        or _is(step, classes=["2", "all-but-one"], count=["1"])
-        or (_count(step) > _MAX_CLASSES and _is(step, classes=["all", "all-but-one"]))
+        _has_values(step, count=["0"])
+        or _has_values(step, classes=["2", "all-but-one"], count=["1"])
+        or (_read_count(step) > _MAX_CLASSES and _has_values(step, classes=["all", "all-but-one"]))
     )
 
 
-def _is_a_binary_size(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether a step of kind `json` has an earlier request that uses binary data."""
-    return kind == "json" and _is(step, before=["wrong-size", "all-binary-asked", "other-form", "refused-option"])
+def _has_binary_request_before(kind: str, step: Step, _: Role | None) -> bool:
+    """Say whether a step of kind `json` has an earlier request that uses binary data."""
+    return kind == "json" and _has_values(
+        step, before=["wrong-size", "all-binary-asked", "other-form", "refused-option"]
+    )
 
 
-def _is_a_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
-    """Whether a raw request has a count of batch items: it can only have one item."""
+def _is_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
+    """Say whether a raw request has a count of batch items: it can only have one item."""
     return kind == "raw" and role is not None and role.batching and step.get("count", "own") != "own"
 
 
 def _is_slow_json(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether `HUGE` elements would travel as long JSON numbers, which is slow and shows nothing new."""
-    is_text = kind == "json" or _is(step, send=["json", "mixed"])
-    return is_text and _count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
+    """Say whether a step sends `HUGE` elements as long JSON numbers, which is slow and shows nothing new."""
+    is_text = kind == "json" or _has_values(step, send=["json", "mixed"])
+    return is_text and _read_count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
 
 
-def _is_a_class(kind: str, step: Step, _: Role | None) -> bool:
-    """Whether the earlier request asks for classes in another kind, which does not depend on that extension."""
-    return kind != "classes" and _is(step, before=["classes-asked"])
+def _has_class_request_before(kind: str, step: Step, _: Role | None) -> bool:
+    """Say whether a step of a kind other than `classes` has an earlier request for classes, another extension."""
+    return kind != "classes" and _has_values(step, before=["classes-asked"])
 
 
-_RULES = (_is_of_another_kind, _is_without_classes, _is_a_binary_size, _is_a_raw_batch, _is_slow_json, _is_a_class)
+_RULES = (
+    _has_no_binary_data,
+    _has_too_many_classes,
+    _has_binary_request_before,
+    _is_raw_batch,
+    _is_slow_json,
+    _has_class_request_before,
+)
 
 # The rules for the roles, from which the arrays of the walk are built.
 ROLE_RULES = Rules(load())

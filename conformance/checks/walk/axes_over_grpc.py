@@ -44,7 +44,7 @@ PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 
 
 def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = ROLE_RULES) -> bool:
-    """Whether two values of two axes exclude each other in a kind of call."""
+    """Say whether two values of two axes exclude each other in a kind of call."""
     both = {a: v, b: w}
     if both.get("before") == "classes-asked" and kind == "calls":
         return True
@@ -54,7 +54,7 @@ def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = R
 
 
 def is_invalid_call(step: Step, rules: Rules = ROLE_RULES) -> bool:
-    """Whether no call with these values has to be answered."""
+    """Say whether a server may refuse every call with these values."""
     return rules.is_invalid(step) or rules.has_no_typed_answer(step)
 
 

@@ -1,4 +1,4 @@
-"""The walk over gRPC: the same steps as calls, a row for each role."""
+"""The walk over gRPC: it sends the steps as calls, and has a row for each role."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ BASELINES: Mapping[str, tuple[str, Sequence[Step]]] = {
 def build_steps(kind: str) -> tuple[Step, ...]:
     """Return the steps of a kind of call."""
     space = Space(CALLS[kind], lambda *values: is_excluded_call(kind, *values), is_heavy)
-    return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(space.array()[0]))
+    return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(space.build_array()[0]))
 
 
-def _rows() -> Iterator[Row]:
+def _make_rows() -> Iterator[Row]:
     for kind, axes in CALLS.items():
         common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
         for role in axes["role"]:
@@ -59,18 +59,18 @@ def _rows() -> Iterator[Row]:
             )
 
 
-def _single_rows() -> Iterator[Row]:
+def _make_single_value_rows() -> Iterator[Row]:
     for kind, (role, _) in BASELINES.items():
         common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
         for axis in CALLS[kind]:
             if axis not in ("role", *FORM_AXES):
-                for value in dict.fromkeys(step[axis] for step in _single_steps(kind, axis)):
+                for value in dict.fromkeys(step[axis] for step in _build_single_value_steps(kind, axis)):
                     values, fit = (kind, axis, value), deployed_steps.FITS[kind]
                     yield Row("-".join(values), values, role=role, fit=fit, **common)
 
 
 @cache
-def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
+def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
     """Return steps that are plain except for one value of an axis."""
     role, forms = BASELINES[kind]
     plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
@@ -78,68 +78,75 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 
 
 @check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
-@rows(*_single_rows())
+@rows(*_make_single_value_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
     """The server answers a call correctly that differs from a plain one in one thing."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
-        single, walk = own.single(axis, BASELINES[kind][1]), _own_walk(target, own)
+        single, walk = own.list_single_value_steps(axis, BASELINES[kind][1]), _make_own_walk(target, own)
     else:
         single, walk = (
-            _single_steps(kind, axis),
-            Walk(_caller(target, model), SHRINKING, attribution_over_grpc.find_requirement),
+            _build_single_value_steps(kind, axis),
+            Walk(_make_caller(target, model), SHRINKING, attribution_over_grpc.find_requirement),
         )
     steps = interleave_plain_steps((step for step in single if step[axis] == value), PLAIN_CALL)
     if not steps:
         raise NotApplicableError(f"{model.name} has no such call")
-    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt), plain=steps[1::2]))
+    return describe_walk(len(steps), walk.take_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
-@rows(*_rows())
+@rows(*_make_rows())
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
     """The server answers calls of every kind correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
-        chosen, walk = own.part(int(part)), _own_walk(target, own, with_lead=True)
+        chosen, walk = own.list_part(int(part)), _make_own_walk(target, own, with_baseline=True)
     else:
-        chosen = _steps_of_row(kind, model.role.name, part)
+        chosen = _select_row_steps(kind, model.role.name, part)
         walk = Walk(
-            _caller(target, model), SHRINKING, attribution_over_grpc.find_requirement, _lead(target, model, kind)
+            _make_caller(target, model),
+            SHRINKING,
+            attribution_over_grpc.find_requirement,
+            _make_baseline_walker(target, model, kind),
         )
-    return describe_walk(len(chosen), walk.along(salt_steps(chosen, model.salt)))
+    return describe_walk(len(chosen), walk.take_steps(salt_steps(chosen, model.salt)))
 
 
-def _steps_of_row(kind: str, role: str, part: str) -> tuple[Step, ...]:
+def _select_row_steps(kind: str, role: str, part: str) -> tuple[Step, ...]:
     steps = build_steps(kind)
     brief = len(steps) // BRIEF_STEPS
     return tuple(step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role)
 
 
-def _own_walk(target: GrpcTarget, own: DeployedSteps, *, with_lead: bool = False) -> Walk:
+def _make_own_walk(target: GrpcTarget, own: DeployedSteps, *, with_baseline: bool = False) -> Walk:
     """Return a walk with a deployed model, which is also its own baseline."""
-    caller, forms = _caller(target, own.model), BASELINES[own.kind][1]
-    lead = (
-        BaselineWalker(caller, lambda axis: own.single(axis, forms), PLAIN_CALL, _once(target)) if with_lead else None
+    caller, forms = _make_caller(target, own.model), BASELINES[own.kind][1]
+    baseline = (
+        BaselineWalker(caller, lambda axis: own.list_single_value_steps(axis, forms), PLAIN_CALL, _make_cache(target))
+        if with_baseline
+        else None
     )
-    return Walk(caller, own.shrinking(SHRINKING), attribution_over_grpc.find_requirement, lead)
+    return Walk(caller, own.adapt_axes(SHRINKING), attribution_over_grpc.find_requirement, baseline)
 
 
-def _once(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
+def _make_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
     """Return a function that evaluates a named question once and caches the result, for gRPC."""
     return lambda name, ask: target.over_http.once(f"{name} over gRPC", ask)
 
 
-def _lead(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:
+def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:
     plainest = target.model(BASELINES[kind][0], model.salt)
     if plainest is None:
         return None
-    caller = _caller(target, plainest)
-    return BaselineWalker(caller, lambda axis: _single_steps(kind, axis), PLAIN_CALL, _once(target))
+    caller = _make_caller(target, plainest)
+    return BaselineWalker(caller, lambda axis: _build_single_value_steps(kind, axis), PLAIN_CALL, _make_cache(target))
 
 
-def _caller(target: GrpcTarget, model: Model) -> Caller:
-    return Caller(target, model, find_other_model(target.over_http, model), cache(partial(_version, target, model)))
+def _make_caller(target: GrpcTarget, model: Model) -> Caller:
+    return Caller(
+        target, model, find_other_model(target.over_http, model), cache(partial(_find_version, target, model))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,7 @@ class Caller:
     version: Callable[[], str]
     answers: set[int] = field(default_factory=set)
 
-    def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
+    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
 
         Raises:
@@ -160,17 +167,19 @@ class Caller:
         """
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_call(step, model, salt)
-        if earlier := _before(step, main):
-            self.answers.add(hash(self.target.send(earlier, fresh=anew).body))
-            anew = False
+        if earlier := _make_preceding_call(step, main):
+            self.answers.add(hash(self.target.send(earlier, fresh=on_new_connection).body))
+            on_new_connection = False
         everything = [main, *concurrent_requests.make_concurrent_requests(step, model, self.other, salt, make_call)]
         messages = [one.message for one in everything]
         alone = len(messages) == 1
-        replies = [self.target.send(messages[0], fresh=anew)] if alone else self.target.send_together(messages)
+        replies = (
+            [self.target.send(messages[0], fresh=on_new_connection)] if alone else self.target.send_together(messages)
+        )
         for reply, one in zip(replies, everything, strict=True):
             expect_own(reply, one, self.answers)
 
-    def wash(self) -> int:
+    def send_plain_request(self) -> int:
         """Send a plain call on a new connection and ignore its answer; return its number in the check."""
         plain = self.target.message(self.target.good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
@@ -179,16 +188,16 @@ class Caller:
 # --- the call before ------------------------------------------------------------------------------------------------
 
 
-def _before(step: Step, main: StepRequest) -> Message | None:
+def _make_preceding_call(step: Step, main: StepRequest) -> Message | None:
     """Return the call to send before that of a step, or None."""
     kind = step["before"]
     if kind in ("near", "larger", "smaller"):
         return concurrent_requests.make_similar_request(step, main, kind, make_call)
-    make = _OTHERS.get(kind)
+    make = _PRECEDING_CALLS.get(kind)
     return make(concurrent_requests.make_good_request(main)) if make else None
 
 
-def _edited(**fields: str) -> Callable[[InferRequest], Message]:
+def _set_fields(**fields: str) -> Callable[[InferRequest], Message]:
     def edit(message: Any) -> None:
         for name, value in fields.items():
             setattr(message, name, value)
@@ -196,20 +205,20 @@ def _edited(**fields: str) -> Callable[[InferRequest], Message]:
     return lambda request: make_infer_message(request, edit)
 
 
-def _other_form(request: InferRequest) -> Message:
+def _use_raw_contents(request: InferRequest) -> Message:
     return make_infer_message(replace(request, inputs=tuple(replace(item, binary=True) for item in request.inputs)))
 
 
-def _listing(**output: Any) -> Callable[[InferRequest], Message]:
+def _list_output(**output: Any) -> Callable[[InferRequest], Message]:
     return lambda request: make_infer_message(replace(request, outputs=(RequestedOutput(**output),), id=EARLIER_IDS[1]))
 
 
-def _classified(request: InferRequest) -> Message:
+def _request_classes(request: InferRequest) -> Message:
     wanted = tuple(replace(output, classification=1) for output in (request.outputs or ())[:1])
     return make_infer_message(replace(request, outputs=wanted))
 
 
-def _without_contents(request: InferRequest) -> Message:
+def _drop_contents(request: InferRequest) -> Message:
     def empty(message: Any) -> None:
         message.inputs[0].ClearField("contents")
         del message.raw_input_contents[:]
@@ -217,7 +226,7 @@ def _without_contents(request: InferRequest) -> Message:
     return make_infer_message(replace(request, id=EARLIER_IDS[1]), empty)
 
 
-def _wrong_size(request: InferRequest) -> Message:
+def _lengthen_contents(request: InferRequest) -> Message:
     def lengthen(message: Any) -> None:
         message.raw_input_contents[0] += b"\x00\x00\x00"
 
@@ -225,18 +234,18 @@ def _wrong_size(request: InferRequest) -> Message:
     return make_infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), lengthen)
 
 
-_OTHERS: Mapping[str, Callable[[InferRequest], Message]] = {
-    "other-form": _other_form,
-    "with-id": _edited(id=EARLIER_IDS[0]),
-    "classes-asked": _classified,
-    "unknown-model": _edited(model_name="no-such-model", id=EARLIER_IDS[1]),
-    "unknown-output": _listing(name="NO_SUCH_OUTPUT"),
-    "wrong-size": _wrong_size,
-    "no-contents": _without_contents,
+_PRECEDING_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
+    "other-form": _use_raw_contents,
+    "with-id": _set_fields(id=EARLIER_IDS[0]),
+    "classes-asked": _request_classes,
+    "unknown-model": _set_fields(model_name="no-such-model", id=EARLIER_IDS[1]),
+    "unknown-output": _list_output(name="NO_SUCH_OUTPUT"),
+    "wrong-size": _lengthen_contents,
+    "no-contents": _drop_contents,
 }
 
 
-def _version(target: GrpcTarget, model: Model) -> str:
+def _find_version(target: GrpcTarget, model: Model) -> str:
     """Return the default version of a model if its metadata list it, else an empty string."""
     if model.version:
         return model.version

@@ -26,7 +26,7 @@ REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refu
 
 
 def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | None:
-    """Return what to send before the request of a step, on the same connection; None for nothing."""
+    """Return the message to send before the request of a step on its connection; None if there is none."""
     kind = step["before"]
     if kind == "nothing":
         return None
@@ -34,11 +34,11 @@ def make_preceding_request(step: Step, main: StepRequest) -> OutgoingMessage | N
         return SendOptions(chunked=(1,)), make_good_request(main).message()
     if kind in ("near", "larger", "smaller"):
         return PLAIN, make_similar_request(step, main, kind)
-    return PLAIN, _OTHERS[kind](main)
+    return PLAIN, _PRECEDING_REQUESTS[kind](main)
 
 
 def make_abandoned_request(step: Step, main: StepRequest) -> Message | None:
-    """Return the request of a client that does not wait for its answer; None if the step has none before it."""
+    """Return the abandoned request before a step, whose client does not wait for the answer; None if there is none."""
     if step["before"] not in ABANDONED:
         return None
     if main.is_raw:
@@ -62,60 +62,60 @@ def make_good_request(main: StepRequest) -> InferRequest:
     return model.request(send=model.plain_send, want=model.plain_want)
 
 
-def _other_form(main: StepRequest) -> Message:
+def _make_binary_request(main: StepRequest) -> Message:
     model = replace(main.model, salt=(main.model.salt + 61) % 256)
     return model.request(send="binary", want="binary").message()
 
 
-def _with_id(main: StepRequest) -> Message:
+def _make_request_with_id(main: StepRequest) -> Message:
     return replace(make_good_request(main), id=_EARLIER).message()
 
 
-def _all_binary_asked(main: StepRequest) -> Message:
+def _request_all_binary(main: StepRequest) -> Message:
     return replace(make_good_request(main), outputs=None, binary_data_output=True).message()
 
 
-def _classes_asked(main: StepRequest) -> Message:
+def _request_classes(main: StepRequest) -> Message:
     return replace(
         make_good_request(main), outputs=(RequestedOutput(main.model.role.outputs[0].name, classification=1),)
     ).message()
 
 
-def _unknown_model(main: StepRequest) -> Message:
+def _request_unknown_model(main: StepRequest) -> Message:
     message = make_good_request(main).message()
     return replace(message, path="/v2/models/no-such-model/infer")
 
 
-def _unknown_output(main: StepRequest) -> Message:
+def _request_unknown_output(main: StepRequest) -> Message:
     return replace(make_good_request(main), outputs=(RequestedOutput("NO_SUCH_OUTPUT"),), id=_REFUSED_EARLIER).message()
 
 
-def _broken_json(main: StepRequest) -> Message:
+def _make_broken_json_request(main: StepRequest) -> Message:
     message = make_good_request(main).message()
     return message.with_body(message.body[: message.json_length - 1])
 
 
-def _wrong_size(main: StepRequest) -> Message:
+def _make_wrong_size_request(main: StepRequest) -> Message:
     message = main.model.request(send="binary", binary_data_output=True, request_id=_REFUSED_EARLIER).message()
     return message.with_body(message.body + b"\x00\x00\x00")
 
 
-def _refused_option(main: StepRequest) -> Message:
+def _make_refused_request(main: StepRequest) -> Message:
     """Return a request that sets every option, and is refused only for an unknown input."""
     request = replace(make_good_request(main), binary_data_output=True, id=_REFUSED_EARLIER)
     return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
-_OTHERS: Mapping[str, Callable[[StepRequest], Message]] = {
-    "other-form": _other_form,
-    "with-id": _with_id,
-    "all-binary-asked": _all_binary_asked,
-    "classes-asked": _classes_asked,
-    "unknown-model": _unknown_model,
-    "unknown-output": _unknown_output,
-    "broken-json": _broken_json,
-    "wrong-size": _wrong_size,
-    "refused-option": _refused_option,
+_PRECEDING_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
+    "other-form": _make_binary_request,
+    "with-id": _make_request_with_id,
+    "all-binary-asked": _request_all_binary,
+    "classes-asked": _request_classes,
+    "unknown-model": _request_unknown_model,
+    "unknown-output": _request_unknown_output,
+    "broken-json": _make_broken_json_request,
+    "wrong-size": _make_wrong_size_request,
+    "refused-option": _make_refused_request,
 }
 
 

@@ -19,7 +19,7 @@ Step = Mapping[str, str]
 IsExcluded = Callable[[str, str, str, str], bool]
 
 _TRIES = 3  # candidate steps, of which the one with the most new pairs is taken
-_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
+_MAX_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,49 +62,49 @@ class Space:
                     self._meets[v] |= 1 << w
                     self._meets[w] |= 1 << v
 
-    def array(self, seed: int = 0) -> tuple[list[Step], Coverage]:
+    def build_array(self, seed: int = 0) -> tuple[list[Step], Coverage]:
         """Return the steps of a covering array, and their coverage."""
         random = Random(seed)  # noqa: S311 - the steps have to be reproducible
         missing, impossible = list(self._meets), 0
         steps: list[Step] = []
-        while (first := self._most_missing(missing)) is not None:
-            other = _lowest(missing[first])
-            found = self._grown_often([first, other], missing, random)
+        while (first := self._find_most_missing(missing)) is not None:
+            other = _find_lowest(missing[first])
+            found = self._build_candidates([first, other], missing, random)
             if not found:
                 missing[first] &= ~(1 << other)
                 missing[other] &= ~(1 << first)
                 impossible += 1
                 continue
-            chosen = max(found, key=lambda values: _new(values, missing))
-            met = _mask(chosen)
+            chosen = max(found, key=lambda values: _count_new_pairs(values, missing))
+            met = _make_mask(chosen)
             for v in chosen:
                 missing[v] &= ~met
             steps.append(dict(self._named[v] for v in sorted(chosen)))
         possible = sum(mask.bit_count() for mask in self._meets) // 2 - impossible
         return steps, Coverage(possible, possible)
 
-    def coverage(self, steps: Sequence[Step]) -> Coverage:
+    def measure_coverage(self, steps: Sequence[Step]) -> Coverage:
         """Return the coverage of some steps, relative to the covering array."""
-        possible = self.array()[1].possible
+        possible = self.build_array()[1].possible
         number = {named: k for k, named in enumerate(self._named)}
         met = {pair for step in steps for pair in combinations(sorted(number[item] for item in step.items()), 2)}
         return Coverage(len(met), possible)
 
-    def _most_missing(self, missing: Sequence[int]) -> int | None:
+    def _find_most_missing(self, missing: Sequence[int]) -> int | None:
         """Return the value with the most uncovered pairs; None if all pairs are covered."""
         most = max(range(len(missing)), key=lambda v: missing[v].bit_count())
         return most if missing[most] else None
 
-    def _grown_often(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[list[int]]:
-        """Return several complete steps that contain two values; none after `_LAST_TRIES` failed attempts."""
-        tries = (self._grown(chosen, missing, random) for _ in range(_TRIES))
+    def _build_candidates(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[list[int]]:
+        """Return several complete steps that contain two values; none after `_MAX_LAST_TRIES` failed attempts."""
+        tries = (self._complete_step(chosen, missing, random) for _ in range(_TRIES))
         if found := [grown for grown in tries if grown]:
             return found
         none = [0] * len(missing)
-        last = (self._grown(chosen, none, random) for _ in range(_LAST_TRIES))
+        last = (self._complete_step(chosen, none, random) for _ in range(_MAX_LAST_TRIES))
         return [grown for grown in last if grown][:1]
 
-    def _grown(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[int]:
+    def _complete_step(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[int]:
         """Complete two values to a step; return an empty list if some axis has no compatible value."""
         meets, light, draw = self._meets, self._light, random.random
         taken, allowed = 0, -1
@@ -126,17 +126,17 @@ class Space:
         return chosen
 
 
-def _lowest(mask: int) -> int:
+def _find_lowest(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
-def _mask(values: Sequence[int]) -> int:
+def _make_mask(values: Sequence[int]) -> int:
     return sum(1 << v for v in values)
 
 
-def _new(values: Sequence[int], missing: Sequence[int]) -> int:
+def _count_new_pairs(values: Sequence[int], missing: Sequence[int]) -> int:
     """Return how many pairs of these values are not yet covered, counting each twice."""
-    met = _mask(values)
+    met = _make_mask(values)
     return sum((missing[v] & met).bit_count() for v in values)
 
 

@@ -1,4 +1,4 @@
-"""The steps of a walk with a deployed model: its signature and the inputs it accepts limit the values of the axes."""
+"""The steps of a walk with a deployed model, whose signature and inputs limit the values of the axes."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class DeployedSteps:
             NotApplicable: the model has no such requests.
         """
         self.kind = kind
-        self.model = _with_ranked_output(model) if "class" in kind else model
+        self.model = _put_ranked_output_first(model) if "class" in kind else model
         self.rules = Rules({model.name: self.model.role})
         plainest = PLAIN_CALL if kind in CALLS else NEUTRAL
-        self.neutral: Step = {**plainest, **self._form(), "role": model.name}
+        self.neutral: Step = {**plainest, **self._find_plainest_form(), "role": model.name}
 
-    def _form(self) -> Step:
-        """Return the plainest form of tensors that the model supports, as far as it differs from the neutral step."""
+    def _find_plainest_form(self) -> Step:
+        """Return the values by which the model's plainest form of tensors differs from the neutral step."""
         if self.kind in CALLS:
             return {}
         if self.kind == "raw":
@@ -61,26 +61,26 @@ class DeployedSteps:
         send: Step = {"send": "binary"} if self.model.sends else {}
         return {**send, "want": "binary"} if self.model.kept_binary else send
 
-    def single(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
+    def list_single_value_steps(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
         """Return steps that are plain except for one value of an axis, in those of `forms` that the model supports."""
         plain = [{**self.neutral, **form} for form in forms]
         possible = [step for step in plain if not self._is_invalid(step)]
-        return tuple(list_single_values(self._axes(), axis, possible, self._is_excluded))
+        return tuple(list_single_values(self._list_axes(), axis, possible, self._is_excluded))
 
-    def part(self, part: int) -> tuple[Step, ...]:
+    def list_part(self, part: int) -> tuple[Step, ...]:
         """Return one of `PARTS` parts of a covering array over the model's axes."""
         model = self.model
         forms = (tuple(model.sends), tuple(model.kept_binary), model.takes_counts, model.by_place)
         key = (self.kind, model.name, model.role.inputs, model.role.outputs, *forms)
-        steps = _array(key, self._axes, self._is_excluded)
+        steps = _build_array(key, self._list_axes, self._is_excluded)
         whole = [{**self.neutral, **step, "corner": str(k)} for k, step in enumerate(steps)]
         return tuple(whole[part::PARTS])
 
-    def shrinking(self, axes: Axes) -> Axes:
+    def adapt_axes(self, axes: Axes) -> Axes:
         """Return the axes for shrinking, adapted to this model."""
         return replace(axes, neutral=self.neutral, is_invalid=self._is_invalid)
 
-    def _axes(self) -> Mapping[str, Sequence[str]]:
+    def _list_axes(self) -> Mapping[str, Sequence[str]]:
         axes = {**(CALLS if self.kind in CALLS else KINDS)[self.kind], "role": (self.model.name,)}
         takes_counts = self.model.takes_counts and self.kind != "raw"
         own: dict[str, Sequence[str]] = {
@@ -103,7 +103,7 @@ class DeployedSteps:
         return self.rules.is_excluded(self.kind, a, v, b, w)
 
     def _is_invalid(self, step: Step) -> bool:
-        if any(step[axis] not in values for axis, values in self._axes().items() if axis in ("send", "want")):
+        if any(step[axis] not in values for axis, values in self._list_axes().items() if axis in ("send", "want")):
             return True
         return is_invalid_call(step, self.rules) if self.kind in CALLS else self.rules.is_invalid(step)
 
@@ -111,16 +111,16 @@ class DeployedSteps:
 _ARRAYS: dict[tuple[object, ...], tuple[Step, ...]] = {}
 
 
-def _array(
+def _build_array(
     key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: IsExcluded
 ) -> tuple[Step, ...]:
     """Return the covering array for a key, from a cache."""
     if key not in _ARRAYS:
-        _ARRAYS[key] = tuple(Space(axes(), excluded, is_heavy).array()[0])
+        _ARRAYS[key] = tuple(Space(axes(), excluded, is_heavy).build_array()[0])
     return _ARRAYS[key]
 
 
-def _with_ranked_output(model: DeployedModel) -> DeployedModel:
+def _put_ranked_output_first(model: DeployedModel) -> DeployedModel:
     """Return the model with an output that can be ranked as its first.
 
     Raises:

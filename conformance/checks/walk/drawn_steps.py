@@ -26,30 +26,30 @@ def draw_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
 
     axes = {axis: values for axis, values in KINDS[kind].items() if axis != "role"}
     drawn = st.fixed_dictionaries({axis: st.sampled_from(list(values)) for axis, values in axes.items()})
-    return st.lists(drawn.map(lambda values: _made_valid(kind, role, values)), min_size=1, max_size=MAX_STEPS)
+    return st.lists(drawn.map(lambda values: _make_valid_step(kind, role, values)), min_size=1, max_size=MAX_STEPS)
 
 
-def _made_valid(kind: str, role: str, values: Step) -> Step:
-    """Return a step with these values; where two exclude each other, the later one becomes a compatible value."""
+def _make_valid_step(kind: str, role: str, values: Step) -> Step:
+    """Return a step with these values; if two exclude each other, a compatible one replaces the later one."""
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
-    made: dict[str, str] = {"role": role}
+    chosen: dict[str, str] = {"role": role}
     for axis, value in values.items():
-        if any(is_excluded(kind, axis, value, *other) for other in made.items()):
-            made[axis] = next(
+        if any(is_excluded(kind, axis, value, *other) for other in chosen.items()):
+            chosen[axis] = next(
                 (
                     other
                     for other in KINDS[kind][axis]
-                    if not any(is_excluded(kind, axis, other, *had) for had in made.items())
+                    if not any(is_excluded(kind, axis, other, *previous) for previous in chosen.items())
                 ),
                 NEUTRAL[axis],
             )
         else:
-            made[axis] = value
-    step = {**NEUTRAL, **form, **made}
+            chosen[axis] = value
+    step = {**NEUTRAL, **form, **chosen}
     return {**NEUTRAL, **form, "role": role} if is_invalid(step) and kind != "binary" else step
 
 
-def _rows() -> Sequence[Row]:
+def _make_rows() -> Sequence[Row]:
     return [
         Row(f"{kind}-{role}", (kind, role), role=role, answers=(ANSWERS[kind],), needs=NEEDS.get(kind, ()))
         for kind, axes in KINDS.items()
@@ -58,8 +58,8 @@ def _rows() -> Sequence[Row]:
 
 
 @check("walk.drawn-exchanges-are-right", answers="OIP-ANSWER", explores=True)
-@rows(*_rows())
+@rows(*_make_rows())
 def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
     """The server answers any request of any kind correctly, whatever came before."""
     walk = make_http_walk(target, model, kind)
-    explore(draw_steps(kind, role), lambda steps: walk.along(salt_steps(steps, model.salt)), shrinks=False)
+    explore(draw_steps(kind, role), lambda steps: walk.take_steps(salt_steps(steps, model.salt)), shrinks=False)

@@ -1,4 +1,4 @@
-"""How the message of a step is sent: its content coding, media type, usual headers and HTTP framing."""
+"""Encode the message of a step: its content coding, media type, usual headers and HTTP framing."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def choose_send_options(message: Message, step: Step) -> SendOptions:
     parts, written = _CHUNKED.get(framing, (0, PLAIN_CHUNKS))
     return SendOptions(
         version=step["http"],
-        chunked=tuple(_places(size, parts)) if parts else None,
+        chunked=tuple(_find_offsets(size, parts)) if parts else None,
         written=written,
-        segments=tuple(_places(size, _SEGMENTS)) if framing == "segments" else (),
+        segments=tuple(_find_offsets(size, _SEGMENTS)) if framing == "segments" else (),
         closing=step["connection"] == "closing",
     )
 
 
-def _places(size: int, parts: int) -> list[int]:
+def _find_offsets(size: int, parts: int) -> list[int]:
     """Return the offsets that split a body into parts of increasing length."""
     weight = parts * (parts + 1) // 2
     return sorted({max(1, size * k * (k + 1) // 2 // weight) for k in range(1, parts)})

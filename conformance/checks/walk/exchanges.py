@@ -48,7 +48,7 @@ def build_steps(kind: str) -> tuple[Step, ...]:
     """Return the steps of a kind of request: a covering array over its axes."""
     space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), is_heavy)
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
-    return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(space.array()[0]))
+    return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(space.build_array()[0]))
 
 
 @cache
@@ -60,7 +60,7 @@ def select_row_steps(kind: str, role: str, part: str) -> tuple[Step, ...]:
     return tuple(step for step in chosen if step["role"] == role)
 
 
-def _rows() -> Iterator[Row]:
+def _make_rows() -> Iterator[Row]:
     for kind in ANSWERS:
         common: dict[str, Any] = {"answers": (ANSWERS[kind],), "needs": NEEDS.get(kind, ())}
         for role in KINDS[kind]["role"]:
@@ -75,18 +75,18 @@ def _rows() -> Iterator[Row]:
             )
 
 
-def _single_rows() -> Iterator[Row]:
+def _make_single_value_rows() -> Iterator[Row]:
     for kind, (role, _) in BASELINES.items():
         common: dict[str, Any] = {"answers": (ANSWERS[kind],), "needs": NEEDS.get(kind, ())}
         for axis in KINDS[kind]:
             if axis not in ("role", *FORM_AXES):
-                for value in dict.fromkeys(step[axis] for step in _single_steps(kind, axis)):
+                for value in dict.fromkeys(step[axis] for step in _build_single_value_steps(kind, axis)):
                     values, fit = (kind, axis, value), deployed_steps.FITS[kind]
                     yield Row("-".join(values), values, role=role, fit=fit, **common)
 
 
 @cache
-def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
+def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
     """Return steps that are plain except for one value of an axis."""
     role, forms = BASELINES[kind]
     plain = [{**NEUTRAL, "role": role, **form} for form in forms]
@@ -94,43 +94,48 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 
 
 @check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
-@rows(*_single_rows())
+@rows(*_make_single_value_rows())
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
     """The server answers a request correctly that differs from a plain one in one thing."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
-        single, walk = own.single(axis, BASELINES[kind][1]), _own_walk(target, own)
+        single, walk = own.list_single_value_steps(axis, BASELINES[kind][1]), _make_own_walk(target, own)
     else:
-        single, walk = _single_steps(kind, axis), Walk(_sender(target, model))
+        single, walk = _build_single_value_steps(kind, axis), Walk(_make_sender(target, model))
     steps = interleave_plain_steps((step for step in single if step[axis] == value), NEUTRAL)
     if not steps:
         raise NotApplicableError(f"{model.name} has no such request")
-    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt), plain=steps[1::2]))
+    return describe_walk(len(steps), walk.take_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
-@rows(*_rows())
+@rows(*_make_rows())
 def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) -> str:
     """The server answers requests of every kind and encoding correctly, in sequence and concurrently."""
     if isinstance(model, DeployedModel):
         own = DeployedSteps(kind, model)
-        steps, walk = own.part(int(part)), _own_walk(target, own, with_lead=True)
+        steps, walk = own.list_part(int(part)), _make_own_walk(target, own, with_baseline=True)
     else:
         steps, walk = select_row_steps(kind, model.role.name, part), make_http_walk(target, model, kind)
-    return describe_walk(len(steps), walk.along(salt_steps(steps, model.salt)))
+    return describe_walk(len(steps), walk.take_steps(salt_steps(steps, model.salt)))
 
 
 def make_http_walk(target: Target, model: Model, kind: str) -> Walk:
     """Return a walk with a role, for steps of a kind."""
-    sender = _sender(target, model)
+    sender = _make_sender(target, model)
     plainest = target.model(BASELINES[kind][0], model.salt)
     if plainest is None:
         return Walk(sender)
-    leading = replace(_sender(target, plainest), answers=sender.answers)
-    return Walk(sender, lead=BaselineWalker(leading, lambda axis: _single_steps(kind, axis), NEUTRAL, target.once))
+    baseline_sender = replace(_make_sender(target, plainest), answers=sender.answers)
+    return Walk(
+        sender,
+        baseline=BaselineWalker(
+            baseline_sender, lambda axis: _build_single_value_steps(kind, axis), NEUTRAL, target.once
+        ),
+    )
 
 
-def _own_walk(target: Target, own: DeployedSteps, *, with_lead: bool = False) -> Walk:
+def _make_own_walk(target: Target, own: DeployedSteps, *, with_baseline: bool = False) -> Walk:
     """Return a walk with a deployed model, which is also its own baseline.
 
     Raises:
@@ -141,13 +146,17 @@ def _own_walk(target: Target, own: DeployedSteps, *, with_lead: bool = False) ->
         and not target.send(own.model.raw(encode_raw_body(own.model.items()[0])), fresh=True).succeeded
     ):
         raise NotApplicableError(f"a raw request to {own.model.name} is refused")
-    sender, forms = _sender(target, own.model), BASELINES[own.kind][1]
-    lead = BaselineWalker(sender, lambda axis: own.single(axis, forms), NEUTRAL, target.once) if with_lead else None
-    return Walk(sender, own.shrinking(SHRINKING), lead=lead)
+    sender, forms = _make_sender(target, own.model), BASELINES[own.kind][1]
+    baseline = (
+        BaselineWalker(sender, lambda axis: own.list_single_value_steps(axis, forms), NEUTRAL, target.once)
+        if with_baseline
+        else None
+    )
+    return Walk(sender, own.adapt_axes(SHRINKING), baseline=baseline)
 
 
-def _sender(target: Target, model: Model) -> Sender:
-    return Sender(target, model, find_other_model(target, model), cache(partial(_version, target, model)))
+def _make_sender(target: Target, model: Model) -> Sender:
+    return Sender(target, model, find_other_model(target, model), cache(partial(_find_version, target, model)))
 
 
 def find_other_model(target: Target, model: Model) -> Model | None:
@@ -156,7 +165,7 @@ def find_other_model(target: Target, model: Model) -> Model | None:
     return next((other for other in found if other), None)
 
 
-def _version(target: Target, model: Model) -> str:
+def _find_version(target: Target, model: Model) -> str:
     """Return the default version of a model if its metadata list it, else an empty string."""
     if model.version:
         return model.version

@@ -24,27 +24,27 @@ from conformance.wire.tensor import Tensor
 EARLIER_IDS = ("the-one-before", "refused-before")
 
 
-def expect_own(reply: Reply, asked: StepRequest, answers: set[int]) -> None:
+def expect_own(reply: Reply, step_request: StepRequest, answers: set[int]) -> None:
     """Expect the right answer to a request; a wrong answer that equals an earlier one breaks OIP-ISOLATION.
 
     Args:
         reply: the reply to the request, with its content coding removed.
-        asked: the request.
+        step_request: the request.
         answers: hashes of the bodies of earlier answers; a right answer is added.
 
     Raises:
         Unmet: as `expect_right`.
     """
     try:
-        expect_right(reply, asked)
+        expect_right(reply, step_request)
     except UnmetError as unmet:
-        if reply.succeeded and hash(reply.body) in answers and any(tensor.elements for tensor in asked.expected):
+        if reply.succeeded and hash(reply.body) in answers and any(tensor.elements for tensor in step_request.expected):
             unmet.requirement = "OIP-ISOLATION"
         raise
     answers.add(hash(reply.body))
 
 
-def expect_right(reply: Reply, asked: StepRequest) -> None:
+def expect_right(reply: Reply, step_request: StepRequest) -> None:
     """Expect the right answer to a request.
 
     Raises:
@@ -53,27 +53,29 @@ def expect_right(reply: Reply, asked: StepRequest) -> None:
     expect(reply).answered()
     if not reply.is_over_grpc:
         expect_framed(reply)
-    _expect_outputs(reply, asked)
+    _expect_outputs(reply, step_request)
     if not reply.is_over_grpc:
-        _expect_forms(reply, asked)
-    _expect_id(reply, asked)
-    classified = {output.name: output for output in asked.request.outputs or () if output.classification is not ABSENT}
-    for tensor in asked.expected:
+        _expect_forms(reply, step_request)
+    _expect_id(reply, step_request)
+    classified = {
+        output.name: output for output in step_request.request.outputs or () if output.classification is not ABSENT
+    }
+    for tensor in step_request.expected:
         if tensor.name in classified:
-            _expect_classes(reply, asked, classified[tensor.name], tensor)
-        elif tensor.name in asked.forms:
-            _expect_tensor(reply, asked, tensor)
+            _expect_classes(reply, step_request, classified[tensor.name], tensor)
+        elif tensor.name in step_request.forms:
+            _expect_tensor(reply, step_request, tensor)
 
 
-def _expect_outputs(reply: Reply, asked: StepRequest) -> None:
+def _expect_outputs(reply: Reply, step_request: StepRequest) -> None:
     """Expect the requested outputs; other checks give the advice to return no others."""
-    for name in asked.forms:
+    for name in step_request.forms:
         expect(reply).output(name)
 
 
-def _expect_forms(reply: Reply, asked: StepRequest) -> None:
-    wanted = {name: form for name, form in asked.forms.items() if form}
-    expect(reply, _attribute_forms(asked)).forms(wanted)
+def _expect_forms(reply: Reply, step_request: StepRequest) -> None:
+    wanted = {name: form for name, form in step_request.forms.items() if form}
+    expect(reply, _attribute_forms(step_request)).forms(wanted)
     for name, form in wanted.items():
         output = reply.answer.output(name)
         if form == "json" and output is not None and output.findings:
@@ -82,14 +84,14 @@ def _expect_forms(reply: Reply, asked: StepRequest) -> None:
                 raise UnmetError(finding.expected, finding.actual, reply, requirement="BIN-DATA-WITHOUT-SIZE")
 
 
-def _attribute_forms(asked: StepRequest) -> str:
+def _attribute_forms(step_request: StepRequest) -> str:
     """Return the requirement that specifies the form of the outputs."""
-    request = asked.request
-    if asked.is_raw:
+    request = step_request.request
+    if step_request.is_raw:
         return "RAW-OUTPUTS"
     if request.outputs is None:
-        said = request.binary_data_output
-        return "BIN-ALL-UNSET" if said is ABSENT else "BIN-ALL-TRUE" if said else "BIN-ALL-FALSE"
+        default = request.binary_data_output
+        return "BIN-ALL-UNSET" if default is ABSENT else "BIN-ALL-TRUE" if default else "BIN-ALL-FALSE"
     if any(output.classification is not ABSENT for output in request.outputs):
         return "CLS-BINARY"
     flags = {output.binary_data for output in request.outputs if output.binary_data is not ABSENT}
@@ -102,8 +104,8 @@ def _attribute_forms(asked: StepRequest) -> str:
     return "BIN-OUTPUT-TRUE" if flags == {True} else "BIN-OUTPUT-FALSE"
 
 
-def _expect_id(reply: Reply, asked: StepRequest) -> None:
-    sent = None if asked.is_raw else asked.request.id
+def _expect_id(reply: Reply, step_request: StepRequest) -> None:
+    sent = None if step_request.is_raw else step_request.request.id
     found = (reply.answer.document or {}).get("id")
     if sent is None and found in EARLIER_IDS:
         raise UnmetError("no id, or one of its own", f"id {format_value(found)}", reply, requirement="OIP-ISOLATION")
@@ -113,26 +115,26 @@ def _expect_id(reply: Reply, asked: StepRequest) -> None:
         )
 
 
-def _expect_tensor(reply: Reply, asked: StepRequest, tensor: Tensor) -> None:
-    by_json = any(not item.binary for item in asked.request.inputs)
-    through_json = False if reply.is_over_grpc else True if by_json and not asked.is_raw else None
+def _expect_tensor(reply: Reply, step_request: StepRequest, tensor: Tensor) -> None:
+    by_json = any(not item.binary for item in step_request.request.inputs)
+    through_json = False if reply.is_over_grpc else True if by_json and not step_request.is_raw else None
     found = find_difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
     if found:
         other = attribution.attribute_unreadable_output(reply, tensor.name)
-        if other is None and _is_sent_as_declared(asked) and _has_another_order(reply, asked):
+        if other is None and _is_sent_as_declared(step_request) and _has_another_order(reply, step_request):
             other = "BIN-ORDER-O"
         raise UnmetError(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
 
 
-def _is_sent_as_declared(asked: StepRequest) -> bool:
-    """Say whether the inputs have declared order and one form; otherwise the server may have confused inputs."""
-    sent = [(item.tensor.name, item.binary) for item in asked.request.inputs]
-    return sent == [(tensor.name, sent[0][1]) for tensor in asked.tensors]
+def _is_sent_as_declared(step_request: StepRequest) -> bool:
+    """Say whether the inputs are in declared order and in one form, so that the server cannot confuse them."""
+    sent = [(item.tensor.name, item.binary) for item in step_request.request.inputs]
+    return sent == [(tensor.name, sent[0][1]) for tensor in step_request.tensors]
 
 
-def _has_another_order(reply: Reply, asked: StepRequest) -> bool:
+def _has_another_order(reply: Reply, step_request: StepRequest) -> bool:
     """Say whether the answer has the right bytes of its binary outputs, but not in the order of its JSON."""
-    right = {tensor.name: bytes(tensor.to_bytes()) for tensor in asked.expected}
+    right = {tensor.name: bytes(tensor.to_bytes()) for tensor in step_request.expected}
     listed = [right.get(output.name) for output in reply.answer.outputs if output.binary]
     if None in listed:
         return False
@@ -153,31 +155,31 @@ def _is_joined_of(body: bytes, parts: Sequence[bytes]) -> bool:
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
-def _expect_classes(reply: Reply, asked: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
+def _expect_classes(reply: Reply, step_request: StepRequest, wanted: RequestedOutput, scores: Tensor) -> None:
     """Expect an output as classes: BYTES of the right shape, with a separate ranking for each batch item."""
-    output, batching = expect(reply).output(scores.name), asked.model.role.batching
+    output, batching = expect(reply).output(scores.name), step_request.model.role.batching
     count = int(wanted.classification)
     if output.datatype != "BYTES":
         named = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
         raise UnmetError(
             f"{scores.name} BYTES", f"datatype {escape_text(output.datatype, 20)}", reply, requirement=named
         )
-    readings = _readings(scores, count, batching=batching)
-    if output.shape is None or output.shape not in readings:
-        named, shape = "CLS-SHAPE-BATCH" if batching else "CLS-SHAPE", next(iter(readings))
+    allowed = _list_allowed_shapes(scores, count, batching=batching)
+    if output.shape is None or output.shape not in allowed:
+        named, shape = "CLS-SHAPE-BATCH" if batching else "CLS-SHAPE", next(iter(allowed))
         raise UnmetError(f"shape {list(shape)}", format_shape(output.shape), reply, requirement=named)
-    items, count = readings[output.shape]
+    items, count = allowed[output.shape]
     if output.array is None:
         raise UnmetError("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
     texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
-    labels = asked.model.labels_of(scores.name)
+    labels = step_request.model.labels_of(scores.name)
     rows = list(scores.array.reshape(items, -1))
     for item, row in enumerate(rows):
         others = [other for other in rows if other is not row]
         _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, others)
 
 
-def _readings(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:
+def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:
     """Return shape of classes -> number of ranked items and of classes for each item, for every allowed shape.
 
     For a model that does not batch, the batch dimension is 1 or missing, and a matrix has one ranking or one for each
@@ -203,7 +205,7 @@ def _expect_ranking(
     except class_texts.ClassTextError as error:
         raise UnmetError("value:index or value:index:label", str(error), reply, requirement="CLS-FORMAT") from None
     for entry in listed:
-        label = _label(labels, entry)
+        label = _find_label(labels, entry)
         if entry.label != label:
             named = "CLS-NO-LABEL" if label is None else "CLS-LABEL"
             actual = "no label" if entry.label is None else format_value(entry.label)
@@ -211,10 +213,10 @@ def _expect_ranking(
     ranked = class_texts.has_matching_indices(listed, scores) and class_texts.is_ordered_without_repeats(listed, scores)
     if not ranked:
         named = _attribute_ranking(listed, scores, others)
-        raise UnmetError(_right(scores, len(listed)), _shown(listed), reply, requirement=named)
+        raise UnmetError(_format_right_classes(scores, len(listed)), _format_classes(listed), reply, requirement=named)
 
 
-def _label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
+def _find_label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
     """Return the right label of a class; its own if labels are unknown."""
     if labels is None:
         return entry.label
@@ -232,10 +234,10 @@ def _attribute_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequ
     return "CLS-HIGHEST"
 
 
-def _right(scores: Scores, count: int) -> str:
+def _format_right_classes(scores: Scores, count: int) -> str:
     values = class_texts.to_python_numbers(scores)
     return f"classes {', '.join(f'{values[at]}:{at}' for at in class_texts.find_highest(scores, min(count, 4)))}"
 
 
-def _shown(listed: Sequence[ClassText]) -> str:
+def _format_classes(listed: Sequence[ClassText]) -> str:
     return escape_text(", ".join(f"{entry.value}:{entry.index}" for entry in listed[:4]), 200)

@@ -26,20 +26,20 @@ def write_json(document: Mapping[str, Any], step: Step) -> bytes:
         sort=_ORDERS[step["members"]],
         max_elements=_MAX_ELEMENTS,
     )
-    return style.write(_with_unknown(document, step["unknown"]))
+    return style.write(_add_unknown_member(document, step["unknown"]))
 
 
-def _with_unknown(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _add_unknown_member(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the document with an additional member or parameter that the protocol does not define."""
-    made = dict(document)
+    changed = dict(document)
     if where == "top":
-        made[UNKNOWN] = {"shape": [3], "data": [1, 2, 3]}
-    elif where in ("input", "output") and made.get(f"{where}s"):
-        first, *others = made[f"{where}s"]
-        made[f"{where}s"] = [{**first, UNKNOWN: [1]}, *others]
+        changed[UNKNOWN] = {"shape": [3], "data": [1, 2, 3]}
+    elif where in ("input", "output") and changed.get(f"{where}s"):
+        first, *others = changed[f"{where}s"]
+        changed[f"{where}s"] = [{**first, UNKNOWN: [1]}, *others]
     elif where == "parameters":
-        made["parameters"] = {**made.get("parameters", {}), UNKNOWN: "x"}
-    return made
+        changed["parameters"] = {**changed.get("parameters", {}), UNKNOWN: "x"}
+    return changed
 
 
 def _write_ascii_first_escaped(text: str) -> str:

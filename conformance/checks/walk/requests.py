@@ -56,36 +56,40 @@ class StepRequest:
 def make_request(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
     """Return the request of a step, with `tensors` or with inputs derived from `salt`."""
     given = tuple(make_tensors(step, model, salt) if tensors is None else tensors)
-    request, expected = _request(step, model, given, salt), _expected(model, given)
+    request, expected = _build_request(step, model, given, salt), _compute_outputs(model, given)
     if step["send"] == "raw":
-        message = _spelled(model.raw(bytes(given[0].to_bytes())), step)
+        message = _spell_header_names(model.raw(bytes(given[0].to_bytes())), step)
         forms = {tensor.name: "binary" for tensor in expected}
         return StepRequest(model, message, request, given, expected, forms, is_raw=True, salt=salt)
-    return StepRequest(model, _message(request, step), request, given, expected, _forms(request, model), salt=salt)
+    return StepRequest(
+        model, _write_message(request, step), request, given, expected, _map_output_forms(request, model), salt=salt
+    )
 
 
 def make_call(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> StepRequest:
     """Return the request of a step as a gRPC call; the server chooses the form of the answer."""
     given = tuple(make_tensors(step, model, salt, over_grpc=True) if tensors is None else tensors)
-    request = _request(step, model, given, salt)
-    forms = dict.fromkeys(_forms(request, model), "")
-    return StepRequest(model, make_infer_message(request), request, given, _expected(model, given), forms, salt=salt)
+    request = _build_request(step, model, given, salt)
+    forms = dict.fromkeys(_map_output_forms(request, model), "")
+    return StepRequest(
+        model, make_infer_message(request), request, given, _compute_outputs(model, given), forms, salt=salt
+    )
 
 
-def _expected(model: Model, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _compute_outputs(model: Model, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
         return model.expected(tensors)
 
 
-def _request(step: Step, model: Model, tensors: Sequence[Tensor], salt: int) -> InferRequest:
+def _build_request(step: Step, model: Model, tensors: Sequence[Tensor], salt: int) -> InferRequest:
     """Return the request that a step describes."""
     ordered = {"reversed": tensors[::-1], "rotated": (*tensors[1:], *tensors[:1])}.get(step["order"], tensors)
     identity = IDS.get(step["id"], "").format(salt=salt)
     return model.request(
         tuple(ordered),
         send=[tensor.name for place, tensor in enumerate(ordered) if _is_binary(step, place)],
-        outputs=_outputs(step, model),
-        binary_data_output=_for_all(step),
+        outputs=_list_requested_outputs(step, model),
+        binary_data_output=_choose_binary_data_output(step),
         request_id=identity or None,
         nested=step["nesting"] == "nested",
     )
@@ -95,19 +99,19 @@ def _is_binary(step: Step, place: int) -> bool:
     return step["send"] in ("binary", "raw") or (step["send"] == "mixed" and place % 2 == 1)
 
 
-def _for_all(step: Step) -> object:
+def _choose_binary_data_output(step: Step) -> object:
     """Return the value of `binary_data_output` for a step."""
     return {"all-binary": True, "json-of-all-binary": True, "no-binary": False}.get(step["want"], ABSENT)
 
 
-def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
+def _list_requested_outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
     """Return the outputs that a step lists, or None if it lists none."""
     names = [spec.name for spec in model.role.outputs]
     listed = {"reversed": names[::-1], "last-alone": names[-1:], "last-first": [*names[-1:], *names[:-1]]}
     chosen = listed.get(step["outputs"], names)
     want = step["want"]
     if step["classes"] != "none":
-        return [_classified(step, model, name) for name in chosen]
+        return [_make_requested_output(step, model, name) for name in chosen]
     if want in ("nothing", "all-binary", "no-binary", "raw"):
         # With `binary_data_output`, an output without `binary_data` is ambiguous: the area `overrides` judges it.
         is_listed = step["outputs"] != "unlisted" and want != "all-binary"
@@ -116,7 +120,7 @@ def _outputs(step: Step, model: Model) -> list[RequestedOutput] | None:
     return [RequestedOutput(name, flags[place % len(flags)]) for place, name in enumerate(chosen)]
 
 
-def _classified(step: Step, model: Model, name: str) -> RequestedOutput:
+def _make_requested_output(step: Step, model: Model, name: str) -> RequestedOutput:
     """Return a requested output, with `classification` if the step classifies it."""
     binary = {"json": False, "binary": True}.get(step["want"], ABSENT)
     outputs = [spec.name for spec in model.role.outputs]
@@ -126,21 +130,21 @@ def _classified(step: Step, model: Model, name: str) -> RequestedOutput:
 
 
 def count_classes(step: Step, model: Model, place: int) -> int:
-    """Return how many classes a step requests of an output."""
-    there = model.count_classes(make_tensors(step, model, 0), place)
-    wanted = {"all": there, "all-but-one": there - 1}.get(step["classes"])
-    return max(1, min(int(step["classes"]), there) if wanted is None else wanted)
+    """Return the number of classes of an output that a step requests."""
+    available = model.count_classes(make_tensors(step, model, 0), place)
+    wanted = {"all": available, "all-but-one": available - 1}.get(step["classes"])
+    return max(1, min(int(step["classes"]), available) if wanted is None else wanted)
 
 
-def _forms(request: InferRequest, model: Model) -> dict[str, str]:
+def _map_output_forms(request: InferRequest, model: Model) -> dict[str, str]:
     """Return output -> the form that it has to have in the answer."""
     by_default = "binary" if request.binary_data_output is True else "json"
     if request.outputs is None:
         return {spec.name: by_default for spec in model.role.outputs}
-    return {output.name: _form(output, by_default) for output in request.outputs}
+    return {output.name: _find_output_form(output, by_default) for output in request.outputs}
 
 
-def _form(output: RequestedOutput, by_default: str) -> str:
+def _find_output_form(output: RequestedOutput, by_default: str) -> str:
     if output.binary_data is not ABSENT:
         return "binary" if output.binary_data else "json"
     return "" if by_default == "binary" else "json"
@@ -149,13 +153,15 @@ def _form(output: RequestedOutput, by_default: str) -> str:
 # --- bytes ----------------------------------------------------------------------------------------------------------
 
 
-def _message(request: InferRequest, step: Step) -> Message:
+def _write_message(request: InferRequest, step: Step) -> Message:
     """Return the message of a request, with its JSON in the spelling of the step."""
     tensors = [item.tensor for item in request.inputs if item.binary]
-    return _spelled(frame_text(request.path, write_json(request.written(), step), tensors, request.names), step)
+    return _spell_header_names(
+        frame_text(request.path, write_json(request.written(), step), tensors, request.names), step
+    )
 
 
-def _spelled(message: Message, step: Step) -> Message:
+def _spell_header_names(message: Message, step: Step) -> Message:
     """Return the message with its header names in upper or lower case, which is equivalent (RFC 9110, 5.1)."""
     spell = {"lower": str.lower, "upper": str.upper}.get(step["header_case"], str)
     return replace(message, headers=tuple((spell(name), value) for name, value in message.headers))

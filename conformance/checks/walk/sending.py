@@ -34,8 +34,8 @@ class Sender:
     version: Callable[[], str]
     answers: set[int] = field(default_factory=set)
 
-    def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Send a step and judge the answers, on the previous step's connection or, with `anew`, on a new one.
+    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
+        """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
             Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
@@ -43,20 +43,22 @@ class Sender:
         model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = make_request(step, model, salt)
         if abandoned := concurrent_requests.make_abandoned_request(step, main):
-            self._abandon(step, abandoned)
+            self._send_and_reset(step, abandoned)
         elif earlier := concurrent_requests.make_preceding_request(step, main):
-            reply = self.target.send_with(*earlier, fresh=anew)
+            reply = self.target.send_with(*earlier, fresh=on_new_connection)
             if reply.status is None:
                 raise UnmetError(
                     "an answer to the request before, or a refusal with a 4xx status", reply.outcome(), reply
                 )
             self.answers.add(hash(reply.body))
-            anew = False
+            on_new_connection = False
         beside = concurrent_requests.make_concurrent_requests(step, model, self.other, salt)
         if not beside:
             message = encoding.encode_message(main.message, step, self.target.settings)
-            fresh = anew or step["connection"] == "fresh"
-            self._expect(self.target.send_with(encoding.choose_send_options(message, step), message, fresh=fresh), main)
+            fresh = on_new_connection or step["connection"] == "fresh"
+            self._expect_right_answer(
+                self.target.send_with(encoding.choose_send_options(message, step), message, fresh=fresh), main
+            )
             return
         everything = [main, *beside]
         messages = [encoding.encode_message(one.message, step, self.target.settings) for one in everything]
@@ -64,21 +66,21 @@ class Sender:
             [encoding.choose_send_options(message, step) for message in messages], messages
         )
         for reply, one in zip(replies, everything, strict=True):
-            self._expect(reply, one)
+            self._expect_right_answer(reply, one)
 
-    def _abandon(self, step: Step, message: Message) -> None:
+    def _send_and_reset(self, step: Step, message: Message) -> None:
         """Send a request on a connection of its own, and reset that within the body or before the answer."""
         text = self.target.render_octets(message)
         if step["before"] == "cut-off":
             text = text[: len(text) - len(message.body) // 2]
         self.target.send_octets(message, Octets(text, step["before"], end=ConnectionEnd.RESET))
 
-    def wash(self) -> int:
+    def send_plain_request(self) -> int:
         """Send a plain request on a new connection and ignore its answer; return its number in the check."""
         plain = self.target.message(self.target.good_requests(self.model)[0])
         return self.target.send(plain, fresh=True).exchange.number
 
-    def _expect(self, reply: Reply, request: StepRequest) -> None:
+    def _expect_right_answer(self, reply: Reply, request: StepRequest) -> None:
         """Expect the right answer after decoding its content coding; unknown codings are not judged here."""
         try:
             plain = decode_reply(reply) if reply.status is not None and reply.header("Content-Encoding") else reply

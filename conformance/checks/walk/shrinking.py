@@ -1,4 +1,4 @@
-"""Shrink a failing sequence of steps to the plainest one that still fails, which shows the cause.
+"""Shrink a failing sequence of steps to the plainest one that still fails, to show the cause.
 
 Earlier steps are removed as long as the last one still fails. Then each axis of that step is set to its neutral value,
 those farthest from the tensors first. Every trial starts on a new connection. Hypothesis cannot shrink these steps:
@@ -72,25 +72,25 @@ def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes
         trial: takes a sequence of steps again.
         axes: the axes of the steps.
     """
-    tries = _Tries(trial)
+    tries = _TrialLimiter(trial)
     *earlier, (step, salt) = sequence
     found = next(filter(None, (tries([(step, salt)]) for _ in range(FIRST_TRIALS))), None)
     if found is None and (alone := {**step, **axes.alone}) != step and (found := tries([(alone, salt)])):
         step = alone
     if found is None and earlier:
         found = tries(sequence)
-        earlier = _needed(earlier, (step, salt), tries) if found else []
+        earlier = _find_needed_steps(earlier, (step, salt), tries) if found else []
     else:
         earlier = []
     if found is None:
         return MinimalFailure((), step, unmet, is_lasting=False)
     plain = _PlainestStep(step, found)
-    for make in (_neutral, _in_plain_forms, _neutral, _smaller):
+    for make in (_set_neutral_values, _set_plain_forms, _set_neutral_values, _set_smaller_values):
         make(plain, axes, lambda candidate: tries([*earlier, (candidate, salt)]))
     return MinimalFailure(tuple(earlier), plain.step, plain.unmet)
 
 
-class _Tries:
+class _TrialLimiter:
     """Limits the number of trials, so that a server with many faults does not delay a run.
 
     Each trial uses new salts, so that state from one trial cannot make the answer of the next one look right.
@@ -98,16 +98,16 @@ class _Tries:
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
-        self._left = MAX_TRIALS
-        self._waits = MAX_WAITS
+        self._trials_left = MAX_TRIALS
+        self._waits_left = MAX_WAITS
 
     def __call__(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
         """Return the failure of the last step; None if it passes, or if no trials or waits are left."""
-        self._left -= 1
-        if self._left < 0 or self._waits == 0:
+        self._trials_left -= 1
+        if self._trials_left < 0 or self._waits_left == 0:
             return None
-        unmet = self._trial([(step, (salt + SALT_INCREMENT * self._left) % 256) for step, salt in sequence])
-        self._waits -= _is_wait(unmet)
+        unmet = self._trial([(step, (salt + SALT_INCREMENT * self._trials_left) % 256) for step, salt in sequence])
+        self._waits_left -= _is_wait(unmet)
         return unmet
 
 
@@ -116,8 +116,8 @@ def _is_wait(unmet: UnmetError | None) -> bool:
     return failure is not None and failure.kind is FailureKind.TIMEOUT
 
 
-def _needed(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _Tries) -> list[SaltedStep]:
-    """Return the earlier steps that the failure needs: their shortest failing suffix, without unneeded steps."""
+def _find_needed_steps(earlier: Sequence[SaltedStep], last: SaltedStep, tries: _TrialLimiter) -> list[SaltedStep]:
+    """Return the last few earlier steps without which the failure does not occur."""
     length = next((size for size in (1, 2, 4, 8) if size < len(earlier) and tries([*earlier[-size:], last])), None)
     kept = list(earlier[-length:] if length else earlier)
     for step in list(kept):
@@ -134,8 +134,8 @@ class _PlainestStep:
     step: Step
     unmet: UnmetError
 
-    def becomes(self, candidate: Step, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> bool:
-        """Replace the step by a plainer candidate if that fails as well; return whether it does."""
+    def try_step(self, candidate: Step, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> bool:
+        """Replace the step by a plainer candidate if that still fails; return whether it does."""
         if candidate == self.step or axes.is_invalid(candidate):
             return False
         unmet = trial(candidate)
@@ -145,26 +145,26 @@ class _PlainestStep:
         return True
 
 
-def _neutral(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
+def _set_neutral_values(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Set each axis to its neutral value if the step still fails; repeat until nothing changes."""
     before: Step = {}
     while before != plain.step:
         before = plain.step
         for axis in axes.order:
-            plain.becomes({**plain.step, axis: axes.neutral[axis]}, axes, trial)
+            plain.try_step({**plain.step, axis: axes.neutral[axis]}, axes, trial)
 
 
-def _in_plain_forms(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
+def _set_plain_forms(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Set the plainest forms with which the step still fails."""
     for form in axes.forms:
-        if form.items() <= plain.step.items() or plain.becomes({**plain.step, **form}, axes, trial):
+        if form.items() <= plain.step.items() or plain.try_step({**plain.step, **form}, axes, trial):
             return
 
 
-def _smaller(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
+def _set_smaller_values(plain: _PlainestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
     """Set axes that cannot be neutral to the smallest value with which the step still fails."""
     for axis, values in axes.smaller.items():
         if plain.step[axis] in values:
             for value in values[: values.index(plain.step[axis])]:
-                if plain.becomes({**plain.step, axis: value}, axes, trial):
+                if plain.try_step({**plain.step, axis: value}, axes, trial):
                     break

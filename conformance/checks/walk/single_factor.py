@@ -1,4 +1,4 @@
-"""Single-factor steps: plain except for one value of one axis, and which of them fail with the simplest role.
+"""Single-factor steps, which are plain except for one value, and those of them that fail with the simplest role.
 
 A fault that a single value causes with every role is reported once, by the rows of single values. The other rows of a
 walk query the results here, and avoid values that fail by themselves.
@@ -18,7 +18,7 @@ from conformance.roles.model import Model
 # Axes whose plainest values differ between the kinds of request.
 FORM_AXES = ("send", "want", "classes")
 # Whether two values, each passed as axis and value, exclude each other.
-NeverMeet = Callable[[str, str, str, str], bool]
+IsExcluded = Callable[[str, str, str, str], bool]
 
 
 class Walker(Protocol):
@@ -28,14 +28,14 @@ class Walker(Protocol):
     def model(self) -> Model:
         """The model."""
 
-    def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Send a step and judge the answers, on the previous step's connection or, with `anew`, on a new one.
+    def take_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
+        """Send a step on the previous step's connection, or on a new one, and judge the answers.
 
         Raises:
             Unmet: an answer is wrong, or the earlier request gets none; what answer it gets is not judged.
         """
 
-    def wash(self) -> int:
+    def send_plain_request(self) -> int:
         """Send a plain request on a new connection and ignore its answer; return its number in the check."""
 
 
@@ -56,36 +56,36 @@ class BaselineWalker:
     once: Callable[[str, Callable[[], bool]], bool]
 
     def is_wrong(self, axis: str, value: str) -> bool:
-        """Whether a request that is plain except for this value fails, or the plain request after it."""
+        """Say whether a request that is plain except for this value fails, or the plain request after it."""
         if axis in FORM_AXES:
             return False
         return any(not self._is_right(step) for step in self.steps(axis) if step[axis] == value)
 
     def _is_right(self, step: Step) -> bool:
         name = f"alone {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.once(name, lambda: is_met(lambda: self._take(step)))
+        return self.once(name, lambda: is_met(lambda: self._take_with_plain_step(step)))
 
-    def _take(self, step: Step) -> None:
-        self.walker.take(step, 0, anew=True)
-        self.walker.take(make_plain(step, self.neutral), 1)
+    def _take_with_plain_step(self, step: Step) -> None:
+        self.walker.take_step(step, 0, on_new_connection=True)
+        self.walker.take_step(make_plain_step(step, self.neutral), 1)
 
 
 def list_single_values(
-    axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_never: NeverMeet
+    axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_excluded: IsExcluded
 ) -> Iterator[Step]:
     """Yield steps that are plain except for one value of an axis: each value combined with each plain step."""
     others = [other for other in (*axes, "role") if other != axis]
     for value in axes.get(axis, ())[1:]:
         for step in plain:
-            if not any(is_never(axis, value, other, step[other]) for other in others):
+            if not any(is_excluded(axis, value, other, step[other]) for other in others):
                 yield {**step, axis: value}
 
 
-def make_plain(step: Step, neutral: Step) -> Step:
+def make_plain_step(step: Step, neutral: Step) -> Step:
     """Return the plainest step with the same role and forms."""
     return {**neutral, **{name: step[name] for name in ("role", *FORM_AXES) if name in step}}
 
 
 def interleave_plain_steps(steps: Iterable[Step], neutral: Step) -> list[Step]:
     """Return the steps with a plain one after each, to show that the connection still works."""
-    return [one for step in steps for one in (step, make_plain(step, neutral))]
+    return [one for step in steps for one in (step, make_plain_step(step, neutral))]

@@ -36,9 +36,9 @@ def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False
     """Return the inputs of a step, in declared order; different salts give different elements."""
     in_json = step["classes"] != "none" if over_grpc else is_in_json(step)
     return tuple(
-        _tensor(
+        _make_tensor(
             spec,
-            _shape(step, spec, place, model),
+            _choose_shape(step, spec, place, model),
             step,
             partial(model.ramp, place, salt=salt + 31 * place),
             in_json=in_json,
@@ -48,7 +48,7 @@ def make_tensors(step: Step, model: Model, salt: int, *, over_grpc: bool = False
 
 
 def is_in_json(step: Step) -> bool:
-    """Whether any tensor of a step may travel as JSON in either direction, or is classified."""
+    """Say whether any tensor of a step may travel as JSON in either direction, or is classified."""
     by_json = step["send"] in ("json", "mixed") or step["want"] not in ("binary", "all-binary", "raw")
     return by_json or step["classes"] != "none"
 
@@ -58,12 +58,12 @@ def change_last_element(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     changed = list(tensors)
     for place in reversed(range(len(changed))):
         if changed[place].elements:
-            changed[place] = _with_another_end(changed[place])
+            changed[place] = _change_end(changed[place])
             break
     return tuple(changed)
 
 
-def _with_another_end(tensor: Tensor) -> Tensor:
+def _change_end(tensor: Tensor) -> Tensor:
     flat = tensor.array.reshape(-1).copy()
     if tensor.datatype == "BYTES":
         flat[-1] = flat[-1][:-1] + b"y" if flat[-1].endswith(b"x") else flat[-1] + b"y"
@@ -79,18 +79,18 @@ def _with_another_end(tensor: Tensor) -> Tensor:
 # --- shapes ---------------------------------------------------------------------------------------------------------
 
 
-def _shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int, ...]:
+def _choose_shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int, ...]:
     """Return the shape of an input: the count of the step sets its first variable dimension, or its batch size."""
     if step["count"] == "own":
         return model.own_shape(place, is_raw=step["send"] == "raw")
-    count = _count_at(step, place, len(model.role.inputs))
+    count = _choose_count(step, place, len(model.role.inputs))
     if model.role.batching:
         return make_sample_shape(spec.shape, max(1, min(count, MAX_ITEMS)))
     return model.shape_of_count(place, count)
 
 
-def _count_at(step: Step, place: int, inputs: int) -> int:
-    """Return the count of one input: that of the step if `place` selects this input, else a small one."""
+def _choose_count(step: Step, place: int, inputs: int) -> int:
+    """Return the element count of an input: the step's if its `place` selects this input, else a small one."""
     at = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], place)
     return int(step["count"]) if at == place else 2 + place
 
@@ -98,15 +98,15 @@ def _count_at(step: Step, place: int, inputs: int) -> int:
 # --- values ---------------------------------------------------------------------------------------------------------
 
 
-def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *, in_json: bool) -> Tensor:
+def _make_tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *, in_json: bool) -> Tensor:
     values, count = step["values"], prod(shape)
     array = ramp(count=count)
     # The first corner value depends on the step, not on the salt, so that a repeated step has the same one.
-    special = np.roll(_special(spec.datatype, in_json=in_json), int(step["corner"]))
+    special = np.roll(_list_corner_values(spec.datatype, in_json=in_json), int(step["corner"]))
     if values == "equal":
         array = np.resize(ramp(count=1), count)
     elif values == "ones":
-        array = np.resize(_ones(spec.datatype, in_json=in_json), count)
+        array = np.resize(_get_all_ones(spec.datatype, in_json=in_json), count)
     elif values == "corners":
         array = np.resize(special, count)
     elif values.startswith("corner-") and count:
@@ -115,7 +115,7 @@ def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *,
     return Tensor(spec.name, spec.datatype, shape, array.reshape(shape))
 
 
-def _ones(datatype: str, *, in_json: bool) -> Array:
+def _get_all_ones(datatype: str, *, in_json: bool) -> Array:
     """Return the element whose bits are all ones, or a substitute if JSON cannot carry it."""
     if datatype == "BYTES":
         return to_object_array([b"\x7f\x7f\x7f\x7f" if in_json else b"\xff\xff\xff\xff"])
@@ -127,7 +127,7 @@ def _ones(datatype: str, *, in_json: bool) -> Array:
     return np.frombuffer(b"\xff" * dtype.itemsize, dtype)
 
 
-def _special(datatype: str, *, in_json: bool) -> Array:
+def _list_corner_values(datatype: str, *, in_json: bool) -> Array:
     """Return corner values of a datatype; with `in_json`, only those that every JSON implementation carries."""
     if datatype == "BOOL":
         return np.array([True, False, True])

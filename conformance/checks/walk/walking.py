@@ -1,4 +1,4 @@
-"""Take the steps of a walk; shrink each failure and find its requirement, or excuse it as a limit of the server."""
+"""Take the steps of a walk, and shrink each failure to find its requirement or a limit of the server."""
 
 from __future__ import annotations
 
@@ -41,33 +41,33 @@ class Walk:
     """A walk with one model.
 
     A fault that a single value causes with every role is reported once, by the rows of single values with the simplest
-    role (`lead`). A walk with another role, or with several values at once, avoids that value.
+    role (`baseline`). A walk with another role, or with several values at once, avoids that value.
     """
 
     def __init__(
         self,
         walker: Walker,
         axes: Axes = SHRINKING,
-        blamed: FindRequirement = attribution.find_requirement,
-        lead: BaselineWalker | None = None,
+        requirement_finder: FindRequirement = attribution.find_requirement,
+        baseline: BaselineWalker | None = None,
     ) -> None:
         """Prepare a walk.
 
         Args:
             walker: sends the steps.
             axes: the axes for shrinking.
-            blamed: returns the requirement that a shrunk failure breaks.
-            lead: knows which values fail with the simplest role; None to report every fault.
+            requirement_finder: returns the requirement that a shrunk failure breaks.
+            baseline: knows which values fail with the simplest role; None to report every fault.
         """
         self._walker = walker
         self._axes = axes
-        self._blamed = blamed
-        self._lead = lead
+        self._requirement_finder = requirement_finder
+        self._baseline = baseline
         self._role = walker.model.role
         self._avoided: dict[str, set[str]] = {}
 
-    def along(self, sequence: Sequence[SaltedStep], *, plain: Iterable[Step] = ()) -> int:
-        """Take steps in sequence on one connection; return how many were declined or are left to other rows.
+    def take_steps(self, sequence: Sequence[SaltedStep], *, plain: Iterable[Step] = ()) -> int:
+        """Take steps in sequence on one connection; return the number that were declined or that other rows judge.
 
         Args:
             sequence: the steps, with their salts.
@@ -81,139 +81,139 @@ class Walk:
         passed_over = declined = 0
         before: list[SaltedStep] = []
         for step, _ in sequence:
-            self._avoid_known(step, TESTED_FIRST)
+            self._avoid_failing_values(step, TESTED_FIRST)
         for step, salt in sequence:
-            before.append((self._without_avoided(step), salt))
+            before.append((self._replace_avoided(step), salt))
             try:
-                self._walker.take(*before[-1], anew=len(before) == 1)
+                self._walker.take_step(*before[-1], on_new_connection=len(before) == 1)
             except DeclinedError:
                 before.pop()
                 declined += 1
             except UnmetError as unmet:
-                if self._is_wrong_at(plain):
+                if self._is_any_step_wrong(plain):
                     raise BlockedError(
                         "the same in the plainest request of its form is answered wrongly", unmet
                     ) from None
-                left = self._unmet_without_known(before, unmet)
-                if left is not None:
-                    found = shrink(before, left, self._trial, self._axes)
-                    if not (self._is_own_affair(found, salt) or self._is_said_elsewhere(found, salt)):
-                        raise self._named(found) from None
+                remaining = self._retry_without_known(before, unmet)
+                if remaining is not None:
+                    found = shrink(before, remaining, self._try_sequence, self._axes)
+                    if not (self._is_rightly_refused(found, salt) or self._is_reported_elsewhere(found, salt)):
+                        raise self._make_unmet_error(found) from None
                 passed_over += 1
         if declined and declined == len(sequence):
             raise NotApplicableError(f"{self._walker.model.name} takes none of the inputs")
         return passed_over + declined
 
-    def _is_wrong_at(self, steps: Iterable[Step]) -> bool:
+    def _is_any_step_wrong(self, steps: Iterable[Step]) -> bool:
         """Say whether any of these steps fails by itself with some inputs: not all inputs reveal a fault."""
         different = {repr(step): step for step in steps}.values()
-        return any(self._trial([(step, salt)]) for step in different for salt in range(PLAIN_TRIALS))
+        return any(self._try_sequence([(step, salt)]) for step in different for salt in range(PLAIN_TRIALS))
 
-    def _unmet_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
+    def _retry_without_known(self, sequence: list[SaltedStep], unmet: UnmetError) -> UnmetError | None:
         """Repeat the last step without the values that fail alone; return its failure, or None.
 
         The step before it is repeated first, also without them: some values leave the connection unusable.
         """
         ending = sequence[-2:]
         for step, _ in ending:
-            self._avoid_known(step, attribution.find_remaining_axes(step))
-        plainer = [(self._without_avoided(step), salt) for step, salt in ending]
+            self._avoid_failing_values(step, attribution.find_remaining_axes(step))
+        plainer = [(self._replace_avoided(step), salt) for step, salt in ending]
         if plainer == ending:
             return unmet
         sequence[-2:] = plainer
-        return _take_all(self._walker, plainer)
+        return _take_on_new_connection(self._walker, plainer)
 
-    def _avoid_known(self, step: Step, axes: Iterable[str]) -> None:
-        """From now on, avoid the values of a step on these axes that fail alone."""
+    def _avoid_failing_values(self, step: Step, axes: Iterable[str]) -> None:
+        """Avoid, from now on, the values of a step on these axes that fail alone."""
         for axis in axes:
-            if self._lead is not None and axis in step and self._lead.is_wrong(axis, step[axis]):
+            if self._baseline is not None and axis in step and self._baseline.is_wrong(axis, step[axis]):
                 self._avoided.setdefault(axis, set()).add(step[axis])
 
-    def _without_avoided(self, step: Step) -> Step:
+    def _replace_avoided(self, step: Step) -> Step:
         """Return the step with avoided values replaced by neutral ones, if that is a valid request."""
         plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
         candidate = {**step, **plain}
         return step if self._axes.is_invalid(candidate) else candidate
 
-    def _is_own_affair(self, found: MinimalFailure, salt: int) -> bool:
-        """Whether the server may refuse the shrunk step, by the documents or because of its own limit."""
+    def _is_rightly_refused(self, found: MinimalFailure, salt: int) -> bool:
+        """Say whether the server may refuse the shrunk step, by the documents or for a limit of its own."""
         return attribution.is_declined(found, self._role) or (
-            attribution.is_possible_limit(found) and self._is_limit(found, salt)
+            attribution.is_possible_limit(found) and self._is_server_limit(found, salt)
         )
 
-    def _is_said_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
-        """Whether a single value is left that also fails with the simplest role, so that other rows report it."""
-        left = {
+    def _is_reported_elsewhere(self, found: MinimalFailure, salt: int) -> bool:
+        """Say whether other rows report the failure: one value remains, which fails with the simplest role as well."""
+        remaining = {
             axis: value for axis, value in attribution.find_remaining_axes(found.step).items() if axis not in FORM_AXES
         }
-        if self._lead is None or found.earlier or not found.is_lasting or len(left) != 1:
+        if self._baseline is None or found.earlier or not found.is_lasting or len(remaining) != 1:
             return False
-        step = {**found.step, "role": self._lead.walker.model.role.name}
-        if self._axes.is_invalid(step) or _take_all(self._lead.walker, [(step, salt)]) is None:
+        step = {**found.step, "role": self._baseline.walker.model.role.name}
+        if self._axes.is_invalid(step) or _take_on_new_connection(self._baseline.walker, [(step, salt)]) is None:
             return False
-        for axis, value in left.items():
+        for axis, value in remaining.items():
             self._avoided.setdefault(axis, set()).add(value)
         return True
 
-    def _trial(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
-        return _take_all(self._walker, sequence)
+    def _try_sequence(self, sequence: Sequence[SaltedStep]) -> UnmetError | None:
+        return _take_on_new_connection(self._walker, sequence)
 
-    def _is_limit(self, found: MinimalFailure, salt: int) -> bool:
-        """Whether larger requests than the refused one are refused as well; True if the step sets no count above 0."""
+    def _is_server_limit(self, found: MinimalFailure, salt: int) -> bool:
+        """Say whether the server also refuses larger requests; True if the step sets no count above 0."""
         count = found.step["count"]
         if count in ("own", "0"):
             return True
         larger = [{**found.step, "count": other} for other in COUNTS[COUNTS.index(count) + 1 :]]
         candidates = [step for step in larger if not self._axes.is_invalid(step)][-2:]
-        unmets = [self._trial([(step, salt)]) for step in candidates]
-        return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in unmets)
+        failures = [self._try_sequence([(step, salt)]) for step in candidates]
+        return all(unmet is not None and unmet.reply is not None and unmet.reply.is_refusal for unmet in failures)
 
-    def _named(self, found: MinimalFailure) -> UnmetError:
-        """Return the failure with its requirement, and with the conditions that it needs in its message."""
-        unmet, needed = found.unmet, _special(found.step)
+    def _make_unmet_error(self, found: MinimalFailure) -> UnmetError:
+        """Return the failure with its requirement, and with a message that names its conditions."""
+        unmet, needed = found.unmet, _describe_special_axes(found.step)
         where = f", where the request has {needed}" if needed else ""
-        after = _after(found.earlier) if found.earlier else ""
-        seldom = "" if found.is_lasting else ", once"
+        after = _describe_earlier_steps(found.earlier) if found.earlier else ""
+        once = "" if found.is_lasting else ", once"
         return UnmetError(
             f"{unmet.expected}{where}{after}",
-            f"{unmet.actual}{seldom}",
+            f"{unmet.actual}{once}",
             unmet.reply,
-            requirement=self._blamed(found, self._role),
+            requirement=self._requirement_finder(found, self._role),
             offset=unmet.offset,
             since=unmet.since,
         )
 
 
-def _special(step: Step) -> str:
+def _describe_special_axes(step: Step) -> str:
     """Describe the axes of a step that are not neutral."""
     return ", ".join(
         f"{axis.replace('_', ' ')} {value}" for axis, value in attribution.find_remaining_axes(step).items()
     )
 
 
-def _after(earlier: Sequence[SaltedStep]) -> str:
+def _describe_earlier_steps(earlier: Sequence[SaltedStep]) -> str:
     if len(earlier) > 1:
         return f", after {len(earlier)} others on the connection"
-    special = _special(earlier[0][0])
+    special = _describe_special_axes(earlier[0][0])
     return f", after one on the connection that has {special}" if special else ", after a plain one on the connection"
 
 
-def _take_all(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
+def _take_on_new_connection(walker: Walker, sequence: Sequence[SaltedStep]) -> UnmetError | None:
     """Take steps, starting on a new connection; return the failure of the last one, or None.
 
     A plain request on another connection goes first, to clear state that an earlier trial left in the server.
     """
     unmet: UnmetError | None = None
-    washed = walker.wash()
+    plain_number = walker.send_plain_request()
     for k, (step, salt) in enumerate(sequence):
         unmet = None
         try:
-            walker.take(step, salt, anew=k == 0)
+            walker.take_step(step, salt, on_new_connection=k == 0)
         except DeclinedError:
             continue
         except UnmetError as found:
             unmet = found
-            unmet.since = washed + 1
+            unmet.since = plain_number + 1
     return unmet
 
 
