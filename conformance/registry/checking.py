@@ -94,12 +94,12 @@ def find_problems(entry: Entry, demanded: Policy, others: Sequence[ExistingCerti
     """
     made = entry.made
     return [
-        *_demanded(made, demanded),
-        *_suite(made, demanded),
-        *_signers(made, demanded),
-        *_size(entry.folder.path, demanded),
-        *_expiry(entry, day),
-        *_unlike(entry, others, day),
+        *_check_demands(made, demanded),
+        *_check_suite(made, demanded),
+        *_check_signers(made, demanded),
+        *_check_size(entry.folder.path, demanded),
+        *_check_expiry(entry, day),
+        *_find_duplicates(entry, others, day),
     ]
 
 
@@ -108,7 +108,7 @@ def find_signer_problems(made: Manifest, demanded: Policy) -> list[str]:
 
     The policy's other demands are checked only on submission.
     """
-    return [*_product(made, demanded), *_signers(made, demanded)]
+    return [*_check_product(made, demanded), *_check_signers(made, demanded)]
 
 
 def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[ExistingCertification]:
@@ -126,13 +126,13 @@ def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> 
     return found
 
 
-def _product(made: Manifest, demanded: Policy) -> Iterator[str]:
+def _check_product(made: Manifest, demanded: Policy) -> Iterator[str]:
     if made.self_test and not demanded.self_tests:
         yield f"it is a self-test, of the suite's own server {manifest.BUNDLED}, which is no product"
 
 
-def _demanded(made: Manifest, demanded: Policy) -> Iterator[str]:
-    yield from _product(made, demanded)
+def _check_demands(made: Manifest, demanded: Policy) -> Iterator[str]:
+    yield from _check_product(made, demanded)
     taken = {CONFORMANT: True, INTEROPERABLE: demanded.interoperable, PARTIAL: demanded.partial}
     if not taken[made.standing]:
         yield f"the server is certified as {made.certified_as}, and this registry takes no such servers"
@@ -142,7 +142,7 @@ def _demanded(made: Manifest, demanded: Policy) -> Iterator[str]:
             yield what_to_do
 
 
-def _suite(made: Manifest, demanded: Policy) -> Iterator[str]:
+def _check_suite(made: Manifest, demanded: Policy) -> Iterator[str]:
     version = made.suite["version"]
     if version not in demanded.suites:
         yield f"suite {version} is not taken, but {', '.join(demanded.suites)}: certify with one of these"
@@ -152,7 +152,7 @@ def _suite(made: Manifest, demanded: Policy) -> Iterator[str]:
         yield f"suite {version} was taken for runs until {until}: certify with a newer one"
 
 
-def _signers(made: Manifest, demanded: Policy) -> Iterator[str]:
+def _check_signers(made: Manifest, demanded: Policy) -> Iterator[str]:
     """Compare the keys with those of the policy; a self-test needs none."""
     if made.self_test:
         return
@@ -169,31 +169,31 @@ def _signers(made: Manifest, demanded: Policy) -> Iterator[str]:
             yield f"the key {key} is not one of {escape_text(name)} by the policy"
 
 
-def _size(folder: Path, demanded: Policy) -> Iterator[str]:
+def _check_size(folder: Path, demanded: Policy) -> Iterator[str]:
     size = sum(path.stat().st_size for path in folder.iterdir())
     if size > demanded.most_bytes:
         yield f"the folder has {size} bytes, and may have {demanded.most_bytes}"
 
 
-def _expiry(entry: Entry, day: date) -> Iterator[str]:
+def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
     if manifest.is_expired(entry.made.expires, day):
         yield f"it expired on {entry.made.expires}"
     if entry.notice:
         yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"
 
 
-def _unlike(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
+def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
     """Look for a certification of the same product, version and profile, and for the same run under another label."""
     made = entry.made
-    for known_one in others:
-        place, other = known_one.place, known_one.made
+    for existing in others:
+        place, other = existing.place, existing.made
         if other.files[RECORDING] == made.files[RECORDING]:
             yield (
                 f"the run is that of {escape_text(str(place))},"
                 f" {escape_text(other.label)} by {escape_text(other.vendor)}"
             )
         elif (
-            not known_one.is_revoked
+            not existing.is_revoked
             and make_subject_key(other) == make_subject_key(made)
             and not (made.standing == CONFORMANT != other.standing)
             and date.fromisoformat(other.expires) - day > RENEWAL_PERIOD
@@ -222,11 +222,11 @@ def render_comment(found: Sequence[FolderCheck]) -> str:
     title = "Certifications: all taken" if not refused else f"Certifications: {refused} of {len(found)} not taken"
     lines = [f"### {title}", ""]
     for each in found:
-        lines += _folder(each)
+        lines += _render_folder(each)
     return "\n".join(lines).rstrip()
 
 
-def _folder(found: FolderCheck) -> Iterator[str]:
+def _render_folder(found: FolderCheck) -> Iterator[str]:
     entry = found.entry
     yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_taken else 'not taken'}"
     yield ""
@@ -240,10 +240,10 @@ def _folder(found: FolderCheck) -> Iterator[str]:
         yield markdown.code(beside, 800)
         yield ""
     if not entry.refusals:
-        yield from _facts(entry)
+        yield from _render_facts(entry)
 
 
-def _facts(entry: Entry) -> Iterator[str]:
+def _render_facts(entry: Entry) -> Iterator[str]:
     """Yield the facts that a reviewer needs about a verified folder."""
     made, report = entry.made, entry.folder.report
     signer = f"key {markdown.code(made.key['id'])}{'' if made.key['lasting'] else ', made for this folder alone'}"

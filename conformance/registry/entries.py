@@ -119,14 +119,14 @@ class Entry:
     @property
     def unmet(self) -> list[dict[str, str]]:
         """The MUSTs that an interoperable server does not meet."""
-        return self._requirements(Outcome.FAIL)
+        return self._list_requirements(Outcome.FAIL)
 
     @property
     def unheeded(self) -> list[dict[str, str]]:
         """The SHOULDs that were not followed."""
-        return self._requirements(Outcome.ADVISORY)
+        return self._list_requirements(Outcome.ADVISORY)
 
-    def _requirements(self, outcome: Outcome) -> list[dict[str, str]]:
+    def _list_requirements(self, outcome: Outcome) -> list[dict[str, str]]:
         """Return the requirements with an outcome; statements are from this suite's ledger.
 
         Reports of early suites have a path instead of a URL for a requirement's page; such a path is not linked.
@@ -190,15 +190,15 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
     """Verify a folder; return its entry with the status on a day."""
     folder = Folder(path)
     place = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
-    if refusals := tuple(_refusals(folder, policy)):
+    if refusals := tuple(_find_refusals(folder, policy)):
         return Entry(folder, place, refusals, None, Status.REFUSED)
     found = manifest.digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
     is_over = manifest.is_expired(folder.made.expires, day)
-    return Entry(folder, place, (), revoked or disputed, _status(revoked, disputed, is_over=is_over))
+    return Entry(folder, place, (), revoked or disputed, _choose_status(revoked, disputed, is_over=is_over))
 
 
-def _status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -> Status:
+def _choose_status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -> Status:
     if revoked:
         return Status.REVOKED
     if is_over:
@@ -206,7 +206,7 @@ def _status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -
     return Status.DISPUTED if disputed else Status.VALID
 
 
-def _refusals(folder: Folder, policy: Policy) -> Iterator[str]:
+def _find_refusals(folder: Folder, policy: Policy) -> Iterator[str]:
     """Yield why a folder is invalid, according to the suite version that made it."""
     try:
         version = manifest.read_suite_version(folder.path)
