@@ -58,7 +58,7 @@ def run(
     every = units.make_units(fleet, here=not wishes.scheduler, updates_baselines=wishes.updates_baselines)
     try:
         with run_folder.lock_folder(wishes.folder):
-            return _Run(fleet, wishes, every, say).carried_out(pool)
+            return _Run(fleet, wishes, every, say).execute(pool)
     except OSError as error:
         raise FleetError(f"cannot write {error.filename or wishes.folder}: {error.strerror}") from error
 
@@ -74,7 +74,7 @@ class _Run:
         self.digests = {unit.name: units.digest(unit, self.record.salt) for unit in every}
         self.finished = 0
 
-    def carried_out(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
+    def execute(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
         """Run the remaining units, and write the results."""
         done = self.folder.tidy(self.digests)
         left = [unit for unit in self.every if unit.name not in done]
@@ -85,36 +85,36 @@ class _Run:
             )
         before = signals.take_as_interrupt()
         try:
-            stopped, was_interrupted = self._worked(left, pool or self._pool) if left else ("", False)
+            stopped, was_interrupted = self._run_units(left, pool or self._create_pool) if left else ("", False)
             with signals.defer_signals():
-                return self._concluded(stopped, was_interrupted=was_interrupted)
+                return self._write_results(stopped, was_interrupted=was_interrupted)
         finally:
             signals.restore_handler(before)
 
-    def _pool(self, folder: RunFolder) -> Pool:
+    def _create_pool(self, folder: RunFolder) -> Pool:
         if self.wishes.scheduler:
             return Cluster(self.wishes.scheduler, self.record.name)
         return LocalPool(self.wishes.workers or pools.choose_worker_count(), folder.make_folder)
 
-    def _worked(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
+    def _run_units(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
         """Run units; return why some were not run, and whether the fleet was interrupted."""
         limits = {target.name: target.limits for target in self.fleet.targets}
         pool = make(self.folder)
         try:
-            return pools.carry_out(left, limits, pool, self._keep), False
+            return pools.carry_out(left, limits, pool, self._store_outcome), False
         except KeyboardInterrupt as interrupt:
             return str(interrupt) or "interrupted", True
         finally:
             with signals.defer_signals():
                 pool.stop()
 
-    def _keep(self, unit: Unit, outcome: Outcome, tried: int) -> None:
+    def _store_outcome(self, unit: Unit, outcome: Outcome, tried: int) -> None:
         with signals.defer_signals():
             self.folder.keep(unit, outcome, self.digests[unit.name], tried)
         self.finished += 1
         self.say(index_page.format_target(unit, outcome, self.finished, len(self.every)))
 
-    def _concluded(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
+    def _write_results(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
         """Write the results of the run; return the summary and the exit status."""
         self.folder.tidy(self.digests)
         names = [unit.name for unit in self.every]
@@ -124,12 +124,12 @@ class _Run:
         ]
         made = index.build(self.wishes.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
         if not stopped:
-            self._finish(record, made)
+            self._finish_record(record, made)
         index_page.write(self.wishes.folder, made)
         status = index.INTERRUPTED if was_interrupted else made["status"]
         return index_page.format_summary(self.wishes.folder, made), status
 
-    def _finish(self, record: RunRecord, made: Mapping[str, Any]) -> None:
+    def _finish_record(self, record: RunRecord, made: Mapping[str, Any]) -> None:
         verdicts = {target["name"]: target["verdict"] for target in made["targets"]}
         if self.wishes.updates_baselines:
             self._store_baselines()
