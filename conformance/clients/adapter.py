@@ -78,8 +78,8 @@ class AdapterProcess:
     def introduction(self) -> Introduction:
         """The description of its client; see `Adapter`."""
         if self._introduction is None:
-            with self._noting_breaks():
-                return self._started()
+            with self._handle_breaks():
+                return self._ensure_started()
         return self._introduction
 
     def infer(
@@ -87,8 +87,8 @@ class AdapterProcess:
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
         seconds = timeout * (1 if at_once else len(inferences)) + MARGIN
-        with self._noting_breaks():
-            self._started()
+        with self._handle_breaks():
+            self._ensure_started()
             line = adapter_lines.make_infer(
                 self._seq + 1, transport, address, inferences, at_once=at_once, timeout=timeout
             )
@@ -102,7 +102,7 @@ class AdapterProcess:
         """Stop the adapter; see `Adapter`."""
         self._end(GRACE)
 
-    def _started(self) -> Introduction:
+    def _ensure_started(self) -> Introduction:
         """Start the adapter and send `hello` unless it runs already; return its introduction."""
         if self._process is None or self._introduction is None:
             self._process, self._seq = LineProcess(self.command), 0
@@ -122,7 +122,7 @@ class AdapterProcess:
             process.end(grace=grace)
 
     @contextmanager
-    def _noting_breaks(self) -> Iterator[None]:
+    def _handle_breaks(self) -> Iterator[None]:
         """Stop an adapter that breaks within the block, and keep the end of its standard error.
 
         Raises:
@@ -182,14 +182,14 @@ class LoggingAdapter:
         self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
-        noted = AdapterCall(transport, address, tuple(inferences), at_once, timeout)
-        self.asked.append(noted)
+        call = AdapterCall(transport, address, tuple(inferences), at_once, timeout)
+        self.asked.append(call)
         try:
             results = self.adapter.infer(transport, address, inferences, at_once=at_once, timeout=timeout)
         except AdapterHangsError as error:
             self.hung = error
             raise
-        noted.results = tuple(results)
+        call.results = tuple(results)
         return results
 
     def close(self) -> None:

@@ -95,66 +95,70 @@ class Client:
             raise ValueError("inferences that are made together are of different models")
         self._liveness.expect_life(self._infer_plainly)
         earlier = self._peer.outputs()
-        scene = self._peer.play(inferences, script)
-        results = self._asked(scene, at_once=at_once, timeout=timeout)
-        heard = self._keep(scene)
-        if scene.fault:
-            raise scene.fault
+        scenario = self._peer.play(inferences, script)
+        results = self._infer_scenario(scenario, at_once=at_once, timeout=timeout)
+        heard = self._store_requests(scenario)
+        if scenario.fault:
+            raise scenario.fault
         if has_failure(results, [one for _, one in heard]):
             self._peer.disturb(self.transport)
         if reason := next((result.cannot for result in results if result.cannot), ""):
-            _refuse_what_was_tried(results, heard)
+            _reject_false_cannot(results, heard)
             raise NotApplicableError(f"the client cannot: {escape_text(reason)}")
-        seen = []
+        observations = []
         for place, (inference, result) in enumerate(zip(inferences, results, strict=True)):
-            own = tuple(one for of, one in heard if of == place)
-            others = (*earlier, *scene.outputs(beside=place))
-            seen.append(Observation(inference, result, own, script.asked_outputs(inference), timeout, others))
-        return seen
+            own = tuple(one for index, one in heard if index == place)
+            others = (*earlier, *scenario.outputs(beside=place))
+            observations.append(Observation(inference, result, own, script.asked_outputs(inference), timeout, others))
+        return observations
 
     def _infer_plainly(self, inference: Inference) -> bool:
         """Have the client make an inference at a new peer address, and count it; return whether it can make it."""
         self._peer.disturb(self.transport)
         self._peer.refresh(self.transport)
-        scene = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
+        scenario = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
         try:
-            return not any(result.cannot for result in self._timed(scene, at_once=False, timeout=TIMEOUT))
+            return not any(result.cannot for result in self._infer_and_count(scenario, at_once=False, timeout=TIMEOUT))
         except AdapterHangsError:
             return True
 
-    def _timed(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
+    def _infer_and_count(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Have the client make the inferences of a scenario, and count them if they took their whole time."""
         address = self._peer.address(self.transport)
-        allowed = timeout * (1 if at_once else len(scene.inferences))
+        allowed = timeout * (1 if at_once else len(scenario.inferences))
         try:
-            results = self._adapter.infer(self.transport, address, scene.inferences, at_once=at_once, timeout=timeout)
+            results = self._adapter.infer(
+                self.transport, address, scenario.inferences, at_once=at_once, timeout=timeout
+            )
         except AdapterHangsError:
-            self._liveness.count([], [one for _, one in scene.heard()], allowed)
+            self._liveness.count([], [one for _, one in scenario.heard()], allowed)
             raise
-        self._liveness.count(results, [one for _, one in scene.heard()], allowed)
+        self._liveness.count(results, [one for _, one in scenario.heard()], allowed)
         return results
 
-    def _asked(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
+    def _infer_scenario(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Have the client make the inferences of a scenario; return a result for each."""
         try:
-            return self._timed(scene, at_once=at_once, timeout=timeout)
+            return self._infer_and_count(scenario, at_once=at_once, timeout=timeout)
         except AdapterError as error:
-            self._keep(scene)
+            self._store_requests(scenario)
             self._peer.disturb(self.transport)
             if self.heard and isinstance(error, AdapterHangsError):  # the client has sent a request and hangs
                 reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
                 raise UnmetError(within, f"nothing came: {escape_text(str(error))}", reply) from None
             raise
 
-    def _keep(self, scene: Scenario) -> list[tuple[int, ReceivedRequest]]:
+    def _store_requests(self, scenario: Scenario) -> list[tuple[int, ReceivedRequest]]:
         """Number and store the received requests; return each with the index of its inference."""
-        begun = len(self.heard)
-        heard = [(place, replace(one, number=begun + count)) for count, (place, one) in enumerate(scene.heard())]
+        first_number = len(self.heard)
+        heard = [
+            (place, replace(one, number=first_number + count)) for count, (place, one) in enumerate(scenario.heard())
+        ]
         self.heard += [one for _, one in heard]
         return heard
 
 
-def _refuse_what_was_tried(results: Sequence[Result], heard: Sequence[tuple[int, ReceivedRequest]]) -> None:
+def _reject_false_cannot(results: Sequence[Result], heard: Sequence[tuple[int, ReceivedRequest]]) -> None:
     """Reject a "cannot" for an inference whose request was received.
 
     Raises:

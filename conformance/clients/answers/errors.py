@@ -66,7 +66,7 @@ class ErrorAnswer:
         return Script(lambda _: (), self.http, self.grpc)
 
 
-def _with_object(status: int, code: str, message: str = MESSAGE) -> ErrorAnswer:
+def _build_error_answer(status: int, code: str, message: str = MESSAGE) -> ErrorAnswer:
     return ErrorAnswer(status, code, message, json.dumps({"error": message}, ensure_ascii=False).encode())
 
 
@@ -74,11 +74,11 @@ LIKE_AN_ANSWER: Final = (
     b'{"model_name":"m","model_version":"1","outputs":[{"name":"OUT0","datatype":"INT32","shape":[1],"data":[1]}]}'
 )
 ERRORS: Final[Mapping[str, ErrorAnswer]] = {
-    "400-object": _with_object(400, "INVALID_ARGUMENT"),
-    "404-object": _with_object(404, "NOT_FOUND"),
-    "500-object": _with_object(500, "INTERNAL"),
-    "503-object": _with_object(503, "UNAVAILABLE"),
-    "400-object-not-ascii": _with_object(400, "FAILED_PRECONDITION", "Größe: 3 Lampen, 猫"),
+    "400-object": _build_error_answer(400, "INVALID_ARGUMENT"),
+    "404-object": _build_error_answer(404, "NOT_FOUND"),
+    "500-object": _build_error_answer(500, "INTERNAL"),
+    "503-object": _build_error_answer(503, "UNAVAILABLE"),
+    "400-object-not-ascii": _build_error_answer(400, "FAILED_PRECONDITION", "Größe: 3 Lampen, 猫"),
     "429-text": ErrorAnswer(429, "RESOURCE_EXHAUSTED", MESSAGE, MESSAGE.encode(), "text/plain"),
     "500-empty": ErrorAnswer(500, "UNKNOWN", "", b""),
     "502-html": ErrorAnswer(502, "UNIMPLEMENTED", "", b"<html><body>Bad Gateway</body></html>", "text/html"),

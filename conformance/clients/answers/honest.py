@@ -38,12 +38,12 @@ def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
     if not lookup(one.datatype).has_json_form:
         raise ValueError(f"{one.datatype} has no JSON form")
     values = one.array.tolist() if nested and one.array.ndim else one.array.reshape(-1).tolist()
-    texts: list[Any] = _as_texts(values) if one.datatype == "BYTES" else values
+    texts: list[Any] = _decode_texts(values) if one.datatype == "BYTES" else values
     return texts
 
 
-def _as_texts(values: Any) -> Any:
-    return [_as_texts(value) for value in values] if isinstance(values, list) else values.decode()
+def _decode_texts(values: Any) -> Any:
+    return [_decode_texts(value) for value in values] if isinstance(values, list) else values.decode()
 
 
 Document = dict[str, Any]

@@ -123,9 +123,9 @@ class CallStyle:
 
     def contents(self, one: Tensor) -> bytes:
         """Encode the typed contents of an output."""
-        return encode_delimited(CONTENTS, self._elements(one))
+        return encode_delimited(CONTENTS, self._encode_elements(one))
 
-    def _elements(self, one: Tensor) -> bytes:
+    def _encode_elements(self, one: Tensor) -> bytes:
         flat = one.array.reshape(-1)
         if one.datatype == "BYTES":
             return b"".join(encode_delimited(BYTES_CONTENTS, element) for element in flat.tolist())

@@ -197,12 +197,12 @@ BODIES: Final[Mapping[str, bytes]] = {
 def make_json_script(edit: Callable[[Document], None], form: Form) -> HttpScript:
     """Return a script of answers whose JSON is edited."""
 
-    def edited(document: Document) -> Document:
+    def edit_copy(document: Document) -> Document:
         copy: Document = json.loads(json.dumps(document))
         edit(copy)
         return copy
 
-    return Style(form=form, edit=edited)
+    return Style(form=form, edit=edit_copy)
 
 
 def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
@@ -214,7 +214,7 @@ def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
         blobs = tuple(spoil(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
         document: dict[str, Any] = json.loads(json.dumps(honest.document))
         document["outputs"][place]["parameters"][SIZE] = len(blobs[place])
-        return _framed(replace(honest, json=json.dumps(document).encode(), blobs=blobs), received)
+        return _frame_answer(replace(honest, json=json.dumps(document).encode(), blobs=blobs), received)
 
     return answer
 
@@ -239,7 +239,7 @@ def make_body_script(body: bytes) -> HttpScript:
     return answer
 
 
-def _framed(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
+def _frame_answer(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
     return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
 
@@ -280,7 +280,7 @@ def make_bool_script(output: int, element: int) -> HttpScript:
         parts = Style(form="binary").parts(received, inference, tensors)
         blobs = [bytearray(blob) for blob in parts.blobs]
         blobs[output][element] = 2
-        return _framed(replace(parts, blobs=tuple(map(bytes, blobs))), received)
+        return _frame_answer(replace(parts, blobs=tuple(map(bytes, blobs))), received)
 
     return answer
 

@@ -68,7 +68,7 @@ class PendingRequest:
     def __init__(self, recorded: RecordedExchange, secrets: tuple[str, ...]) -> None:
         self.recorded = recorded
         self.secrets = secrets
-        self.at = time.monotonic()
+        self.received_at = time.monotonic()
 
 
 class Recorder:
@@ -96,7 +96,7 @@ class Recorder:
     def answered(self, asked: PendingRequest, answer: RecordedAnswer) -> None:
         """Record the answer of a request, or that there was none, and report it to the listener."""
         asked.recorded.answer = mask_answer(answer, asked.secrets)
-        asked.recorded.elapsed = time.monotonic() - asked.at
+        asked.recorded.elapsed = time.monotonic() - asked.received_at
         self._listener.answered(asked.recorded)
 
     def left(self, asked: PendingRequest) -> None:
@@ -127,11 +127,11 @@ def find_secrets(received: ClientRequest) -> tuple[str, ...]:
 def mask_request(received: ClientRequest) -> ClientRequest:
     """Mask the credentials in a request."""
     long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
-    path = _PARAMETER.sub(_hidden_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
+    path = _PARAMETER.sub(_mask_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
     return replace(
         received,
-        path=_without(path, long),
-        headers=_headers(received.headers, long),
+        path=_hide_secrets(path, long),
+        headers=_mask_headers(received.headers, long),
         body=credentials.hide_bytes(received.body, long),
     )
 
@@ -140,22 +140,22 @@ def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAns
     """Mask cookies in an answer, and credentials of the request that it repeats."""
     return replace(
         answer,
-        headers=_headers(answer.headers, secrets),
+        headers=_mask_headers(answer.headers, secrets),
         body=credentials.hide_bytes(answer.body, secrets),
-        details=_without(answer.details, secrets),
+        details=_hide_secrets(answer.details, secrets),
     )
 
 
-def _headers(headers: tuple[tuple[str, str], ...], secrets: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _mask_headers(headers: tuple[tuple[str, str], ...], secrets: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, HIDDEN if credentials.is_credential(name) else _without(value, secrets)) for name, value in headers
+        (name, HIDDEN if credentials.is_credential(name) else _hide_secrets(value, secrets)) for name, value in headers
     )
 
 
-def _without(text: str, secrets: Sequence[str]) -> str:
+def _hide_secrets(text: str, secrets: Sequence[str]) -> str:
     return credentials.hide_bytes(text.encode("utf-8", "surrogatepass"), secrets).decode("utf-8", "surrogatepass")
 
 
-def _hidden_parameter(match: re.Match[str]) -> str:
+def _mask_parameter(match: re.Match[str]) -> str:
     before, name, value = match.groups()
     return f"{before}{name}={HIDDEN if credentials.is_credential(name) else value}"
