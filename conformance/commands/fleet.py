@@ -74,14 +74,14 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         anew=options.new,
         updates_baselines=options.update_baselines,
     )
-    lines, status = running.run(fleet, wishes, _silent if options.quiet else _say)
+    lines, status = running.run(fleet, wishes, _print_nothing if options.quiet else _print_line)
     return "\n".join(lines), status
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _silent(_: str) -> None:
+def _print_nothing(_: str) -> None:
     """Print nothing."""

@@ -116,12 +116,12 @@ def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], inter
         raise UserError(f"cannot run {command[0]}: {error.strerror}") from error
     while child.poll() is None:
         if interrupted.wait(_TICK):
-            _end(child)
-            return WatchEnd(_status(child), "interrupted")
-    return WatchEnd(_status(child))
+            _end_command(child)
+            return WatchEnd(_find_exit_status(child), "interrupted")
+    return WatchEnd(_find_exit_status(child))
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end_command(child: subprocess.Popen[bytes]) -> None:
     for limit, ask in ((_OWN_END, child.terminate), (_ASKED_END, child.kill)):
         try:
             child.wait(limit)
@@ -130,6 +130,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _status(child: subprocess.Popen[bytes]) -> int:
+def _find_exit_status(child: subprocess.Popen[bytes]) -> int:
     """Return the exit status in the convention of shells."""
     return _BY_SIGNAL - child.returncode if child.returncode < 0 else child.returncode
