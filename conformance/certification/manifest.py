@@ -98,7 +98,7 @@ def describe_coverage(coverage: Mapping[str, int]) -> str:
     return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
 
-def digest(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -64,7 +64,7 @@ class RequiredSigners:
     third_party: str | None = None
 
 
-def reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
+def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
     """Yield why a folder is refused; each step relies on the previous ones, so the first failing step is the last."""
     try:
         made = folder.made
@@ -117,7 +117,7 @@ def _check_files(folder: Path, made: Manifest) -> Iterator[str]:
             yield f"{name} is missing, or no regular file of this folder"
         elif (folder / name).stat().st_size > files.MAX_RUN_FILE_BYTES:
             yield f"{name} is larger than {files.MAX_RUN_FILE_BYTES} bytes"
-        elif manifest.digest(folder / name) != digest:
+        elif manifest.compute_digest(folder / name) != digest:
             yield f"{name} was changed: its digest is not that of the manifest"
 
 

@@ -37,9 +37,9 @@ def expect_request(seen: Observation, unheard: str = VALUES) -> None:
         Unmet: no request was received: the client refused what the protocol allows, or sent it to a wrong path. Or a
             request is incomplete, so that it got no scripted answer.
     """
-    if not seen.heard:
+    if not seen.requests:
         raise UnmetError("an inference request", _describe_absence(seen), requirement=unheard)
-    broken = next((one for one in seen.heard if one.received.trouble), None)
+    broken = next((one for one in seen.requests if one.received.trouble), None)
     if broken is not None:
         trouble = escape_text(broken.received.trouble)
         raise UnmetError("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
@@ -82,10 +82,10 @@ def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VAL
         Unmet: a request violates a requirement, or none was received.
     """
     expect_request(seen, unheard)
-    for heard in seen.heard:
-        misses = (*judge_request(heard.received).misses, *find_differences(heard.received, seen.inference))
+    for request in seen.requests:
+        misses = (*judge_request(request.received).misses, *find_differences(request.received, seen.inference))
         if first := _choose_violation(misses, own):
-            raise _build_error(first, heard)
+            raise _build_error(first, request)
 
 
 def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
@@ -94,8 +94,8 @@ def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Viol
     return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
 
 
-def _build_error(miss: Violation, heard: ReceivedRequest) -> UnmetError:
-    reply = Reply(heard.exchange())
+def _build_error(miss: Violation, request: ReceivedRequest) -> UnmetError:
+    reply = Reply(request.exchange())
     return UnmetError(miss.expected, miss.actual, reply, requirement=miss.requirement, offset=miss.offset)
 
 
@@ -106,7 +106,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 def find_last_reply(seen: Observation) -> Reply | None:
     """Return the last request of an inference with its answer, or None."""
-    return Reply(seen.heard[-1].exchange()) if seen.heard else None
+    return Reply(seen.requests[-1].exchange()) if seen.requests else None
 
 
 def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str | None = None) -> None:

@@ -65,7 +65,7 @@ class Inference:
     coding: str | None = None
     accepts: str | None = None
 
-    def form_of(self, place: int) -> Form:
+    def get_form(self, place: int) -> Form:
         """Return the form in which to send the input at this index."""
         return self.forms[place if len(self.forms) > 1 else 0]
 
@@ -80,7 +80,7 @@ class Inference:
             "coding": self.coding,
             "accepts": self.accepts,
         }
-        inputs = [{**tensor_to_dict(one), "form": self.form_of(place)} for place, one in enumerate(self.inputs)]
+        inputs = [{**tensor_to_dict(one), "form": self.get_form(place)} for place, one in enumerate(self.inputs)]
         set_members = {name: value for name, value in given.items() if value is not None}
         return {"model": self.model, "inputs": inputs, **set_members}
 

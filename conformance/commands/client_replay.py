@@ -87,8 +87,8 @@ def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
     addresses = Addresses(recording.url, recording.grpc)
     traffic = Traffic(partial(describe_violation, url_of=addresses.find_address), strict=recording.is_strict)
     for client, recorded in recording.requests:
-        traffic.asked(recorded, client)
-        traffic.answered(recorded)
+        traffic.add_request(recorded, client)
+        traffic.add_answer(recorded)
     watched = WatchResult(traffic, addresses, _find_start(recording), recording.stopped, is_of_recording=True)
     return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
 

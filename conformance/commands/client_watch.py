@@ -172,7 +172,7 @@ def _format_start(options: WatchOptions, upstream_settings: Settings, addresses:
 
 def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, interrupted: Interruption) -> WatchEnd:
     if options.command:
-        return wait_for_command(options.command, addresses.environment(), interrupted)
+        return wait_for_command(options.command, addresses.build_environment(), interrupted)
     if options.seconds is not None:
         return wait_seconds(options.seconds, interrupted)
     if options.idle is not None:
@@ -223,30 +223,30 @@ class WatchListener:
         self._evidence = evidence
         self._writer = writer
 
-    def asked(self, recorded: RecordedExchange) -> None:
+    def handle_request(self, recorded: RecordedExchange) -> None:
         """Judge a request; show the first violations of its client."""
         self.last = time.monotonic()
         self.waiting += 1
-        for first in self.traffic.asked(recorded):
+        for first in self.traffic.add_request(recorded):
             self._show(_format_violation(first))
 
-    def answered(self, recorded: RecordedExchange) -> None:
+    def handle_answer(self, recorded: RecordedExchange) -> None:
         """Write a request and its answer to the recording, and evidence of its first violations."""
         self.last = time.monotonic()
         self.waiting -= 1
-        described = self.traffic.answered(recorded)
+        described = self.traffic.add_answer(recorded)
         if self._writer is not None:
-            self._writer.write(recorded, self.traffic.name_of(recorded))
+            self._writer.write(recorded, self.traffic.get_client_name(recorded))
         for first in described:
             if self._evidence is not None and first.failure is not None:
                 check = get_check_id(first.miss.requirement)
                 client_evidence.write_request(self._evidence, check, first.client, recorded, first.failure)
 
-    def left(self, recorded: RecordedExchange) -> None:
+    def handle_reset(self, recorded: RecordedExchange) -> None:
         """Count a connection that the client reset after an answer."""
-        self.traffic.left(recorded)
+        self.traffic.add_reset(recorded)
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         """Count a reason why something was not read; show it the first time."""
         line = escape_text(why)
         if line not in self.unread_reasons and len(self.unread_reasons) < MAX_REASONS:

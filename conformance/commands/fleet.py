@@ -67,14 +67,14 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise FleetError(
             f"{options.file}: --update-baselines: no target has a baseline: give baselines, a folder for them"
         )
-    wishes = RunOptions(
+    run_options = RunOptions(
         options.output,
         options.workers or fleet.workers,
         options.scheduler or "",
         anew=options.new,
         updates_baselines=options.update_baselines,
     )
-    lines, status = running.run(fleet, wishes, _print_nothing if options.quiet else _print_line)
+    lines, status = running.run(fleet, run_options, _print_nothing if options.quiet else _print_line)
     return "\n".join(lines), status
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from conformance import __version__
 from conformance.certification import manifest, other_suite, profiles, sealing
 from conformance.certification.manifest import NOTE, CertificationError, Manifest
-from conformance.certification.verifying import Folder, RequiredSigners, describe_label, reasons
+from conformance.certification.verifying import Folder, RequiredSigners, describe_label, find_refusal_reasons
 from conformance.spec import files
 from conformance.spec.outcome import PARTIAL
 from conformance.spec.text import escape_text
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     folder = Folder(options.folder)
     if options.with_suite and (version := _find_other_suite(options.folder)):
         return _verify_with_suite(folder, version, options)
-    if found := list(reasons(folder, keys)):
+    if found := list(find_refusal_reasons(folder, keys)):
         return _format_refusal(folder, found), 1
     try:
         return files.convert_errors(lambda: _format_acceptance(folder, options.key)), 0

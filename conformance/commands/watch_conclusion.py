@@ -40,7 +40,7 @@ class Addresses:
         """Return the address that received a request."""
         return self.grpc if recorded.received.is_over_grpc else self.http
 
-    def environment(self) -> dict[str, str]:
+    def build_environment(self) -> dict[str, str]:
         """Return the environment variables that pass the addresses to a command."""
         grpc = self.grpc.removeprefix("grpc://")
         return {name: value for name, value in (("OIP_TARGET_URL", self.http), ("OIP_TARGET_GRPC", grpc)) if value}
@@ -69,7 +69,7 @@ def conclude(
     watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
     """Update the baseline and write reports; return the text to print and the exit status by the gate."""
-    found = watched.traffic.results()
+    found = watched.traffic.list_results()
     baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude_watch(results, baseline, watched.stopped, gate)
     survey = summarize_clients(results, list(watched.traffic.clients))
@@ -167,7 +167,7 @@ def _list_clients(traffic: Traffic) -> Iterator[str]:
             f"{sender.requests[name]} over {word}" for name, word in _TRANSPORT_NAMES.items() if name in sender.requests
         ]
         too_long = f"; {sender.by_head} too long to be judged but by their heads" if sender.by_head else ""
-        yield f"{sender.name}: requests {', '.join(counts)}; {_format_unmet(traffic.unmet(sender))}{too_long}"
+        yield f"{sender.name}: requests {', '.join(counts)}; {_format_unmet(traffic.count_unmet(sender))}{too_long}"
 
 
 def _format_unmet(counts: Counter[Outcome]) -> str:

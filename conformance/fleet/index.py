@@ -88,7 +88,7 @@ def _read_report(folder: Path) -> Report | None:
 
 
 def _build_target(folder: Path, run: RunFolder, name: str, report: Report | None) -> Index:
-    done = run.done(name)
+    done = run.find_record(name)
     if done is None:
         return {"name": name, "verdict": NOT_RUN, "status": EXIT_STATUS["incomplete"], "why": ["not run"]}
     return {

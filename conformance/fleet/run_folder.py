@@ -162,7 +162,7 @@ class RunFolder:
         """Return the path of a target's folder, which may not exist."""
         return self.path / name
 
-    def done(self, name: str) -> TargetRecord | None:
+    def find_record(self, name: str) -> TargetRecord | None:
         """Return the result of a target; None if it is not done."""
         with suppress(files.UnreadableError, TypeError):
             return TargetRecord(**files.parse_json(files.read_bytes(self.get_target_folder(name) / DONE)))
@@ -174,7 +174,7 @@ class RunFolder:
         Args:
             digests: digests of all units, by name.
         """
-        kept = {name for name, digest in digests.items() if _is_current(self.done(name), digest)}
+        kept = {name for name, digest in digests.items() if _is_current(self.find_record(name), digest)}
         for path in self.path.iterdir():
             if path.name not in kept:
                 shutil.rmtree(path, ignore_errors=True)

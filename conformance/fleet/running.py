@@ -42,36 +42,36 @@ class RunOptions:
 
 
 def run(
-    fleet: Fleet, wishes: RunOptions, say: Say, pool: Callable[[RunFolder], Pool] | None = None
+    fleet: Fleet, options: RunOptions, say: Say, pool: Callable[[RunFolder], Pool] | None = None
 ) -> tuple[list[str], int]:
     """Judge the fleet and write its index; return the summary and the exit status.
 
     Args:
         fleet: the targets, and how they are judged.
-        wishes: options of the run.
+        options: options of the run.
         say: called with a line for each finished target.
-        pool: creates the pool that runs the units; None: the one that `wishes` selects.
+        pool: creates the pool that runs the units; None: the one that `options` selects.
 
     Raises:
         FleetError: the run cannot start, or its folder cannot be written.
     """
-    every = units.make_units(fleet, here=not wishes.scheduler, updates_baselines=wishes.updates_baselines)
+    every = units.make_units(fleet, here=not options.scheduler, updates_baselines=options.updates_baselines)
     try:
-        with run_folder.lock_folder(wishes.folder):
-            return _Run(fleet, wishes, every, say).execute(pool)
+        with run_folder.lock_folder(options.folder):
+            return _Run(fleet, options, every, say).execute(pool)
     except OSError as error:
-        raise FleetError(f"cannot write {error.filename or wishes.folder}: {error.strerror}") from error
+        raise FleetError(f"cannot write {error.filename or options.folder}: {error.strerror}") from error
 
 
 class _Run:
     """One run: its units and its progress."""
 
-    def __init__(self, fleet: Fleet, wishes: RunOptions, every: Sequence[Unit], say: Say) -> None:
-        self.fleet, self.wishes, self.every, self.say = fleet, wishes, every, say
+    def __init__(self, fleet: Fleet, options: RunOptions, every: Sequence[Unit], say: Say) -> None:
+        self.fleet, self.options, self.every, self.say = fleet, options, every, say
         suite = f"{__version__} ({compute_suite_digest()[:8]})"
-        self.record = run_folder.choose_run(wishes.folder, suite, anew=wishes.anew)
-        self.folder = RunFolder(wishes.folder, self.record)
-        self.digests = {unit.name: units.digest(unit, self.record.salt) for unit in every}
+        self.record = run_folder.choose_run(options.folder, suite, anew=options.anew)
+        self.folder = RunFolder(options.folder, self.record)
+        self.digests = {unit.name: units.compute_digest(unit, self.record.salt) for unit in every}
         self.finished = 0
 
     def execute(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
@@ -92,9 +92,9 @@ class _Run:
             signals.restore_handler(before)
 
     def _create_pool(self, folder: RunFolder) -> Pool:
-        if self.wishes.scheduler:
-            return Cluster(self.wishes.scheduler, self.record.name)
-        return LocalPool(self.wishes.workers or pools.choose_worker_count(), folder.make_folder)
+        if self.options.scheduler:
+            return Cluster(self.options.scheduler, self.record.name)
+        return LocalPool(self.options.workers or pools.choose_worker_count(), folder.make_folder)
 
     def _run_units(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
         """Run units; return why some were not run, and whether the fleet was interrupted."""
@@ -120,21 +120,21 @@ class _Run:
         names = [unit.name for unit in self.every]
         record = self.record if stopped else replace(self.record, finished=run_folder.format_now())
         records = [
-            each for each in run_folder.read_records(self.wishes.folder) if each.finished and each.name != record.name
+            each for each in run_folder.read_records(self.options.folder) if each.finished and each.name != record.name
         ]
-        made = index.build(self.wishes.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
+        made = index.build(self.options.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
         if not stopped:
             self._finish_record(record, made)
-        index_page.write(self.wishes.folder, made)
+        index_page.write(self.options.folder, made)
         status = index.INTERRUPTED if was_interrupted else made["status"]
-        return index_page.format_summary(self.wishes.folder, made), status
+        return index_page.format_summary(self.options.folder, made), status
 
     def _finish_record(self, record: RunRecord, made: Mapping[str, Any]) -> None:
         verdicts = {target["name"]: target["verdict"] for target in made["targets"]}
-        if self.wishes.updates_baselines:
+        if self.options.updates_baselines:
             self._store_baselines()
-        run_folder.write(self.wishes.folder, replace(record, verdicts=verdicts))
-        run_folder.prune(self.wishes.folder, self.fleet.keep)
+        run_folder.write(self.options.folder, replace(record, verdicts=verdicts))
+        run_folder.prune(self.options.folder, self.fleet.keep)
 
     def _store_baselines(self) -> None:
         """Copy the baselines that the runs have written to the fleet's baseline files."""

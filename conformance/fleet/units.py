@@ -122,7 +122,7 @@ def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> 
     return [_build_unit(fleet, target, here=here, updates_baselines=updates_baselines) for target in fleet.targets]
 
 
-def digest(unit: Unit, salt: str) -> str:
+def compute_digest(unit: Unit, salt: str) -> str:
     """Return a digest of everything that affects the outcome; equal units have equal digests for the same salt."""
     fields = {name: value for name, value in asdict(unit).items() if name != "folder"}
     text = json.dumps(fields, sort_keys=True).encode()

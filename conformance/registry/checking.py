@@ -119,7 +119,7 @@ def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> 
         if path.resolve() in left_out:
             continue
         try:
-            is_revoked = manifest.digest(path / manifest.NAME) in revoked
+            is_revoked = manifest.compute_digest(path / manifest.NAME) in revoked
             found.append(ExistingCertification(path.relative_to(root), manifest.read(path), is_revoked))
         except CertificationError:
             continue

@@ -72,7 +72,7 @@ class Entry:
     @cached_property
     def id(self) -> str:
         """The SHA-256 of the manifest."""
-        return manifest.digest(self.folder.path / manifest.NAME)
+        return manifest.compute_digest(self.folder.path / manifest.NAME)
 
     # --- what pages show of a verified certification
 
@@ -192,7 +192,7 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
     place = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
     if refusals := tuple(_find_refusals(folder, policy)):
         return Entry(folder, place, refusals, None, Status.REFUSED)
-    found = manifest.digest(path / manifest.NAME)
+    found = manifest.compute_digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
     is_over = manifest.is_expired(folder.made.expires, day)
     return Entry(folder, place, (), revoked or disputed, _choose_status(revoked, disputed, is_over=is_over))
@@ -211,7 +211,7 @@ def _find_refusals(folder: Folder, policy: Policy) -> Iterator[str]:
     try:
         version = manifest.read_suite_version(folder.path)
         if version in (None, __version__):
-            yield from verifying.reasons(folder, RequiredSigners())
+            yield from verifying.find_refusal_reasons(folder, RequiredSigners())
         elif version not in policy.suites:
             yield f"it is of suite {version}, whose certifications are not taken"
         elif not (said := other_suite.verify(folder.path, version)).holds:

@@ -120,7 +120,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
         NotApplicable: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
     """
     seen = client.infer(inference, script)
-    if seen.heard and seen.result.error is not None and has_nul_in_json(client, inference, seen.outputs):
+    if seen.requests and seen.result.error is not None and has_nul_in_json(client, inference, seen.outputs):
         raise NotApplicableError(f"the client takes no strings with NUL in JSON: {escape_text(seen.result.error)}")
     expect_outputs(seen, through_json=is_json(inference), unread=get_unread_requirement(client, inference))
 

@@ -132,7 +132,7 @@ def expect_own_outputs(client: Client, all_seen: Sequence[Observation]) -> None:
         Blocked: no inference was sent, or the client does not read such outputs in a plain answer either.
         Unmet: an inference gives its caller other outputs or an error, or only some were sent.
     """
-    is_any_sent = any(seen.heard for seen in all_seen)
+    is_any_sent = any(seen.requests for seen in all_seen)
     for seen in all_seen:
         if is_any_sent:
             expect_request(seen, OWN)
@@ -194,7 +194,7 @@ def make_outputs(inference: Inference) -> Tensors:
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
     """The client gives each of many concurrent callers its own answer."""
     gathering = AnswerBarrier(count)
-    script = Script(make_outputs, gathering.http, gathering.grpc)
+    script = Script(make_outputs, gathering.answer_http, gathering.answer_call)
     expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
     if not gathering.is_met:
         raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")

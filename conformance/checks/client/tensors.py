@@ -104,9 +104,9 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
         Unmet: the request does not follow the rules, or none was received.
     """
     seen = client.infer(inference, make_small_script(inference))
-    if not seen.heard and seen.result.error is not None and not can_be_json(client, inference.inputs[0]):
+    if not seen.requests and seen.result.error is not None and not can_be_json(client, inference.inputs[0]):
         plain = make_small_inference(f"{inference.model}-plain", "binary")
-        if sends_json_alone(client.anew().infer(plain, make_small_script(plain))):
+        if sends_json_alone(client.refresh().infer(plain, make_small_script(plain))):
             raise NotApplicableError(f"the client sends no binary data: {escape_text(seen.result.error)}")
     expect_sent(seen, own)
 
@@ -132,9 +132,9 @@ def is_utf8(element: bytes) -> bool:
 
 def sends_json_alone(seen: Observation) -> bool:
     """Say whether a request sends JSON, or typed contents over gRPC, for inputs that the caller has as binary data."""
-    if not seen.heard:
+    if not seen.requests:
         return False
-    received = seen.heard[-1].received
+    received = seen.requests[-1].received
     parsed = parsed_call.parse(received) if received.is_over_grpc else parsed_request.parse(received)
     return parsed is not None and bool(parsed.inputs) and not any(one.binary for one in parsed.inputs)
 
@@ -271,7 +271,7 @@ HALF_ROW = make_unfit_row("FP16-json", HALVES, "CLIENT-SENDS-FP16")
 def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client refuses a value that the requested form cannot hold, or sends it in another form."""
     seen = client.infer(inference, make_small_script(inference))
-    if seen.heard:
+    if seen.requests:
         expect_sent(seen, own)
 
 

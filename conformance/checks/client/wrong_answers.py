@@ -20,7 +20,7 @@ from conformance.clients.answers.errors import (
     IN_CHUNKS,
     PLACES,
     ErrorAnswer,
-    before_the_last_chunk,
+    cut_before_last_chunk,
     make_broken_off_script,
 )
 from conformance.clients.answers.honest import Style
@@ -56,7 +56,7 @@ from conformance.wire.tensor import Tensor
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """The client reports an answer with an error status as an error."""
-    seen = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
+    seen = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.build_script())
     expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
 
 
@@ -66,7 +66,7 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The client's error contains the server's message, or the status where there is none."""
-    seen = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
+    seen = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.build_script())
     expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
     expect_text(seen, *error.list_expected_texts(over_grpc=client.is_over_grpc))
 
@@ -191,7 +191,7 @@ def make_unended_rows() -> Iterator[Row]:
     for name, place in PLACES.items():
         yield make_unended_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
     yield make_unended_row(
-        "closed-before-the-last-chunk", make_broken_off_script(before_the_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
+        "closed-before-the-last-chunk", make_broken_off_script(cut_before_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
     )
     for name in RESET_PLACES:
         yield make_unended_row(
@@ -248,7 +248,7 @@ AFTER_BINARY: Mapping[str, HttpScript] = {
 }
 AFTER_JSON: Mapping[str, HttpScript] = {
     **{name: WRONG_JSON[name] for name in ("error-with-200", "empty-with-200", "json-broken-off")},
-    **{f"status-{name}": error.http for name, error in ERRORS.items()},
+    **{f"status-{name}": error.answer_http for name, error in ERRORS.items()},
     "closed-behind-an-answer": Style(delivery=Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE)),
     "closed-unannounced": Style(delivery=Delivery(ending=Ending.CLOSE)),
     "closed-while-idle": Style(delivery=Delivery(ending=Ending.CLOSE_LATER)),
@@ -261,7 +261,7 @@ SILENT_SCRIPT = make_broken_off_script(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},
     **{name: UNENDED_CALLS[name] for name in ("cancelled", "closed")},
-    **{f"status-{name}": error.grpc for name, error in ERRORS.items()},
+    **{f"status-{name}": error.answer_call for name, error in ERRORS.items()},
 }
 
 
@@ -275,7 +275,7 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row
 
 def wait_until_closed(seen: Observation) -> None:
     """Wait until the peer has closed the connections that it closes by a script: no client can use one meanwhile."""
-    for one in seen.heard:
+    for one in seen.requests:
         if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
             one.answer.closed.wait(MAX_CLOSING_S)
 
@@ -296,11 +296,11 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     with attribute_to(ENDS):  # a client that never returns cannot go on
         failed = client.infer(inference, script, timeout=timeout)
     wait_until_closed(failed)
-    form = inference.form_of(0)
+    form = inference.get_form(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
     with attribute_values_to(GOES_ON):
         seen = client.infer(following, make_small_script(following), timeout=timeout)
-        if client.is_over_grpc and not seen.heard and any(not one.answer.is_kept for one in failed.heard):
+        if client.is_over_grpc and not seen.requests and any(not one.answer.is_kept for one in failed.requests):
             # grpc-core ends the call before its channel learns of the close: the next may meet the old connection.
             seen = client.infer(following, make_small_script(following), timeout=timeout)
         expect_request(seen, GOES_ON)

@@ -75,11 +75,11 @@ class Style:
 
     def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Return the answer; makes a style an `HttpScript`."""
-        parts = self.parts(received, inference, tensors)
+        parts = self.build_parts(received, inference, tensors)
         headers = make_framing_headers(parts, self.header, self.content_type)
         return self.delivery.answer(200, headers, parts.json + parts.binary, received)
 
-    def parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
+    def build_parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
         """Return the JSON and the binary data of the answer."""
         listed = self.order(tensors)
         forms = {one.name: self.form or find_requested_form(one.name, received, inference) for one in listed}

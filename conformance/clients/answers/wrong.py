@@ -210,7 +210,7 @@ def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         place = [one.datatype for one in tensors].index("BYTES")
-        honest = Style(form="binary").parts(received, inference, tensors)
+        honest = Style(form="binary").build_parts(received, inference, tensors)
         blobs = tuple(spoil(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
         document: dict[str, Any] = json.loads(json.dumps(honest.document))
         document["outputs"][place]["parameters"][SIZE] = len(blobs[place])
@@ -223,7 +223,7 @@ def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
     """Return a script of answers with another value of the inference header."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        parts = Style(form="binary").parts(received, inference, tensors)
+        parts = Style(form="binary").build_parts(received, inference, tensors)
         headers = (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, value(parts)))
         return PLAIN.answer(200, headers, parts.json + parts.binary, received)
 
@@ -277,7 +277,7 @@ def make_bool_script(output: int, element: int) -> HttpScript:
     """Return a script of answers in which a byte of a BOOL output is 2."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        parts = Style(form="binary").parts(received, inference, tensors)
+        parts = Style(form="binary").build_parts(received, inference, tensors)
         blobs = [bytearray(blob) for blob in parts.blobs]
         blobs[output][element] = 2
         return _frame_answer(replace(parts, blobs=tuple(map(bytes, blobs))), received)
@@ -317,7 +317,7 @@ def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript
     """Return a script of answers with corrupted parts; Content-Length is correct."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        parts = spoil(Style(form="binary").parts(received, inference, tensors))
+        parts = spoil(Style(form="binary").build_parts(received, inference, tensors))
         return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
     return answer
@@ -325,7 +325,7 @@ def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript
 
 def header_past_the_json(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
     """The inference header of a JSON-only answer points past its end."""
-    parts = Style(form="json").parts(received, inference, tensors)
+    parts = Style(form="json").build_parts(received, inference, tensors)
     headers = (("Content-Type", JSON), (INFERENCE_HEADER, str(len(parts.json) + 4)))
     return PLAIN.answer(200, headers, parts.json, received)
 
@@ -334,7 +334,7 @@ def entry_too_many(_received: ClientRequest, inference: Inference, tensors: Tens
     """Raw contents have an extra entry, without an output."""
     style = CallStyle()
     raw = [encode_binary(one) for one in tensors]
-    return CallAnswer(style.message(inference, [style.entry(one) for one in tensors], [*raw, raw[0]]))
+    return CallAnswer(style.encode_message(inference, [style.encode_entry(one) for one in tensors], [*raw, raw[0]]))
 
 
 WRONG_LENGTHS: Final[Mapping[str, HttpScript]] = {

@@ -58,8 +58,8 @@ def make_raw_script(spoil: Callable[[Raw], Raw]) -> CallScript:
     """Return a script of answers with corrupted raw contents."""
 
     def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        entries = [RAW.entry(one) for one in tensors]
-        return CallAnswer(RAW.message(inference, entries, spoil([encode_binary(one) for one in tensors])))
+        entries = [RAW.encode_entry(one) for one in tensors]
+        return CallAnswer(RAW.encode_message(inference, entries, spoil([encode_binary(one) for one in tensors])))
 
     return answer
 
@@ -71,8 +71,12 @@ def make_shape_script(change: int, style: CallStyle) -> CallScript:
         is_raw = style.is_raw(tensors)
         shapes = [(*tensors[0].shape[:-1], tensors[0].shape[-1] + change), *(one.shape for one in tensors[1:])]
         pairs = zip(tensors, shapes, strict=True)
-        entries = [style.entry(one, b"" if is_raw else style.contents(one), shape) for one, shape in pairs]
-        return CallAnswer(style.message(inference, entries, [encode_binary(one) for one in tensors] if is_raw else []))
+        entries = [
+            style.encode_entry(one, b"" if is_raw else style.encode_contents(one), shape) for one, shape in pairs
+        ]
+        return CallAnswer(
+            style.encode_message(inference, entries, [encode_binary(one) for one in tensors] if is_raw else [])
+        )
 
     return answer
 
@@ -80,16 +84,19 @@ def make_shape_script(change: int, style: CallStyle) -> CallScript:
 def field_of_another_datatype(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The typed contents of an INT32 output are in the FP32 field."""
     wrong = encode_delimited(CONTENTS, encode_delimited(6, encode_binary(tensors[0])))
-    entries = [TYPED.entry(tensors[0], wrong), *(TYPED.entry(one, TYPED.contents(one)) for one in tensors[1:])]
-    return CallAnswer(TYPED.message(inference, entries, []))
+    entries = [
+        TYPED.encode_entry(tensors[0], wrong),
+        *(TYPED.encode_entry(one, TYPED.encode_contents(one)) for one in tensors[1:]),
+    ]
+    return CallAnswer(TYPED.encode_message(inference, entries, []))
 
 
-def garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def send_garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The bytes are not a valid message."""
     return CallAnswer(b"\xff\xff\xff\xffgarbage")
 
 
-def cut_off(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+def cut_message(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The message is cut off inside its last entry."""
     return CallAnswer(RAW(received, inference, tensors).message[:-3])
 
@@ -106,24 +113,28 @@ WRONG_CALLS: Final[Mapping[str, CallScript]] = {
     "typed-shape-too-large": make_shape_script(1, TYPED),
     "typed-shape-too-small": make_shape_script(-1, TYPED),
     "typed-field-of-another-datatype": field_of_another_datatype,
-    "garbage": garbage,
-    "cut-off": cut_off,
+    "garbage": send_garbage,
+    "cut-off": cut_message,
 }
 
 
-def silent(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def send_nothing(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The server sends nothing."""
     return CallAnswer(is_silent=True)
 
 
-def cancelled(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def cancel_call(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The server cancels the call."""
     return CallAnswer(is_cancelled=True)
 
 
-def closed(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def close_connection(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The server closes the connection."""
     return CallAnswer(is_closed=True)
 
 
-UNENDED_CALLS: Final[Mapping[str, CallScript]] = {"silent": silent, "cancelled": cancelled, "closed": closed}
+UNENDED_CALLS: Final[Mapping[str, CallScript]] = {
+    "silent": send_nothing,
+    "cancelled": cancel_call,
+    "closed": close_connection,
+}

@@ -147,13 +147,13 @@ class GrpcPeer:
             "ServerLive": lambda _: {"live": True},
             "ServerReady": lambda _: {"ready": True},
             "ServerMetadata": lambda _: SERVER,
-            "ModelReady": lambda request: {"ready": self._peer_script.inference_of(request.name) is not None},
+            "ModelReady": lambda request: {"ready": self._peer_script.find_inference(request.name) is not None},
             "ModelMetadata": lambda request: self._answer_for_model(request.name, make_model_metadata),
             "ModelConfig": lambda request: self._answer_for_model(
                 request.name, lambda *found: {"config": make_model_config(*found)}
             ),
             "ModelStatistics": lambda request: self._answer_for_model(
-                request.name, lambda one, _: make_model_statistics(one, self._peer_script.count_of(one.model))
+                request.name, lambda one, _: make_model_statistics(one, self._peer_script.count_requests(one.model))
             ),
         }
         return {
@@ -162,18 +162,18 @@ class GrpcPeer:
         }
 
     def _answer_for_model(self, name: str, build_document: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
-        found = self._peer_script.inference_of(name)
+        found = self._peer_script.find_inference(name)
         return None if found is None else build_document(*found)
 
     def _infer(self, body: bytes, context: Context) -> bytes:
         metadata = tuple((key, str(value)) for key, value in context.invocation_metadata())
         received = ClientRequest(GRPC_METHOD, INFER, metadata, body)
         model = _parse_model_name(body)
-        scenario = self._peer_script.scene_of(model)
+        scenario = self._peer_script.find_scenario(model)
         if scenario is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "nothing is asked of this peer")
             return b""
-        place = scenario.place_of(model)
+        place = scenario.assign_inference(model)
         answer = scenario.answer(received, place)
         if not isinstance(answer, CallAnswer):
             raise TypeError("an answer over HTTP to a call")

@@ -174,10 +174,10 @@ class HttpPeer:
         )
 
     def _answer_inference(self, received: ClientRequest, model: str | None) -> HttpAnswer:
-        scenario = self._peer_script.scene_of(model)
+        scenario = self._peer_script.find_scenario(model)
         if scenario is None:
             return make_json_answer(404, {"error": "nothing is asked of this peer"}, received)
-        place = scenario.place_of(model)
+        place = scenario.assign_inference(model)
         answer = (
             make_json_answer(400, {"error": received.trouble}, received)
             if received.trouble
@@ -192,7 +192,7 @@ class HttpPeer:
         """Return the answer to a request other than an inference; None if the path does not exist."""
         if model is None:
             return _SERVER_DOCUMENTS.get(path.partition("?")[0].strip("/"))
-        asked = self._peer_script.inference_of(model)
+        asked = self._peer_script.find_inference(model)
         if asked is None:
             return None
         inference, script = asked
@@ -202,7 +202,7 @@ class HttpPeer:
             case "config":
                 return make_model_config(inference, script)
             case "stats":
-                return make_model_statistics(inference, self._peer_script.count_of(model))
+                return make_model_statistics(inference, self._peer_script.count_requests(model))
             case "ready":
                 return {"name": inference.model, "ready": True}
         return None

@@ -72,7 +72,7 @@ class Peer:
         elif self._grpc is not None:
             self._grpc.move()
 
-    def address(self, transport: str) -> str:
+    def get_address(self, transport: str) -> str:
         """Return the current address for clients.
 
         Raises:
@@ -83,9 +83,9 @@ class Peer:
             raise NotApplicableError("the packages that gRPC needs are not installed")
         return address
 
-    def outputs(self) -> Tensors:
+    def list_outputs(self) -> Tensors:
         """Return the tensors of the last scripted answers."""
-        return self._peer_script.outputs()
+        return self._peer_script.list_outputs()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
         """Answer these inferences by a script from now on; the returned scenario records their requests."""

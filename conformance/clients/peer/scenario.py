@@ -89,7 +89,7 @@ class Scenario:
         self._taken: set[int] = set()
         self._lock = threading.Lock()
 
-    def place_of(self, model: str | None) -> int:
+    def assign_inference(self, model: str | None) -> int:
         """Return the index of the inference of this model; for an unknown name, of the first one without a request."""
         with self._lock:
             names = [one.model for one in self.inferences]
@@ -107,22 +107,22 @@ class Scenario:
         inference = self.inferences[place]
         made = self.script.grpc if received.is_over_grpc else self.script.http
         try:
-            return made(received, inference, self.script.asked_outputs(inference))
+            return made(received, inference, self.script.list_requested_outputs(inference))
         except Exception as error:
             self.fault = error
             raise ScriptFault(str(error)) from error
 
-    def outputs(self, beside: int | None = None) -> Tensors:
+    def list_outputs(self, beside: int | None = None) -> Tensors:
         """Return the tensors of its answers, except those for the inference at index `beside`."""
         asked = [one for place, one in enumerate(self.inferences) if place != beside]
         return tuple(tensor for one in asked for tensor in self.script.outputs(one))
 
-    def keep(self, place: int, heard: ReceivedRequest) -> None:
+    def keep(self, place: int, request: ReceivedRequest) -> None:
         """Store a received request; called before its answer is sent."""
         with self._lock:
-            self._requests.append((place, heard))
+            self._requests.append((place, request))
 
-    def heard(self) -> list[tuple[int, ReceivedRequest]]:
+    def list_received(self) -> list[tuple[int, ReceivedRequest]]:
         """Return the requests received so far, in order, each with the index of its inference."""
         with self._lock:
             return list(self._requests)
@@ -141,23 +141,23 @@ class PeerScript:
         scenario = Scenario(inferences, script)
         self._by_model.update({one.model: scenario for one in inferences})
         self._current = scenario
-        self._outputs = scenario.outputs() or self._outputs
+        self._outputs = scenario.list_outputs() or self._outputs
         return scenario
 
-    def outputs(self) -> Tensors:
+    def list_outputs(self) -> Tensors:
         """Return the tensors of the last scenario that had any."""
         return self._outputs
 
-    def scene_of(self, model: str | None) -> Scenario | None:
+    def find_scenario(self, model: str | None) -> Scenario | None:
         """Return the scenario that a request to this model belongs to; None before the first scenario."""
         return self._by_model.get(model, self._current) if model is not None else self._current
 
-    def count_of(self, model: str) -> int:
+    def count_requests(self, model: str) -> int:
         """Return the number of received requests in the scenario of a model."""
         scenario = self._by_model.get(model)
-        return 0 if scenario is None else len(scenario.heard())
+        return 0 if scenario is None else len(scenario.list_received())
 
-    def inference_of(self, model: str) -> tuple[Inference, Script] | None:
+    def find_inference(self, model: str) -> tuple[Inference, Script] | None:
         """Return the inference of a model and its script; None for an unknown model."""
         scenario = self._by_model.get(model)
         if scenario is None:

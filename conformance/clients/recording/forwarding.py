@@ -69,16 +69,16 @@ def read_grpc_upstream(settings: Settings) -> Upstream:
 class Tap(Protocol):
     """Reads one connection."""
 
-    def sent(self, data: bytes) -> None:
+    def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
 
-    def came(self, data: bytes) -> None:
+    def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
 
-    def left(self) -> None:
-        """Handle a reset of the connection by the client; `ended` follows."""
+    def handle_reset(self) -> None:
+        """Handle a reset of the connection by the client; `handle_end` follows."""
 
-    def ended(self) -> None:
+    def handle_end(self) -> None:
         """Handle the end of the connection in both directions."""
 
 
@@ -109,7 +109,7 @@ class Connection:
         self._report_trouble = report_trouble
 
     async def forward(self, reader: StreamReader, writer: StreamWriter, upstream: Upstream) -> None:
-        """Forward until both sides have ended; call `ended` of the tap in any case."""
+        """Forward until both sides have ended; call `handle_end` of the tap in any case."""
         try:
             server = await _connect(upstream)
             if isinstance(server, str):
@@ -119,7 +119,7 @@ class Connection:
             else:
                 await self._forward_both(reader, writer, *server)
         finally:
-            self._call_tap(lambda tap: tap.ended())
+            self._call_tap(lambda tap: tap.handle_end())
             await self._wait_for_judging()
             await _close_writer(writer)
 
@@ -135,7 +135,7 @@ class Connection:
 
     async def _forward_requests(self, reader: StreamReader, forth: StreamWriter) -> None:
         while piece := await self._read_from_client(reader):
-            self._call_tap(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
+            self._call_tap(lambda tap, piece=piece: tap.read_from_client(piece))  # type: ignore[misc]
             forth.write(piece)
             await forth.drain()
             await self._wait_for_judging()
@@ -145,12 +145,12 @@ class Connection:
         try:
             return await reader.read(_PIECE)
         except ConnectionResetError:
-            self._call_tap(lambda tap: tap.left())
+            self._call_tap(lambda tap: tap.handle_reset())
             raise
 
     async def _forward_answers(self, back: StreamReader, writer: StreamWriter) -> None:
         while piece := await back.read(_PIECE):
-            self._call_tap(lambda tap, piece=piece: tap.came(piece))  # type: ignore[misc]
+            self._call_tap(lambda tap, piece=piece: tap.read_from_server(piece))  # type: ignore[misc]
             writer.write(piece)
             await writer.drain()
         _forward_end(writer)
@@ -178,7 +178,7 @@ class Connection:
         try:
             async with asyncio.timeout(MAX_UNSERVED_S):
                 while piece := await reader.read(_PIECE):
-                    self._call_tap(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
+                    self._call_tap(lambda tap, piece=piece: tap.read_from_client(piece))  # type: ignore[misc]
                     if await self._wait_for_judging():
                         return
         except (OSError, TimeoutError):

@@ -161,13 +161,13 @@ class MessageSplitter:
             self._body = None
 
 
-def decompress_message(data: bytes, coding: str, longest: int) -> bytes | None:
-    """Decompress a message; return None if it is invalid, its coding unknown, or its length above `longest`."""
+def decompress_message(data: bytes, coding: str, max_bytes: int) -> bytes | None:
+    """Decompress a message; return None if it is invalid, its coding unknown, or its length above `max_bytes`."""
     if coding not in _WINDOWS:
         return None
     decoder = zlib.decompressobj(_WINDOWS[coding])
     try:
-        plain = decoder.decompress(data, longest)
+        plain = decoder.decompress(data, max_bytes)
     except zlib.error:
         return None
     return plain if decoder.eof else None

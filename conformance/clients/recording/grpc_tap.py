@@ -32,7 +32,7 @@ class _Call:
     """One call.
 
     Attributes:
-        asked: the request messages, in order; `bodies`: the answer messages.
+        pending: the request messages, in order; `bodies`: the answer messages.
         trouble: why it ended without a status, or empty; None until it ends. A server may end a call before the client
             has sent all messages; the later ones are recorded as well.
         has_client_ended: whether the client's side of the stream has ended.
@@ -41,7 +41,7 @@ class _Call:
     headers: Headers
     requests: MessageSplitter
     answers: MessageSplitter
-    asked: list[PendingRequest] = field(default_factory=list)
+    pending: list[PendingRequest] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     answer_headers: Headers = ()
     trouble: str | None = None
@@ -58,18 +58,18 @@ class GrpcTap:
         self._calls: dict[int, _Call] = {}
         self._is_stuck = False
 
-    def sent(self, data: bytes) -> None:
+    def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
         self._read_events(self._client_frames, data, is_of_client=True)
 
-    def came(self, data: bytes) -> None:
+    def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
         self._read_events(self._server_frames, data, is_of_client=False)
 
-    def left(self) -> None:
+    def handle_reset(self) -> None:
         """Do nothing: calls have their own resets."""
 
-    def ended(self) -> None:
+    def handle_end(self) -> None:
         """End the calls that are open."""
         for call in self._calls.values():
             _release(call)
@@ -84,7 +84,7 @@ class GrpcTap:
                 (self._handle_client_event if is_of_client else self._handle_server_event)(event)
         except NotHttp2Error as error:
             self._is_stuck = True
-            self._recorder.unread(str(error))
+            self._recorder.report_unread(str(error))
 
     # --- the client's side ---
 
@@ -98,7 +98,7 @@ class GrpcTap:
         if call is None:
             return
         for is_compressed, body in call.requests.feed(event.data):
-            if len(call.asked) < MAX_MESSAGES:
+            if len(call.pending) < MAX_MESSAGES:
                 self._record_request(call, body, is_compressed=is_compressed)
             else:
                 body.release()
@@ -111,14 +111,14 @@ class GrpcTap:
         is_whole, data = body.is_whole, body.release()
         if is_whole and is_compressed:
             coding = _find_header(call.headers, "grpc-encoding") or ""
-            plain = decompress_message(data, coding, self._recorder.store.longest)
+            plain = decompress_message(data, coding, self._recorder.store.max_body_bytes)
             is_whole, data = plain is not None, plain or b""
         metadata = tuple(pair for pair in call.headers if not pair[0].startswith(":"))
         received = ClientRequest(GRPC_METHOD, _find_header(call.headers, ":path") or "", metadata, data, "HTTP/2")
-        asked = self._recorder.asked(received, is_whole=is_whole)
-        call.asked.append(asked)
+        pending = self._recorder.record_request(received, is_whole=is_whole)
+        call.pending.append(pending)
         if call.trouble is not None:
-            self._recorder.answered(asked, _build_answer(call.answer_headers, b"", call.trouble))
+            self._recorder.record_answer(pending, _build_answer(call.answer_headers, b"", call.trouble))
 
     # --- the server's side ---
 
@@ -130,7 +130,7 @@ class GrpcTap:
             data = body.release()
             if is_compressed:
                 coding = _find_header(call.answer_headers, "grpc-encoding") or ""
-                data = decompress_message(data, coding, self._recorder.store.longest) or b""
+                data = decompress_message(data, coding, self._recorder.store.max_body_bytes) or b""
             if len(call.bodies) < MAX_MESSAGES:
                 call.bodies.append(data)
         call.answer_headers += tuple(pair for pair in event.headers or () if pair != (":status", "200"))
@@ -141,9 +141,9 @@ class GrpcTap:
     def _end_call(self, call: _Call, trouble: str) -> None:
         """End a call: pair its requests with the answers in order, each with the status of the call."""
         call.trouble = trouble
-        for place, asked in enumerate(call.asked):
+        for place, pending in enumerate(call.pending):
             body = call.bodies[place] if place < len(call.bodies) else b""
-            self._recorder.answered(asked, _build_answer(call.answer_headers, body, trouble))
+            self._recorder.record_answer(pending, _build_answer(call.answer_headers, body, trouble))
 
     def _remove_call(self, stream: int, call: _Call) -> None:
         """Remove a call that has ended on both sides."""

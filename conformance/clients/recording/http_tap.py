@@ -30,34 +30,34 @@ class HttpTap:
         self._last_request: ClientRequest | None = None
         self._last_answered: PendingRequest | None = None
 
-    def sent(self, data: bytes) -> None:
+    def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
         for read in self._requests.feed(data):
             self._take_request(read)
 
-    def came(self, data: bytes) -> None:
+    def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
         for read in self._answers.feed(data):
             self._take_answer(_build_answer(read))
         if self._answers.is_stuck and not self._requests.is_stuck:
             self._requests.is_stuck = True
-            self._recorder.unread("a connection went on with what is not HTTP/1")
+            self._recorder.report_unread("a connection went on with what is not HTTP/1")
 
-    def left(self) -> None:
+    def handle_reset(self) -> None:
         """Handle a reset by the client: after an answer, unless a further request waits or has begun."""
         if self._last_answered is not None and not self._waiting and self._requests.current is None:
-            self._recorder.left(self._last_answered)
+            self._recorder.report_reset(self._last_answered)
 
-    def ended(self) -> None:
+    def handle_end(self) -> None:
         """Handle the open messages: an answer that ends with the connection, and an incomplete request."""
         if read := self._answers.end():
             self._take_answer(_build_answer(read))
         if (current := self._requests.current) is not None:
             self._record_incomplete(current)
-        elif begun := self._requests.begun:
-            self._handle_rest(begun)
+        elif head := self._requests.incomplete_head:
+            self._handle_rest(head)
         while self._waiting:
-            self._recorder.answered(self._waiting.popleft(), RecordedAnswer(trouble=_NO_ANSWER))
+            self._recorder.record_answer(self._waiting.popleft(), RecordedAnswer(trouble=_NO_ANSWER))
 
     # --- requests ---
 
@@ -66,17 +66,17 @@ class HttpTap:
         if read.trouble and not read.method:
             self._handle_rest(body)
         elif read.is_beyond_reader:
-            self._recorder.unread(read.trouble)
+            self._recorder.report_unread(read.trouble)
         else:
             self._record(_build_request(read, body, _describe_trouble(read)), is_whole=is_whole)
 
     def _record(self, received: ClientRequest, *, is_whole: bool = True) -> None:
         self._last_request = received
-        asked = self._recorder.asked(received, is_whole=is_whole)
+        pending = self._recorder.record_request(received, is_whole=is_whole)
         if self._early_answers:
-            self._recorder.answered(asked, self._early_answers.popleft())
+            self._recorder.record_answer(pending, self._early_answers.popleft())
         else:
-            self._waiting.append(asked)
+            self._waiting.append(pending)
 
     def _record_incomplete(self, read: HttpMessage) -> None:
         """Record an incomplete request if its body has all declared data. Otherwise the client may have aborted it."""
@@ -87,13 +87,13 @@ class HttpTap:
         if has_declared_bytes(received):
             self._record(received)
         else:
-            self._recorder.unread("a request was given up before it was whole")
+            self._recorder.report_unread("a request was given up before it was whole")
 
     def _handle_rest(self, rest: bytes) -> None:
         """Handle bytes that are not an HTTP request: they may belong to the body of the last request."""
         last = self._last_request
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
-            self._recorder.unread("what came is no request of HTTP/1")
+            self._recorder.report_unread("what came is no request of HTTP/1")
             return
         trouble = f"a body that goes on behind its Content-Length of {len(last.body)}"
         shown = rest[:MAX_REST_BYTES]
@@ -110,7 +110,7 @@ class HttpTap:
     def _take_answer(self, answer: RecordedAnswer) -> None:
         if self._waiting:
             self._last_answered = self._waiting.popleft()
-            self._recorder.answered(self._last_answered, answer)
+            self._recorder.record_answer(self._last_answered, answer)
         elif self._requests.current is not None:
             self._early_answers.append(answer)
 

@@ -75,7 +75,7 @@ class MessageReader:
         self.is_stuck = False
 
     @property
-    def begun(self) -> bytes:
+    def incomplete_head(self) -> bytes:
         """The bytes of a message whose head is incomplete."""
         return bytes(self._head) if self.current is None else b""
 

@@ -53,16 +53,16 @@ class RecordedExchange:
 class Listener(Protocol):
     """Receives the records. All calls are made sequentially in one thread."""
 
-    def asked(self, recorded: RecordedExchange) -> None:
+    def handle_request(self, recorded: RecordedExchange) -> None:
         """Handle a request once it is complete, or cut short."""
 
-    def answered(self, recorded: RecordedExchange) -> None:
+    def handle_answer(self, recorded: RecordedExchange) -> None:
         """Handle the same exchange again once its answer has ended."""
 
-    def left(self, recorded: RecordedExchange) -> None:
+    def handle_reset(self, recorded: RecordedExchange) -> None:
         """Handle that the client reset the connection after the answer to this request, the last on it."""
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         """Handle bytes of a connection that were forwarded without being read; `why` is the reason."""
 
 
