@@ -1,4 +1,4 @@
-"""`manifest.json` of a certification folder: who certifies what, and the digest of every other file.
+"""`manifest.json` of a certification folder: the product, its certifier, and the digest of every other file.
 
 `schemas/manifest.schema.json` explains each member. The label, `product` and `product_version`, is compared with the
 name and version that the server reports in the recording. Case is ignored, and in names also characters other than
@@ -40,7 +40,7 @@ class CertificationError(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Who certifies what; the members are those of the schema.
+    """The manifest of a certification: who certifies which product. The schema explains the members.
 
     Attributes:
         profile: a key of `profiles.PROFILES`.
@@ -88,7 +88,7 @@ class Manifest:
         """The standing; a partial one with its coverage."""
         return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
-    def text(self) -> str:
+    def to_json(self) -> str:
         """Return the file's text."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
 
@@ -132,7 +132,7 @@ def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
     """
     whole = replace(made, files=dict.fromkeys((REPORT, RECORDING, *PAGES, NOTE), "0" * 64))
     schema = schemas.load_schema("manifest")
-    fault = schemas.find_fault(json.loads(whole.text()), schema, checks_formats=True)
+    fault = schemas.find_fault(json.loads(whole.to_json()), schema, checks_formats=True)
     if fault is None:
         return None
     member = str(fault.absolute_path[0])

@@ -99,7 +99,7 @@ def describe_outcome(folder: Folder) -> list[str]:
 
 
 def _describe_judgement(folder: Folder) -> Iterator[str]:
-    made = folder.made
+    made = folder.manifest
     recording = recordings.load(folder.path / RECORDING)
     is_same = made.suite["ledger"] == ledger.compute_version()
     yield "its requirements are the same" if is_same else "its requirements are not all the same"

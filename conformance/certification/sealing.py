@@ -60,7 +60,7 @@ def seal(
         formats.write(report, folder / page)
     (folder / NOTE).write_text(note.render(made, report), encoding="utf-8")
     digests = {name: manifest.compute_digest(folder / name) for name in (REPORT, RECORDING, *PAGES, NOTE)}
-    (folder / NAME).write_text(replace(made, files=digests).text(), encoding="utf-8")
+    (folder / NAME).write_text(replace(made, files=digests).to_json(), encoding="utf-8")
     manifest.read(folder)
     sign(folder, key)
     if third_key is not None:

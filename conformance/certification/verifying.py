@@ -38,7 +38,7 @@ class Folder:
     path: Path
 
     @cached_property
-    def made(self) -> Manifest:
+    def manifest(self) -> Manifest:
         """The manifest. Raises CertificationError if it is missing or invalid."""
         return manifest.read(self.path)
 
@@ -65,9 +65,9 @@ class RequiredSigners:
 
 
 def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
-    """Yield why a folder is refused; each step relies on the previous ones, so the first failing step is the last."""
+    """Yield why a folder is refused, up to the first failing step: each relies on the previous ones."""
     try:
-        made = folder.made
+        made = folder.manifest
     except CertificationError as error:
         yield str(error)
         return
@@ -139,7 +139,7 @@ def _check_report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 
 
 def _check_standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Check that the certified standing is exactly what the report shows."""
+    """Check that the report supports exactly the certified standing."""
     verdict, is_interoperable = report["verdict"], report["interoperable"]
     shown = is_interoperable if made.standing == INTEROPERABLE else verdict == made.standing
     if not shown and (made.standing, verdict) != (PARTIAL, CONFORMANT):
@@ -198,7 +198,7 @@ def _check_recording(folder: Path, report: Mapping[str, Any], made: Manifest) ->
 def describe_label(folder: Folder) -> str:
     """Return one line with the label and the server's reported name; empty without a valid manifest."""
     try:
-        made = folder.made
+        made = folder.manifest
     except CertificationError:
         return ""
     found = folder.reported

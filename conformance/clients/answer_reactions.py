@@ -1,4 +1,4 @@
-"""Observes what a watched client makes of answers, as far as its next requests and its connections show it."""
+"""Observes how a watched client reacts to answers, by its next requests and its connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectations of a client about errors: that its caller gets one, in time, and what it says."""
+"""Expectations of errors: a client returns one to its caller in time, with the server's message or status."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class OutputOptions(NamedTuple):
 
 
 class RequestOptions(NamedTuple):
-    """The options of a request: listed outputs by name, the forms of outputs that are not listed (`rest`), and the id.
+    """The options of a request: its listed outputs by name, the forms of other outputs (`rest`), and its id.
 
     `has_names` is false if an entry of the list has no name: the rules report that, and the list is not compared.
     """
@@ -185,7 +185,7 @@ def read_call_options(message: Pb) -> RequestOptions:
 
 
 def _read_parameter(parameter: Pb) -> Any:
-    """Return the value of a parameter of any kind; an empty string, which is not a count, if it has none."""
+    """Return the value of a parameter; without one, an empty string, which is not a count."""
     return getattr(parameter, parameter.WhichOneof("parameter_choice") or "", "")
 
 

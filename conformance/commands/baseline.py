@@ -68,7 +68,7 @@ def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], to
     if entry.requirement is not None and entry.requirement not in ledger.load():
         yield f"this suite has no requirement {entry.requirement}"
     if any(
-        _get_sort_key(other) == _get_sort_key(entry) and _have_common_row(other.rows, entry.rows) for other in before
+        _get_sort_key(other) == _get_sort_key(entry) and _has_common_row(other.rows, entry.rows) for other in before
     ):
         yield "is listed twice"
 
@@ -85,7 +85,7 @@ def _get_sort_key(entry: BaselineEntry) -> tuple[str, str, str]:
     return entry.check or "", entry.requirement or "", entry.message or ""
 
 
-def _have_common_row(some: Collection[str], others: Collection[str]) -> bool:
+def _has_common_row(some: Collection[str], others: Collection[str]) -> bool:
     return bool(set(some) & set(others))
 
 

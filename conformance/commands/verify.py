@@ -91,7 +91,7 @@ def _format_refusal(folder: Folder, found: Sequence[str]) -> str:
 
 
 def _format_acceptance(folder: Folder, key: Path | None) -> str:
-    made = folder.made
+    made = folder.manifest
     finished = datetime.fromisoformat(made.finished)
     verified = (
         f"verified: {escape_text(made.label)} by {escape_text(made.vendor)} is {made.certified_as}"
@@ -111,9 +111,9 @@ def _format_acceptance(folder: Folder, key: Path | None) -> str:
 
 def _describe_unmet(folder: Folder) -> Iterator[str]:
     """Describe the unmet requirements of an interoperable server, or the unjudged parts of a partial one."""
-    if folder.made.standing == PARTIAL:
+    if folder.manifest.standing == PARTIAL:
         yield f"not everything was judged: {'; '.join(escape_text(reason, 400) for reason in folder.report['why'])}"
-    elif found := profiles.list_unmet_musts(folder.made.profile, folder.report):
+    elif found := profiles.list_unmet_musts(folder.manifest.profile, folder.report):
         yield f"every MUST about exchanges and the transport is met; of the others, {'; '.join(found)}"
 
 

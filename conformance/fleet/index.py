@@ -71,7 +71,7 @@ def build(
 
 
 def compute_exit_status(targets: Sequence[Mapping[str, Any]]) -> int:
-    """Return the exit status of a fleet: 1 if any target has it, else 6 if any has it or was not run, else 0."""
+    """Return the worst exit status of the targets: 1, then 6, which includes targets not run, then 0."""
     found = {target["status"] for target in targets}
     worst = (EXIT_STATUS["nonconformant"], EXIT_STATUS["incomplete"])
     return next((status for status in worst if status in found), EXIT_STATUS["conformant"])

@@ -1,4 +1,4 @@
-"""Pools that run units of work: on this machine, one process per run, or on the workers of a Dask cluster.
+"""Pools that run units of work: in processes of this machine, or on the workers of a Dask cluster.
 
 `carry_out` submits the units, retries unreachable targets, and reports the outcome of each.
 """
@@ -158,7 +158,10 @@ class LocalPool:
 
 
 def run_on_worker(unit: Unit, task: str) -> Outcome:
-    """Run a unit on a Dask worker until it ends or its task is cancelled; this function is sent to the worker."""
+    """Run a unit on a Dask worker until it ends or its task is cancelled.
+
+    This function is sent to the worker.
+    """
     from distributed import get_worker
 
     tasks = get_worker().state.tasks

@@ -1,4 +1,4 @@
-"""The folder of a fleet: the results of each run and each target, stored so that a run can be resumed.
+"""The folder of a fleet: results by run and target, stored so that a run can be resumed.
 
     DIR/index.html, index.md, index.json    index of the last run
     DIR/runs/RUN.json                       per run: its times and verdicts
@@ -106,7 +106,9 @@ def read_records(folder: Path) -> list[RunRecord]:
 
 
 def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
-    """Return the run to resume, or a new one if the last is finished, is of another suite, or `anew` is set.
+    """Return the last run to resume it, or start a new one.
+
+    A new one starts if the last is finished or of another suite, or if `anew` is set.
 
     Raises:
         OSError: it cannot be written.

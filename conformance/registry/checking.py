@@ -46,7 +46,7 @@ class FolderCheck:
     problems: tuple[str, ...]
 
     @property
-    def is_taken(self) -> bool:
+    def is_accepted(self) -> bool:
         """Whether the folder is accepted."""
         return not self.problems
 
@@ -56,7 +56,7 @@ class ExistingCertification:
     """A certification that is already in a registry."""
 
     place: Path
-    made: Manifest
+    manifest: Manifest
     is_revoked: bool = False
 
 
@@ -79,7 +79,7 @@ def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
         problems = entry.refusals or tuple(find_problems(entry, demanded, known, day))
         found.append(FolderCheck(entry, problems))
         if not entry.refusals:  # folders submitted together are also compared with each other
-            known.append(ExistingCertification(path, entry.made))
+            known.append(ExistingCertification(path, entry.manifest))
     return found
 
 
@@ -92,7 +92,7 @@ def find_problems(entry: Entry, demanded: Policy, others: Sequence[ExistingCerti
         others: the existing certifications.
         day: day of submission.
     """
-    made = entry.made
+    made = entry.manifest
     return [
         *_check_demands(made, demanded),
         *_check_suite(made, demanded),
@@ -176,17 +176,17 @@ def _check_size(folder: Path, demanded: Policy) -> Iterator[str]:
 
 
 def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
-    if manifest.is_expired(entry.made.expires, day):
-        yield f"it expired on {entry.made.expires}"
+    if manifest.is_expired(entry.manifest.expires, day):
+        yield f"it expired on {entry.manifest.expires}"
     if entry.notice:
         yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"
 
 
 def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
     """Look for a certification of the same product, version and profile, and for the same run under another label."""
-    made = entry.made
+    made = entry.manifest
     for existing in others:
-        place, other = existing.place, existing.made
+        place, other = existing.place, existing.manifest
         if other.files[RECORDING] == made.files[RECORDING]:
             yield (
                 f"the run is that of {escape_text(str(place))},"
@@ -214,11 +214,11 @@ def make_subject_key(made: Manifest) -> tuple[str, ...]:
 
 
 def render_comment(found: Sequence[FolderCheck]) -> str:
-    """Return one comment in Markdown: which folders are accepted, and what to do about the others.
+    """Return one comment in Markdown: the accepted folders, and how to fix the others.
 
     Text from submissions is formatted as code, so that it creates neither links nor mentions.
     """
-    refused = sum(not each.is_taken for each in found)
+    refused = sum(not each.is_accepted for each in found)
     title = "Certifications: all taken" if not refused else f"Certifications: {refused} of {len(found)} not taken"
     lines = [f"### {title}", ""]
     for each in found:
@@ -228,7 +228,7 @@ def render_comment(found: Sequence[FolderCheck]) -> str:
 
 def _render_folder(found: FolderCheck) -> Iterator[str]:
     entry = found.entry
-    yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_taken else 'not taken'}"
+    yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_accepted else 'not taken'}"
     yield ""
     for reason in found.problems[:MAX_SHOWN_REASONS]:
         yield f"- {markdown.code(reason, 600)}"
@@ -245,7 +245,7 @@ def _render_folder(found: FolderCheck) -> Iterator[str]:
 
 def _render_facts(entry: Entry) -> Iterator[str]:
     """Yield the facts that a reviewer needs about a verified folder."""
-    made, report = entry.made, entry.folder.report
+    made, report = entry.manifest, entry.folder.report
     signer = f"key {markdown.code(made.key['id'])}{'' if made.key['lasting'] else ', made for this folder alone'}"
     advice = tally_report(report, "SHOULD")
     third = made.third_party

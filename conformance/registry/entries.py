@@ -65,9 +65,9 @@ class Entry:
     status: Status
 
     @property
-    def made(self) -> Manifest:
+    def manifest(self) -> Manifest:
         """The manifest; a refused folder may have none."""
-        return self.folder.made
+        return self.folder.manifest
 
     @cached_property
     def id(self) -> str:
@@ -107,14 +107,14 @@ class Entry:
         return tally_report(self.folder.report, "SHOULD")
 
     @property
-    def less(self) -> str:
+    def lesser_standing(self) -> str:
         """Its standing if that is less than conformant; else empty."""
-        return "" if self.made.standing == CONFORMANT else self.made.standing
+        return "" if self.manifest.standing == CONFORMANT else self.manifest.standing
 
     @property
     def color(self) -> str:
         """The colour of its badge."""
-        return COLORS[self.made.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
+        return COLORS[self.manifest.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
 
     @property
     def unmet(self) -> list[dict[str, str]]:
@@ -145,14 +145,14 @@ class Entry:
     @property
     def signer(self) -> str:
         """Who signed, in a few words."""
-        third = self.made.third_party
-        own = "vendor" if self.made.key["lasting"] else "self-attested"
+        third = self.manifest.third_party
+        own = "vendor" if self.manifest.key["lasting"] else "self-attested"
         return f"{own}, {third['name']}" if third else own
 
     @property
     def facts(self) -> list[tuple[str, str]]:
         """Facts from the manifest for display: name and value."""
-        made, third = self.made, self.made.third_party
+        made, third = self.manifest, self.manifest.third_party
         key = made.key["id"] + ("" if made.key["lasting"] else " (made for this folder alone)")
         given = [
             ("profile", made.profile),
@@ -172,12 +172,12 @@ class Entry:
     @property
     def message(self) -> str:
         """The text of its badge."""
-        version = escape_text(self.made.product_version, 30)
+        version = escape_text(self.manifest.product_version, 30)
         if self.status is not Status.VALID:
             return f"{self.status} {version}"
-        coverage = self.made.coverage
+        coverage = self.manifest.coverage
         part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
-        return f"{f'{self.less}{part}, ' if self.less else ''}{self.made.profile} {version}"
+        return f"{f'{self.lesser_standing}{part}, ' if self.lesser_standing else ''}{self.manifest.profile} {version}"
 
 
 def find_folders(root: Path) -> list[Path]:
@@ -194,7 +194,7 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
         return Entry(folder, place, refusals, None, Status.REFUSED)
     found = manifest.compute_digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
-    is_over = manifest.is_expired(folder.made.expires, day)
+    is_over = manifest.is_expired(folder.manifest.expires, day)
     return Entry(folder, place, (), revoked or disputed, _choose_status(revoked, disputed, is_over=is_over))
 
 
@@ -217,6 +217,6 @@ def _find_refusals(folder: Folder, policy: Policy) -> Iterator[str]:
         elif not (said := other_suite.verify(folder.path, version)).holds:
             yield from said.lines
         else:
-            _ = folder.made, folder.report  # raises if this suite cannot read them
+            _ = folder.manifest, folder.report  # raises if this suite cannot read them
     except (CertificationError, ReportError) as error:
         yield str(error)

@@ -61,7 +61,7 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
 
 def _refuse_unknown_signer(entry: Entry, demanded: Policy) -> Entry:
     """Return a certification; mark it as refused if its signer is not in the policy."""
-    problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.made, demanded))
+    problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.manifest, demanded))
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
 
 
@@ -98,13 +98,15 @@ def _draw_product_badges(product: Product) -> Iterator[tuple[str, str]]:
 
 
 def _render_badge_files(name: str, entry: Entry) -> Iterator[tuple[str, str]]:
-    is_well = entry.status is Status.VALID and entry.made.standing in GATES
+    is_well = entry.status is Status.VALID and entry.manifest.standing in GATES
     yield f"{name}.svg", _draw_badge(entry)
     yield f"{name}.json", badge.build_endpoint(entry.message, entry.color, is_error=not is_well)
 
 
 def _draw_badge(entry: Entry) -> str:
-    title = f"{escape_text(entry.made.label)}, {entry.made.profile}: {entry.made.certified_as}, {entry.status}"
+    title = (
+        f"{escape_text(entry.manifest.label)}, {entry.manifest.profile}: {entry.manifest.certified_as}, {entry.status}"
+    )
     return badge.draw_badge(entry.message, entry.color, title)
 
 
@@ -124,7 +126,7 @@ def _build_index(listed: Sequence[Product], refused: Sequence[Entry], demanded: 
 
 def _build_index_entry(entry: Entry, product: Product) -> dict[str, Any]:
     """Return the entry of a certification in `index.json`: its manifest without digests, its status and outcomes."""
-    made = json.loads(entry.made.text())
+    made = json.loads(entry.manifest.to_json())
     members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements", "models")}
     notice = entry.notice
     said = notice and {
@@ -137,7 +139,7 @@ def _build_index_entry(entry: Entry, product: Product) -> dict[str, Any]:
     return {
         "id": entry.id,
         "status": str(entry.status),
-        "standing": entry.made.standing,
+        "standing": entry.manifest.standing,
         "notice": said,
         "folder": entry.place,
         "page": entry.page,
@@ -171,16 +173,16 @@ class Product:
 
     def list_for_profile(self, profile: str) -> list[Entry]:
         """Return its certifications for a profile."""
-        return [entry for entry in self.entries if entry.made.profile == profile]
+        return [entry for entry in self.entries if entry.manifest.profile == profile]
 
 
 def group_by_product(found: Iterable[Entry]) -> list[Product]:
     """Return the products with certifications, sorted by vendor and name."""
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in found:
-        groups.setdefault((entry.made.vendor, entry.made.product), []).append(entry)
+        groups.setdefault((entry.manifest.vendor, entry.manifest.product), []).append(entry)
     return [
-        Product(*key, sorted(group, key=lambda entry: (entry.made.finished, entry.id), reverse=True))
+        Product(*key, sorted(group, key=lambda entry: (entry.manifest.finished, entry.id), reverse=True))
         for key, group in sorted(groups.items())
     ]
 
@@ -213,10 +215,10 @@ def make_feed(found: Iterable[Entry], demanded: Policy) -> list[FeedItem]:
 
 
 def _list_feed_items(entry: Entry, demanded: Policy) -> Iterator[FeedItem]:
-    made = entry.made
+    made = entry.manifest
     what = f"{made.label} by {made.vendor}, profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
-    said = f"Certified as {made.certified_as}" if entry.less else "Certified"
+    said = f"Certified as {made.certified_as}" if entry.lesser_standing else "Certified"
     yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED

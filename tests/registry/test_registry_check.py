@@ -103,7 +103,7 @@ def test_a_conformant_one_follows_one_that_is_less(tmp_path: Path, less: dict[st
     make_certification(root / "there", **less)
     other = make_certification(tmp_path / "other", **less, contact="other")
     found = checking.check([make_certification(tmp_path / "conformant"), other], root, date(2026, 6, 1))
-    assert found[0].is_taken
+    assert found[0].is_accepted
     assert "has a certification for full: there" in found[1].problems[0]
 
 

@@ -22,7 +22,7 @@ from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import HttpScript, Script, Tensors
-from conformance.clients.answers.wrong import WRONG_LENGTHS, entry_too_many, header_past_the_json
+from conformance.clients.answers.wrong import WRONG_LENGTHS, send_extra_entry, send_header_past_json
 from conformance.clients.client import Client, Observation
 from conformance.clients.error_expectations import expect_error
 from conformance.clients.expectations import expect_outputs, expect_request
@@ -154,7 +154,7 @@ CALL_ROW = Row(
     "entry-too-many",
     (
         make_three_output_inference("length-calls", "binary"),
-        make_script(make_several_outputs("calls"), grpc=entry_too_many),
+        make_script(make_several_outputs("calls"), grpc=send_extra_entry),
     ),
 )
 
@@ -162,7 +162,7 @@ CALL_ROW = Row(
 @check("client.refuses-wrong-lengths", answers=REFUSES)
 @rows(
     *[make_wrong_row(name, script) for name, script in WRONG_LENGTHS.items()],
-    make_wrong_row("header-past-the-json", header_past_the_json, "json"),
+    make_wrong_row("header-past-the-json", send_header_past_json, "json"),
 )
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(to_grpc_row(CALL_ROW))

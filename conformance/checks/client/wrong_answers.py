@@ -31,10 +31,10 @@ from conformance.clients.answers.wrong import (
     WRONG_ELEMENTS,
     WRONG_JSON,
     WRONG_PLACES,
-    id_of_another,
     make_bool_script,
     make_element_edit,
     make_json_script,
+    set_other_id,
 )
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client, Observation
@@ -157,14 +157,14 @@ def refuses_elements_of_no_datatype(client: Client, inference: Inference, script
 
 
 ID_ROWS = tuple(
-    make_wrong_row(f"another-id-{form}", form, make_json_script(id_of_another, form), id="own-id") for form in FORMS
+    make_wrong_row(f"another-id-{form}", form, make_json_script(set_other_id, form), id="own-id") for form in FORMS
 )
 
 
 @check("client.refuses-answers-to-another-id", answers=REFUSES)
 @rows(*ID_ROWS)
 @check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(make_wrong_row("another-id-raw", "binary", grpc=wrong_calls.id_of_another, id="own-id"))
+@rows(make_wrong_row("another-id-raw", "binary", grpc=wrong_calls.set_other_id, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer with another id than it sent."""
     expect_error(client.infer(inference, script), "the answer has another id")

@@ -9,7 +9,7 @@ from typing import Final
 from conformance.clients.answers.honest import encode_binary
 from conformance.clients.answers.honest_calls import CONTENTS, CallStyle, encode_delimited
 from conformance.clients.answers.script import CallAnswer, CallScript, Tensors
-from conformance.clients.answers.wrong import prefix_huge, prefix_past_the_end, prefix_short
+from conformance.clients.answers.wrong import point_prefix_past_end, set_huge_prefix, shorten_prefix
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 
@@ -18,22 +18,22 @@ TYPED: Final = CallStyle(form="typed")
 Raw = list[bytes]
 
 
-def entry_one_byte_short(raw: Raw) -> Raw:
+def cut_first_entry(raw: Raw) -> Raw:
     """The first entry ends one byte early."""
     return [raw[0][:-1], *raw[1:]]
 
 
-def entry_too_long(raw: Raw) -> Raw:
+def lengthen_first_entry(raw: Raw) -> Raw:
     """The first entry has an extra element of 4 bytes."""
     return [raw[0] + raw[0][:4], *raw[1:]]
 
 
-def entry_missing(raw: Raw) -> Raw:
+def drop_last_entry(raw: Raw) -> Raw:
     """The last output has no entry."""
     return raw[:-1]
 
 
-def entry_empty(raw: Raw) -> Raw:
+def empty_first_entry(raw: Raw) -> Raw:
     """The first entry is empty, although the shape has elements."""
     return [b"", *raw[1:]]
 
@@ -44,13 +44,13 @@ def _spoil_bytes(spoil: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
 
 
 RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
-    "entry-one-byte-short": entry_one_byte_short,
-    "entry-too-long": entry_too_long,
-    "entry-missing": entry_missing,
-    "entry-empty": entry_empty,
-    "prefix-past-the-end": _spoil_bytes(prefix_past_the_end),
-    "prefix-short": _spoil_bytes(prefix_short),
-    "prefix-huge": _spoil_bytes(prefix_huge),
+    "entry-one-byte-short": cut_first_entry,
+    "entry-too-long": lengthen_first_entry,
+    "entry-missing": drop_last_entry,
+    "entry-empty": empty_first_entry,
+    "prefix-past-the-end": _spoil_bytes(point_prefix_past_end),
+    "prefix-short": _spoil_bytes(shorten_prefix),
+    "prefix-huge": _spoil_bytes(set_huge_prefix),
 }
 
 
@@ -81,7 +81,7 @@ def make_shape_script(change: int, style: CallStyle) -> CallScript:
     return answer
 
 
-def field_of_another_datatype(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+def send_other_field(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The typed contents of an INT32 output are in the FP32 field."""
     wrong = encode_delimited(CONTENTS, encode_delimited(6, encode_binary(tensors[0])))
     entries = [
@@ -101,7 +101,7 @@ def cut_message(received: ClientRequest, inference: Inference, tensors: Tensors)
     return CallAnswer(RAW(received, inference, tensors).message[:-3])
 
 
-def id_of_another(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+def set_other_id(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The answer has the id of another request."""
     return RAW(received, replace(inference, id="another-id"), tensors)
 
@@ -112,7 +112,7 @@ WRONG_CALLS: Final[Mapping[str, CallScript]] = {
     "shape-too-small": make_shape_script(-1, RAW),
     "typed-shape-too-large": make_shape_script(1, TYPED),
     "typed-shape-too-small": make_shape_script(-1, TYPED),
-    "typed-field-of-another-datatype": field_of_another_datatype,
+    "typed-field-of-another-datatype": send_other_field,
     "garbage": send_garbage,
     "cut-off": cut_message,
 }

@@ -1,4 +1,4 @@
-"""A recording of clients in the HTTP Archive format 1.2: an entry for each request, written as soon as it is answered.
+"""A recording of clients in the HTTP Archive format 1.2; each entry is written once its request is answered.
 
 The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`; an entry has
 `_client`, the name of its sender, and `_received`, for properties without a HAR member. The closing brackets are
