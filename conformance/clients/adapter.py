@@ -15,12 +15,12 @@ from typing import Protocol
 
 from conformance.clients import adapter_lines
 from conformance.clients.inference import Inference, Introduction, Result
-from conformance.clients.line_process import GRACE, AdapterError, AdapterHangsError, AdapterLostError, LineProcess
+from conformance.clients.line_process import GRACE_S, AdapterError, AdapterHangsError, AdapterLostError, LineProcess
 
 __all__ = ["Adapter", "AdapterError", "AdapterHangsError", "AdapterLostError", "AdapterProcess"]
 
 MAX_INTRODUCTION_S = 10.0  # seconds for the answer to `hello`
-MARGIN = 5.0  # seconds for the adapter itself, added to the timeouts of its inferences
+MARGIN_S = 5.0  # seconds for the adapter itself, added to the timeouts of its inferences
 MAX_SUCCESSIVE_BREAKS = 10  # breaks in a row after which the adapter is not restarted
 
 
@@ -86,7 +86,7 @@ class AdapterProcess:
         self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
-        seconds = timeout * (1 if at_once else len(inferences)) + MARGIN
+        seconds = timeout * (1 if at_once else len(inferences)) + MARGIN_S
         with self._handle_breaks():
             self._ensure_started()
             line = adapter_lines.make_infer(
@@ -100,7 +100,7 @@ class AdapterProcess:
 
     def close(self) -> None:
         """Stop the adapter; see `Adapter`."""
-        self._end(GRACE)
+        self._end(GRACE_S)
 
     def _ensure_started(self) -> Introduction:
         """Start the adapter and send `hello` unless it runs already; return its introduction."""

@@ -12,7 +12,7 @@ from conformance.spec.text import escape_text, format_elements
 from conformance.transport.grpc_ending import CODES
 
 # Seconds beyond the caller's timeout before a client counts as late: a machine may be busy.
-GRACE: Final = 2.0
+GRACE_S: Final = 2.0
 
 
 def expect_error(seen: Observation, why: str) -> None:
@@ -52,7 +52,7 @@ def expect_in_time(seen: Observation) -> None:
     Raises:
         Unmet: it returned later.
     """
-    if seen.result.elapsed > seen.timeout + GRACE:
+    if seen.result.elapsed > seen.timeout + GRACE_S:
         raise UnmetError(
             f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", find_last_reply(seen)
         )

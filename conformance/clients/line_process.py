@@ -41,8 +41,8 @@ class AdapterLostError(AdapterError):
 MAX_LINE_BYTES = 512 * 1024 * 1024  # bytes
 CHUNK = 1024 * 1024
 POLL_INTERVAL_S = 0.5  # seconds between two checks that a silent program still runs
-GRACE = 2.0  # seconds for the program to exit once its standard input is closed
-TAIL_BYTES, TAIL_LINES, LONGEST_TAIL = 8192, 12, 300  # of standard error
+GRACE_S = 2.0  # seconds for the program to exit once its standard input is closed
+TAIL_BYTES, TAIL_LINES, MAX_TAIL_CHARS = 8192, 12, 300  # of standard error
 
 
 class LineProcess:
@@ -100,9 +100,9 @@ class LineProcess:
         """The last lines of its standard error, escaped."""
         self._drain_errors()
         lines = self._tail.decode("utf-8", "replace").splitlines()
-        return [escape_text(line, LONGEST_TAIL) for line in lines[-TAIL_LINES:]]
+        return [escape_text(line, MAX_TAIL_CHARS) for line in lines[-TAIL_LINES:]]
 
-    def end(self, *, grace: float = GRACE) -> None:
+    def end(self, *, grace: float = GRACE_S) -> None:
         """Close standard input, wait up to `grace` seconds, and kill the process group."""
         self._unregister(self._in)
         with suppress(OSError):

@@ -25,7 +25,7 @@ from conformance.spec import extras
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import EXIT_STATUS
 
-LOOK: Final = 5.0  # seconds between two checks that the pool is still alive
+POLL_INTERVAL_S: Final = 5.0  # seconds between two checks that the pool is still alive
 # A run mostly waits for its target, so there can be more runs than processors.
 RUNS_PER_PROCESSOR: Final = 4
 # Time to reach the scheduler and a first worker, and how long a cluster may be without any worker during a run.
@@ -46,7 +46,7 @@ class Pool(Protocol):
     """Runs units of work."""
 
     @property
-    def gone(self) -> str:
+    def failure(self) -> str:
         """Why the pool can run no more units; empty while it can."""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
@@ -89,10 +89,12 @@ def carry_out(
             submit_unit(heapq.heappop(later)[1])
         outcome: Outcome | None = None
         with suppress(Empty):
-            outcome = outcomes.get(timeout=max(0.0, min(LOOK, later[0][0] - clock())) if later else LOOK)
+            outcome = outcomes.get(
+                timeout=max(0.0, min(POLL_INTERVAL_S, later[0][0] - clock())) if later else POLL_INTERVAL_S
+            )
         if outcome is None:
-            if gone := pool.gone:
-                return gone
+            if failure := pool.failure:
+                return failure
             continue
         name = outcome.name
         if not outcome.is_reached and tried[name] <= limits[name].retries:
@@ -115,10 +117,10 @@ class LocalPool:
     """Runs units of work in threads that each wait for a process.
 
     Attributes:
-        gone: why the pool can run no more units; always empty for this machine.
+        failure: why the pool can run no more units; always empty for this machine.
     """
 
-    gone = ""
+    failure = ""
 
     def __init__(self, workers: int, folder_for: Callable[[Unit], Path], do: Work = unit_runner.judge_unit) -> None:
         """Prepare the threads.
@@ -214,7 +216,7 @@ class Cluster:
             raise FleetError(f"--scheduler {escape_text(address)}: the cluster has no worker") from None
 
     @property
-    def gone(self) -> str:
+    def failure(self) -> str:
         """Why the pool can run no more units; empty while it can."""
         if self._client.status != "running":
             return "the scheduler is gone"
