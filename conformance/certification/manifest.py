@@ -1,4 +1,4 @@
-"""`manifest.json` of a certification folder: who certifies what, and the digest of every other file.
+"""`manifest.json` of a certification folder: the product, its certifier, and the digest of every other file.
 
 `schemas/manifest.schema.json` explains each member. The label, `product` and `product_version`, is compared with the
 name and version that the server reports in the recording. Case is ignored, and in names also characters other than
@@ -40,7 +40,7 @@ class CertificationError(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Who certifies what; the members are those of the schema.
+    """The manifest of a certification: who certifies which product. The schema explains the members.
 
     Attributes:
         profile: a key of `profiles.PROFILES`.
@@ -88,7 +88,7 @@ class Manifest:
         """The standing; a partial one with its coverage."""
         return f"{self.standing} ({describe_coverage(self.coverage)})" if self.coverage else self.standing
 
-    def text(self) -> str:
+    def to_json(self) -> str:
         """Return the file's text."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
 
@@ -98,7 +98,7 @@ def describe_coverage(coverage: Mapping[str, int]) -> str:
     return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
 
-def digest(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -111,7 +111,7 @@ def read(folder: Path) -> Manifest:
         CertificationError: the manifest is missing or does not match the schema.
     """
     path = folder / NAME
-    document = _document(path)
+    document = _read_document(path)
     if isinstance(document, dict) and document.get("schema") not in (SCHEMA, None):
         schema = escape_text(json.dumps(document["schema"]), 20)
         raise CertificationError(
@@ -132,7 +132,7 @@ def find_unfit_member(made: Manifest) -> tuple[str, str] | None:
     """
     whole = replace(made, files=dict.fromkeys((REPORT, RECORDING, *PAGES, NOTE), "0" * 64))
     schema = schemas.load_schema("manifest")
-    fault = schemas.find_fault(json.loads(whole.text()), schema, checks_formats=True)
+    fault = schemas.find_fault(json.loads(whole.to_json()), schema, checks_formats=True)
     if fault is None:
         return None
     member = str(fault.absolute_path[0])
@@ -145,14 +145,14 @@ def read_suite_version(folder: Path) -> str | None:
     Raises:
         CertificationError: the manifest is missing or unreadable.
     """
-    document = _document(folder / NAME)
+    document = _read_document(folder / NAME)
     suite = document.get("suite") if isinstance(document, dict) else None
     found = suite.get("version") if isinstance(suite, dict) else None
     form = schemas.load_schema("manifest")["$defs"]["version"]
     return found if schemas.find_fault(found, form) is None else None
 
 
-def _document(path: Path) -> Any:
+def _read_document(path: Path) -> Any:
     try:
         return files.parse_json(files.read_text(path))
     except files.NotOpenedError as error:
@@ -179,7 +179,7 @@ class ReportedServer:
     @property
     def is_bundled(self) -> bool:
         """Whether it is the suite's own server."""
-        return _word(self.name) == _word(BUNDLED)
+        return _normalise_name(self.name) == _normalise_name(BUNDLED)
 
 
 def read_reported_server(report: Mapping[str, Any]) -> ReportedServer:
@@ -213,15 +213,15 @@ def _find_product_faults(made: Manifest, found: ReportedServer) -> Iterator[str]
 
 def _is_same(made: Manifest, found: ReportedServer) -> bool:
     """Say whether a label equals what a server reports, ignoring spelling differences."""
-    is_version = _version(made.product_version) == _version(found.version)
-    return _word(made.product) == _word(found.name) and is_version
+    is_version = _normalise_version(made.product_version) == _normalise_version(found.version)
+    return _normalise_name(made.product) == _normalise_name(found.name) and is_version
 
 
-def _word(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return _NO_WORD.sub("", name.casefold())
 
 
-def _version(version: str) -> str:
+def _normalise_version(version: str) -> str:
     return version.strip().casefold().removeprefix("v")
 
 

@@ -68,26 +68,26 @@ def render(made: Manifest, report: Mapping[str, Any]) -> str:
         standing=_STANDINGS[made.standing].format(**made.coverage or {}),
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
-        product="".join(f"{line}\n" for line in _product(made)),
-        names=_names(report),
-        models=f", with the deployed models {models}" if (models := _models(report)) else "",
-        deployed=_deployed(report),
-        command=shlex.join(_command(made, report)),
-        file=_file(made),
+        product="".join(f"{line}\n" for line in _list_product_lines(made)),
+        names=_describe_client_names(report),
+        models=f", with the deployed models {models}" if (models := _format_models(report)) else "",
+        deployed=_describe_deployment(report),
+        command=shlex.join(_build_command(made, report)),
+        file=_render_target_file(made),
     )
 
 
-def _models(report: Mapping[str, Any]) -> str:
+def _format_models(report: Mapping[str, Any]) -> str:
     """Return the deployed models that were judged, as text; empty if there were none."""
     return ", ".join(markdown.code(name, 100) for name in report["options"].get("models", []))
 
 
-def _deployed(report: Mapping[str, Any]) -> str:
-    models, has_roles = _models(report), bool(report["target"]["roles"])
+def _describe_deployment(report: Mapping[str, Any]) -> str:
+    models, has_roles = _format_models(report), bool(report["target"]["roles"])
     return " and ".join([*([_ROLES] if has_roles or not models else []), *([f"the models {models}"] if models else [])])
 
 
-def _names(report: Mapping[str, Any]) -> str:
+def _describe_client_names(report: Mapping[str, Any]) -> str:
     """Return how many rows were sent under other clients' names, and whether that changed an answer."""
     sent = [row for row in report["rows"] if row["exchanges"]]
     chosen = [client_names.choose_names(report["seed"], format_key(row["check"], row["row"]))[0] for row in sent]
@@ -103,7 +103,7 @@ def _names(report: Mapping[str, Any]) -> str:
     )
 
 
-def _product(made: Manifest) -> Iterator[str]:
+def _list_product_lines(made: Manifest) -> Iterator[str]:
     given = {
         "The product": made.product_url,
         "The image": made.container,
@@ -113,19 +113,19 @@ def _product(made: Manifest) -> Iterator[str]:
     yield from [*lines, ""] if lines else []
 
 
-def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
+def _build_command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
     """Return the command to repeat the run: options that affect the verdict, without the identity of the certifier."""
     target, options = report["target"], report["options"]
     timeout = options["timeout_s"]
     given = {
         "--target-url": target["url"],
         "--target-grpc": target.get("grpc", "").removeprefix("grpc://") or None,
-        "--target-config": "target.toml" if _file(made) else None,
+        "--target-config": "target.toml" if _render_target_file(made) else None,
         "--target-timeout": f"{timeout:g}" if timeout != DEFAULT_TIMEOUT_S else None,
         "--profile": made.profile,
         "--conformance-gate": made.standing if made.standing == INTEROPERABLE else None,
     }
-    models = [f"--target-model={name}" for name in made.models or () if name not in _given(made)]
+    models = [f"--target-model={name}" for name in made.models or () if name not in _find_user_inputs(made)]
     headers = [f"--target-header={name}: ..." for name in options["headers"]]
     who = ["--self-test"] if made.self_test else []
     rest = [f"--{name}=..." for name in ("vendor", "product", "product-version", "contact")]
@@ -133,16 +133,16 @@ def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
     return ["oip-conformance", "certify", *options_given, *models, *headers, *who, *rest, "-o", "DIR"]
 
 
-def _given(made: Manifest) -> dict[str, UserInputs]:
+def _find_user_inputs(made: Manifest) -> dict[str, UserInputs]:
     """Return the models for which the user gave inputs."""
     return {name: given for name, given in build_user_inputs(made.models or {}).items() if given}
 
 
-def _file(made: Manifest) -> str:
+def _render_target_file(made: Manifest) -> str:
     """Return the text about the file for --target-config; empty if none is needed."""
     placements = made.placements and {role: Placement.from_dict(entry) for role, entry in made.placements.items()}
     roles = [] if placements is None else [(_NAMES, format_roles_table(placements))]
-    inputs = [(_INPUTS, format_input_tables(given))] if (given := _given(made)) else []
+    inputs = [(_INPUTS, format_input_tables(given))] if (given := _find_user_inputs(made)) else []
     parts = [*roles, *inputs]
     what = ", and ".join(said for said, _ in parts)
     return _FILE.format(what=what, tables="".join(tables for _, tables in parts)) if parts else ""

@@ -91,15 +91,15 @@ def describe_outcome(folder: Folder) -> list[str]:
     """Return this suite's outcome as text; informative only, it does not affect a certification."""
     head = f"today's suite {__version__}"
     try:
-        return files.convert_errors(lambda: [f"{head}: {line}" for line in _said(folder)])
+        return files.convert_errors(lambda: [f"{head}: {line}" for line in _describe_judgement(folder)])
     except (CertificationError, ReportError, HarError, MissingExtraError, files.UnreadableError) as error:
         return [f"{head} cannot read the folder: {escape_text(str(error), 400)}"]
     except (NotRecordedError, TargetLostError, SettingsError) as error:
         return [f"{head} would need a new run to say anything: {escape_text(str(error), 400)}"]
 
 
-def _said(folder: Folder) -> Iterator[str]:
-    made = folder.made
+def _describe_judgement(folder: Folder) -> Iterator[str]:
+    made = folder.manifest
     recording = recordings.load(folder.path / RECORDING)
     is_same = made.suite["ledger"] == ledger.compute_version()
     yield "its requirements are the same" if is_same else "its requirements are not all the same"
@@ -108,15 +108,15 @@ def _said(folder: Folder) -> Iterator[str]:
     seen = [result for result in results if result.outcome is not Outcome.ERROR]
     yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"
     unmet = [entry for entry in verdict.conclude_requirements(seen) if _is_unmet_must(entry)]
-    yield f"of the MUSTs that they judge, {_each_or(unmet)}"
+    yield f"of the MUSTs that they judge, {_describe_unmet(unmet)}"
     if made.standing == INTEROPERABLE and unmet:
         bearing = [entry for entry in unmet if entry["concern"] in verdict.INTEROPERABILITY_CONCERNS]
-        yield f"of those about exchanges and the transport, {_each_or(bearing)}"
-    if waiting := _unseen(results, seen):
+        yield f"of those about exchanges and the transport, {_describe_unmet(bearing)}"
+    if waiting := _list_unjudged(results, seen):
         yield f"these need a new run: {join_some(waiting, MAX_SHOWN_REQUIREMENTS)}"
 
 
-def _each_or(unmet: list[dict[str, Any]]) -> str:
+def _describe_unmet(unmet: list[dict[str, Any]]) -> str:
     return (
         f"these are not met: {join_some([entry['id'] for entry in unmet], MAX_SHOWN_REQUIREMENTS)}"
         if unmet
@@ -128,7 +128,7 @@ def _is_unmet_must(entry: dict[str, Any]) -> bool:
     return entry["level"] == "MUST" and entry["verdict"] in (Outcome.FAIL, Outcome.BLOCKED)
 
 
-def _unseen(results: list[CheckResult], seen: list[CheckResult]) -> list[str]:
+def _list_unjudged(results: list[CheckResult], seen: list[CheckResult]) -> list[str]:
     """Return the requirements whose rows could not be judged."""
     known = {name for result in seen for name in result.requirements}
     return list(dict.fromkeys(name for result in results for name in result.requirements if name not in known))

@@ -88,7 +88,9 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
             and entry["extension"] in demanded
             and (grpc or entry["area"] != GRPC_AREA)
             and entry["verdict"] != "pass"
-            and not (entry["verdict"] == "not_applicable" and _need_more(rows.get(entry["id"], []), demanded))
+            and not (
+                entry["verdict"] == "not_applicable" and _need_other_extensions(rows.get(entry["id"], []), demanded)
+            )
         ):
             found.setdefault(_UNMET.get(entry["verdict"], str(entry["verdict"])), []).append(entry["id"])
     return [
@@ -97,13 +99,13 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
     ]
 
 
-def _need_more(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
+def _need_other_extensions(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
     """Say whether every row needs an extension that is not in the profile."""
     beyond = {name for name in PROFILES["full"] if name not in demanded}
-    return bool(rows) and all(_awaited_extension(row) in beyond for row in rows)
+    return bool(rows) and all(_find_missing_extension(row) in beyond for row in rows)
 
 
-def _awaited_extension(row: Mapping[str, Any]) -> str | None:
+def _find_missing_extension(row: Mapping[str, Any]) -> str | None:
     """Return the missing extension because of which a row does not apply, or None."""
     reason = row.get("reason")
     if reason is None:

@@ -45,7 +45,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     if recording.url != target["url"]:
         yield f"the recording is of {recording.url}, the report of {target['url']}"
         return
-    yield from _times(recording, report)
+    yield from _check_times(recording, report)
     replayed = make_replay_target(recording)
     try:
         subjects, found, results = judge_recording(replayed, report, made)
@@ -62,7 +62,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     named = report["options"].get("models", [])
     if list(subjects.models) != named:
         yield f"the report judges the models {named}, the recording has {list(subjects.models)}"
-    again = json_report.build(
+    rejudged = json_report.build(
         results, found, conclude(results, coverage=coverage), url=target["url"], grpc=recording.grpc,
         options=report["options"], seed=report["seed"], coverage=coverage,
         started=report["started"], finished=report["finished"], complete=True,
@@ -71,10 +71,10 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     unused = len(recording.calls.keys() - replayed.used)
     if unused:
         yield f"the recording has {unused} calls that the suite does not make"
-    yield from _compared(again, report)
+    yield from _compare_reports(rejudged, report)
 
 
-def _times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
+def _check_times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
     started, finished = (datetime.fromisoformat(report[name]) for name in ("started", "finished"))
     if started > finished:
         yield "the run ended before it began"
@@ -120,34 +120,34 @@ def judge_recording(
     return subjects, survey, [session.judge(check, row) for check, row in rows]
 
 
-def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
-    ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (again, report))
+def _compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+    ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (rejudged, report))
     if len(theirs) != len(report["rows"]):
         yield "the report has a row twice"
     yield from (f"the report lacks {check} [{row}]" for check, row in ours.keys() - theirs.keys())
     yield from (
         f"the report has {check} [{row}], which the suite has not" for check, row in theirs.keys() - ours.keys()
     )
-    differing = [line for key in ours if key in theirs for line in _row(ours[key], theirs[key])]
+    differing = [line for key in ours if key in theirs for line in _compare_rows(ours[key], theirs[key])]
     yield from differing
     if not differing:  # one exchange more or less shifts the numbers of all that follow
         renumbered = (key for key in ours if key in theirs and ours[key]["exchanges"] != theirs[key]["exchanges"])
         yield from (f"{check} [{row}]: exchanges is not what the recording shows" for check, row in renumbered)
     for name in _RECOMPUTED:
-        if again.get(name) != report.get(name):
+        if rejudged.get(name) != report.get(name):
             yield f"the report's {name} is not what its recording shows"
 
 
-def _row(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+def _compare_rows(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     label = f"{ours['check']} [{ours['row']}]"
     if ours["outcome"] != theirs["outcome"]:
         yield f"{label} is {ours['outcome']} by its recording, {theirs['outcome']} in the report: {ours['message']}"
         return
     for name in ours.keys() | theirs.keys():
-        if name not in RUN_SPECIFIC_MEMBERS and _plain(ours.get(name)) != _plain(theirs.get(name)):
+        if name not in RUN_SPECIFIC_MEMBERS and _strip_repeat(ours.get(name)) != _strip_repeat(theirs.get(name)):
             yield f"{label}: {name} is not what the recording shows"
 
 
-def _plain(value: Any) -> Any:
+def _strip_repeat(value: Any) -> Any:
     """Return a member of a row; for a failure without `repeat`, which names files of the run."""
     return {name: item for name, item in value.items() if name != "repeat"} if isinstance(value, dict) else value

@@ -55,19 +55,19 @@ def seal(
         OSError: a file cannot be read or written.
         CertificationError: the manifest does not match its schema.
     """
-    _pack(folder, report, recording)
+    _write_compressed(folder, report, recording)
     for page in PAGES:
         formats.write(report, folder / page)
     (folder / NOTE).write_text(note.render(made, report), encoding="utf-8")
-    digests = {name: manifest.digest(folder / name) for name in (REPORT, RECORDING, *PAGES, NOTE)}
-    (folder / NAME).write_text(replace(made, files=digests).text(), encoding="utf-8")
+    digests = {name: manifest.compute_digest(folder / name) for name in (REPORT, RECORDING, *PAGES, NOTE)}
+    (folder / NAME).write_text(replace(made, files=digests).to_json(), encoding="utf-8")
     manifest.read(folder)
     sign(folder, key)
     if third_key is not None:
         sign(folder, third_key, COUNTERSIGNATURE)
 
 
-def _pack(folder: Path, report: Mapping[str, Any], recording: Path) -> None:
+def _write_compressed(folder: Path, report: Mapping[str, Any], recording: Path) -> None:
     """Write the compressed report, and recompress the recording to a smaller file."""
     with lzma.open(folder / REPORT, "wt", filters=XZ_FILTERS, encoding="ascii") as packed:
         packed.write(formats.FORMATS[".json"](report))
@@ -113,7 +113,7 @@ def make_throwaway_key() -> Ed25519PrivateKey:
 
 def describe_key(key: Ed25519PrivateKey, *, lasting: bool) -> dict[str, Any]:
     """Return the manifest entry of a key."""
-    der = _der(key.public_key())
+    der = _encode_der(key.public_key())
     return {"id": sha256(der).hexdigest(), "public_key": b64encode(der).decode(), "lasting": lasting}
 
 
@@ -141,7 +141,7 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
         raise CertificationError(f"{option} {key_file}: no public key in PEM ({error})") from error
     if not isinstance(key, Ed25519PublicKey):
         raise CertificationError(f"{option} {key_file}: no Ed25519 key")
-    return sha256(_der(key)).hexdigest()
+    return sha256(_encode_der(key)).hexdigest()
 
 
 def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
@@ -160,7 +160,7 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
 
     try:
         signature, signed = files.read_bytes(folder / name), files.read_bytes(folder / NAME)
-        _public_key(key).verify(b64decode(signature.strip(), validate=True), signed)
+        _load_public_key(key).verify(b64decode(signature.strip(), validate=True), signed)
     except files.NotOpenedError:
         return f"it is not signed: {name} is missing"
     except files.UnreadableError as error:
@@ -172,7 +172,7 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
     return None
 
 
-def _public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
+def _load_public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
     """Return the key that a manifest describes.
 
     Raises:
@@ -194,7 +194,7 @@ def _public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
     return found
 
 
-def _der(key: Ed25519PublicKey) -> bytes:
+def _encode_der(key: Ed25519PublicKey) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -38,7 +38,7 @@ class Folder:
     path: Path
 
     @cached_property
-    def made(self) -> Manifest:
+    def manifest(self) -> Manifest:
         """The manifest. Raises CertificationError if it is missing or invalid."""
         return manifest.read(self.path)
 
@@ -64,29 +64,29 @@ class RequiredSigners:
     third_party: str | None = None
 
 
-def reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
-    """Yield why a folder is refused; each step relies on the previous ones, so the first failing step is the last."""
+def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]:
+    """Yield why a folder is refused, up to the first failing step: each relies on the previous ones."""
     try:
-        made = folder.made
+        made = folder.manifest
     except CertificationError as error:
         yield str(error)
         return
     steps: Sequence[Callable[[], Iterator[str]]] = (
-        lambda: _files(folder.path, made),
-        lambda: _signatures(folder.path, made, keys),
-        lambda: _report(folder.report, made),
-        lambda: _manifest(folder.report, made),
-        lambda: _pages(folder.path, folder.report, made),
-        lambda: _recording(folder.path, folder.report, made),
+        lambda: _check_files(folder.path, made),
+        lambda: _check_signatures(folder.path, made, keys),
+        lambda: _check_report(folder.report, made),
+        lambda: _check_manifest(folder.report, made),
+        lambda: _check_pages(folder.path, folder.report, made),
+        lambda: _check_recording(folder.path, folder.report, made),
     )
     for step in steps:
-        found = _said(step)
+        found = _run_step(step)
         yield from found
         if found:
             return
 
 
-def _said(step: Callable[[], Iterator[str]]) -> list[str]:
+def _run_step(step: Callable[[], Iterator[str]]) -> list[str]:
     """Return why a step refuses a folder; errors that it raises count as reasons."""
     try:
         return files.convert_errors(lambda: list(step()), "what it says does not go together: ")
@@ -94,7 +94,7 @@ def _said(step: Callable[[], Iterator[str]]) -> list[str]:
         return [str(error)]
 
 
-def _signatures(folder: Path, made: Manifest, keys: RequiredSigners) -> Iterator[str]:
+def _check_signatures(folder: Path, made: Manifest, keys: RequiredSigners) -> Iterator[str]:
     if problem := sealing.find_signature_fault(folder, made.key):
         yield problem
     if keys.vendor and keys.vendor != made.key["id"]:
@@ -108,7 +108,7 @@ def _signatures(folder: Path, made: Manifest, keys: RequiredSigners) -> Iterator
         yield f"it is not countersigned with the key {keys.third_party[:16]}"
 
 
-def _files(folder: Path, made: Manifest) -> Iterator[str]:
+def _check_files(folder: Path, made: Manifest) -> Iterator[str]:
     expected = {*made.files, manifest.NAME, sealing.SIGNATURE}
     expected |= {sealing.COUNTERSIGNATURE} if made.third_party else set()
     yield from (f"{path.name} does not belong here" for path in sorted(folder.iterdir()) if path.name not in expected)
@@ -117,11 +117,11 @@ def _files(folder: Path, made: Manifest) -> Iterator[str]:
             yield f"{name} is missing, or no regular file of this folder"
         elif (folder / name).stat().st_size > files.MAX_RUN_FILE_BYTES:
             yield f"{name} is larger than {files.MAX_RUN_FILE_BYTES} bytes"
-        elif manifest.digest(folder / name) != digest:
+        elif manifest.compute_digest(folder / name) != digest:
             yield f"{name} was changed: its digest is not that of the manifest"
 
 
-def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Check the report alone: complete, of this suite, with the options that the profile demands."""
     if report["footer"]["digest"] != json_report.compute_digest(report):
         yield "the report was changed: its footer has another digest"
@@ -130,16 +130,16 @@ def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
         yield f"the report is of suite {suite}, this is {__version__}: verify it with that version (--with-suite)"
     if not report["footer"]["complete"]:
         yield "the run was not complete"
-    yield from _options(report["options"], made)
+    yield from _check_options(report["options"], made)
     if report["seed"] is None:
         yield "the run has no seed: every row named the same client"
     if "gate" in report:
         yield "the run knew failures from a baseline"
-    yield from _standing(report, made)
+    yield from _check_standing(report, made)
 
 
-def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Check that the certified standing is exactly what the report shows."""
+def _check_standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    """Check that the report supports exactly the certified standing."""
     verdict, is_interoperable = report["verdict"], report["interoperable"]
     shown = is_interoperable if made.standing == INTEROPERABLE else verdict == made.standing
     if not shown and (made.standing, verdict) != (PARTIAL, CONFORMANT):
@@ -152,7 +152,7 @@ def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
         yield "the manifest says of another part of the MUSTs that it was judged than the report shows"
 
 
-def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     grpc = profiles.OVER_GRPC in options["extensions"]
     demanded = {"profile": "certify", "extensions": profiles.list_extensions(made.profile, grpc=grpc)}
     if ALL_MODELS not in (models := list(made.models or ())):  # otherwise the recording decides which models are listed
@@ -163,7 +163,7 @@ def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
             yield f"the run had another option {name}: {options.get(name)!r} instead of {value!r}"
 
 
-def _manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Compare the manifest's statements about the run with the report."""
     yield from manifest.find_label_faults(made, manifest.read_reported_server(report))
     theirs = {name: made.suite[name] for name in ("version", "digest")}
@@ -177,7 +177,7 @@ def _manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
         yield f"it expires on {made.expires}: that has to be after the run, and at the latest on {last}"
 
 
-def _pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     for name in PAGES:
         page = formats.FORMATS[formats.find_suffix(folder / name) or ""](report)
         if files.read_text(folder / name, MAX_REPORT_BYTES) != page:
@@ -186,7 +186,7 @@ def _pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[
         yield f"{NOTE} is not what manifest and report say"
 
 
-def _recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     try:
         recording = recordings.load(folder / RECORDING)
     except HarError as error:
@@ -198,7 +198,7 @@ def _recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Itera
 def describe_label(folder: Folder) -> str:
     """Return one line with the label and the server's reported name; empty without a valid manifest."""
     try:
-        made = folder.made
+        made = folder.manifest
     except CertificationError:
         return ""
     found = folder.reported

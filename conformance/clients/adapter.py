@@ -15,12 +15,12 @@ from typing import Protocol
 
 from conformance.clients import adapter_lines
 from conformance.clients.inference import Inference, Introduction, Result
-from conformance.clients.line_process import GRACE, AdapterError, AdapterHangsError, AdapterLostError, LineProcess
+from conformance.clients.line_process import GRACE_S, AdapterError, AdapterHangsError, AdapterLostError, LineProcess
 
 __all__ = ["Adapter", "AdapterError", "AdapterHangsError", "AdapterLostError", "AdapterProcess"]
 
 MAX_INTRODUCTION_S = 10.0  # seconds for the answer to `hello`
-MARGIN = 5.0  # seconds for the adapter itself, added to the timeouts of its inferences
+MARGIN_S = 5.0  # seconds for the adapter itself, added to the timeouts of its inferences
 MAX_SUCCESSIVE_BREAKS = 10  # breaks in a row after which the adapter is not restarted
 
 
@@ -78,17 +78,17 @@ class AdapterProcess:
     def introduction(self) -> Introduction:
         """The description of its client; see `Adapter`."""
         if self._introduction is None:
-            with self._noting_breaks():
-                return self._started()
+            with self._handle_breaks():
+                return self._ensure_started()
         return self._introduction
 
     def infer(
         self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
-        seconds = timeout * (1 if at_once else len(inferences)) + MARGIN
-        with self._noting_breaks():
-            self._started()
+        seconds = timeout * (1 if at_once else len(inferences)) + MARGIN_S
+        with self._handle_breaks():
+            self._ensure_started()
             line = adapter_lines.make_infer(
                 self._seq + 1, transport, address, inferences, at_once=at_once, timeout=timeout
             )
@@ -100,9 +100,9 @@ class AdapterProcess:
 
     def close(self) -> None:
         """Stop the adapter; see `Adapter`."""
-        self._end(GRACE)
+        self._end(GRACE_S)
 
-    def _started(self) -> Introduction:
+    def _ensure_started(self) -> Introduction:
         """Start the adapter and send `hello` unless it runs already; return its introduction."""
         if self._process is None or self._introduction is None:
             self._process, self._seq = LineProcess(self.command), 0
@@ -122,7 +122,7 @@ class AdapterProcess:
             process.end(grace=grace)
 
     @contextmanager
-    def _noting_breaks(self) -> Iterator[None]:
+    def _handle_breaks(self) -> Iterator[None]:
         """Stop an adapter that breaks within the block, and keep the end of its standard error.
 
         Raises:
@@ -182,14 +182,14 @@ class LoggingAdapter:
         self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
-        noted = AdapterCall(transport, address, tuple(inferences), at_once, timeout)
-        self.asked.append(noted)
+        call = AdapterCall(transport, address, tuple(inferences), at_once, timeout)
+        self.asked.append(call)
         try:
             results = self.adapter.infer(transport, address, inferences, at_once=at_once, timeout=timeout)
         except AdapterHangsError as error:
             self.hung = error
             raise
-        noted.results = tuple(results)
+        call.results = tuple(results)
         return results
 
     def close(self) -> None:

@@ -31,16 +31,16 @@ MAX_TEXT_CHARS = 200  # of each text with which an adapter describes its client
 
 def make_hello(seq: int) -> bytes:
     """Return the `hello` line, the first one of a conversation."""
-    return _line({"seq": seq, "command": "hello", "protocol": PROTOCOL})
+    return _format_line({"seq": seq, "command": "hello", "protocol": PROTOCOL})
 
 
 def make_infer(
     seq: int, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
 ) -> bytes:
     """Return the `infer` line, which requests inferences; see `Adapter.infer`."""
-    asked = {"transport": transport, "address": address, "timeout_s": timeout, "at_once": at_once}
-    made = [inference.to_dict() for inference in inferences]
-    return _line({"seq": seq, "command": "infer", **asked, "inferences": made})
+    call_options = {"transport": transport, "address": address, "timeout_s": timeout, "at_once": at_once}
+    inference_entries = [inference.to_dict() for inference in inferences]
+    return _format_line({"seq": seq, "command": "infer", **call_options, "inferences": inference_entries})
 
 
 def parse_introduction(line: bytes, seq: int) -> Introduction:
@@ -49,7 +49,7 @@ def parse_introduction(line: bytes, seq: int) -> Introduction:
     Raises:
         AdapterError: the line is not a valid answer to `hello`.
     """
-    client = _answer(line, seq, "introduction")["client"]
+    client = _parse_answer(line, seq, "introduction")["client"]
     name, version, language = (
         escape_text(client.get(key, ""), MAX_TEXT_CHARS) for key in ("name", "version", "language")
     )
@@ -68,30 +68,30 @@ def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Res
     Raises:
         AdapterError: the line is not a valid answer to that command.
     """
-    said = _answer(line, seq, "results")["results"]
-    if len(said) != count:
-        raise AdapterError(f"line {seq} of the adapter has {len(said)} results for {count} inferences")
+    entries = _parse_answer(line, seq, "results")["results"]
+    if len(entries) != count:
+        raise AdapterError(f"line {seq} of the adapter has {len(entries)} results for {count} inferences")
     try:
-        return [parse_result(one, elapsed) for one in said]
+        return [parse_result(one, elapsed) for one in entries]
     except (ValueError, TypeError, LookupError, OverflowError) as error:
         raise AdapterError(f"line {seq} of the adapter has a tensor that is none: {escape_text(str(error))}") from None
 
 
 def make_results_line(seq: int, results: Sequence[Result]) -> bytes:
     """Return an answer line with these results, as the suite parsed them."""
-    return _line({"seq": seq, "results": [_result(result) for result in results]})
+    return _format_line({"seq": seq, "results": [_build_result(result) for result in results]})
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _build_result(result: Result) -> dict[str, Any]:
     if result.cannot:
         return {"cannot": result.cannot}
     if result.outputs is None:
         return {"error": {"message": result.error or "", **({"status": result.status} if result.status else {})}}
-    outputs = [_output(output) for output in result.outputs]
+    outputs = [_build_output(output) for output in result.outputs]
     return {"outputs": outputs, **({"id": result.id} if result.id is not None else {})}
 
 
-def _output(output: ClientOutput) -> dict[str, Any]:
+def _build_output(output: ClientOutput) -> dict[str, Any]:
     if output.tensor is not None:
         return tensor_to_dict(output.tensor)
     if output.classes is not None:
@@ -101,7 +101,7 @@ def _output(output: ClientOutput) -> dict[str, Any]:
     return {"name": output.name, "trouble": output.trouble}
 
 
-def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
+def _parse_answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
     """Parse an answer and validate it against one definition (`kind`) of the schema.
 
     Raises:
@@ -117,7 +117,7 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
         ) from None
     from jsonschema.exceptions import best_match
 
-    error = best_match(_validator(kind).iter_errors(answer))
+    error = best_match(_load_validator(kind).iter_errors(answer))
     if error is not None:
         where = f"{escape_text(error.json_path, MAX_LINE_CHARS)}: {escape_text(error.message, MAX_LINE_CHARS)}"
         raise AdapterError(f"line {seq} of the adapter does not fit schemas/{SCHEMA} ({kind}) at {where}")
@@ -127,12 +127,12 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
 
 
 @cache
-def _validator(kind: str) -> Draft202012Validator:
+def _load_validator(kind: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator  # slow to import, and needed only to test a client
 
     schema = json.loads((data_files.find_folder("schemas") / SCHEMA).read_text(encoding="utf-8"))
     return Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
 
 
-def _line(command: Mapping[str, Any]) -> bytes:
+def _format_line(command: Mapping[str, Any]) -> bytes:
     return json.dumps(command, separators=(",", ":")).encode("ascii") + b"\n"

@@ -1,4 +1,4 @@
-"""Observes what a watched client makes of answers, as far as its next requests and its connections show it."""
+"""Observes how a watched client reacts to answers, by its next requests and its connections."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class AnswerReactions:
 
     def note_request(self, recorded: RecordedExchange) -> None:
         """Count a request that is the same as one that has just failed."""
-        count, outcome = self._failed.get(_digest(recorded), (0, ""))
+        count, outcome = self._failed.get(_compute_digest(recorded), (0, ""))
         name = f"{REPEATS}{GRPC_SUFFIX}" if recorded.received.is_over_grpc else REPEATS
         if count > self.repeats.get(name, 0):
             self.repeats[name], self.after[name] = count, outcome
 
     def note_answer(self, recorded: RecordedExchange) -> None:
         """Note whether a request has failed; one that has not ends a series of repetitions."""
-        key, answer = _digest(recorded), recorded.answer
+        key, answer = _compute_digest(recorded), recorded.answer
         if answer is not None and answer.status is not None and answer.status < MIN_ERROR_STATUS:
             self._failed.clear()
             return
@@ -63,6 +63,6 @@ class AnswerReactions:
         return ""
 
 
-def _digest(recorded: RecordedExchange) -> bytes:
+def _compute_digest(recorded: RecordedExchange) -> bytes:
     received = recorded.received
     return sha256(f"{received.method} {received.path}\n".encode("utf-8", "replace") + received.body).digest()

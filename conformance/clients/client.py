@@ -27,7 +27,7 @@ class Observation:
 
     Attributes:
         result: the outputs or the error that the client returned to its caller.
-        heard: its inference requests with their answers: empty if nothing was sent, several if the client retried.
+        requests: its inference requests with their answers: empty if nothing was sent, several if the client retried.
         outputs: the tensors that the caller requested, as a correct answer holds them.
         timeout: seconds that the caller allowed.
         others: the tensors of other answers: earlier ones, and those to concurrent inferences.
@@ -35,7 +35,7 @@ class Observation:
 
     inference: Inference
     result: Result
-    heard: tuple[ReceivedRequest, ...]
+    requests: tuple[ReceivedRequest, ...]
     outputs: Tensors
     timeout: float = TIMEOUT
     others: Tensors = ()
@@ -48,7 +48,7 @@ class Client:
     Rows about recovery after errors call one `Client` twice instead.
 
     Attributes:
-        heard: every inference request received through this object, numbered in order.
+        requests: every inference request received through this object, numbered in order.
     """
 
     def __init__(self, adapter: Adapter, peer: Peer, transport: str, liveness: Liveness | None = None) -> None:
@@ -56,7 +56,7 @@ class Client:
         self._peer = peer
         self._liveness = liveness or Liveness(TIMEOUT)
         self.transport = transport
-        self.heard: list[ReceivedRequest] = []
+        self.requests: list[ReceivedRequest] = []
         peer.refresh(transport)
 
     @property
@@ -64,10 +64,10 @@ class Client:
         """Whether the client is tested over gRPC."""
         return self.transport == GRPC
 
-    def anew(self) -> Client:
+    def refresh(self) -> Client:
         """Return the same client for the same row, at a new peer address if something failed."""
         fresh = Client(self._adapter, self._peer, self.transport, self._liveness)
-        fresh.heard = self.heard
+        fresh.requests = self.requests
         return fresh
 
     def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Observation:
@@ -94,76 +94,83 @@ class Client:
         if len({one.model for one in inferences}) < len(inferences):
             raise ValueError("inferences that are made together are of different models")
         self._liveness.expect_life(self._infer_plainly)
-        earlier = self._peer.outputs()
-        scene = self._peer.play(inferences, script)
-        results = self._asked(scene, at_once=at_once, timeout=timeout)
-        heard = self._keep(scene)
-        if scene.fault:
-            raise scene.fault
-        if has_failure(results, [one for _, one in heard]):
+        earlier = self._peer.list_outputs()
+        scenario = self._peer.play(inferences, script)
+        results = self._infer_scenario(scenario, at_once=at_once, timeout=timeout)
+        requests = self._store_requests(scenario)
+        if scenario.fault:
+            raise scenario.fault
+        if has_failure(results, [one for _, one in requests]):
             self._peer.disturb(self.transport)
         if reason := next((result.cannot for result in results if result.cannot), ""):
-            _refuse_what_was_tried(results, heard)
+            _reject_false_cannot(results, requests)
             raise NotApplicableError(f"the client cannot: {escape_text(reason)}")
-        seen = []
+        observations = []
         for place, (inference, result) in enumerate(zip(inferences, results, strict=True)):
-            own = tuple(one for of, one in heard if of == place)
-            others = (*earlier, *scene.outputs(beside=place))
-            seen.append(Observation(inference, result, own, script.asked_outputs(inference), timeout, others))
-        return seen
+            own = tuple(one for index, one in requests if index == place)
+            others = (*earlier, *scenario.list_outputs(beside=place))
+            observations.append(
+                Observation(inference, result, own, script.list_requested_outputs(inference), timeout, others)
+            )
+        return observations
 
     def _infer_plainly(self, inference: Inference) -> bool:
         """Have the client make an inference at a new peer address, and count it; return whether it can make it."""
         self._peer.disturb(self.transport)
         self._peer.refresh(self.transport)
-        scene = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
+        scenario = self._peer.play([inference], Script(lambda one: one.inputs, honest.USUAL, honest_calls.USUAL))
         try:
-            return not any(result.cannot for result in self._timed(scene, at_once=False, timeout=TIMEOUT))
+            return not any(result.cannot for result in self._infer_and_count(scenario, at_once=False, timeout=TIMEOUT))
         except AdapterHangsError:
             return True
 
-    def _timed(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
+    def _infer_and_count(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Have the client make the inferences of a scenario, and count them if they took their whole time."""
-        address = self._peer.address(self.transport)
-        allowed = timeout * (1 if at_once else len(scene.inferences))
+        address = self._peer.get_address(self.transport)
+        allowed = timeout * (1 if at_once else len(scenario.inferences))
         try:
-            results = self._adapter.infer(self.transport, address, scene.inferences, at_once=at_once, timeout=timeout)
+            results = self._adapter.infer(
+                self.transport, address, scenario.inferences, at_once=at_once, timeout=timeout
+            )
         except AdapterHangsError:
-            self._liveness.count([], [one for _, one in scene.heard()], allowed)
+            self._liveness.count([], [one for _, one in scenario.list_received()], allowed)
             raise
-        self._liveness.count(results, [one for _, one in scene.heard()], allowed)
+        self._liveness.count(results, [one for _, one in scenario.list_received()], allowed)
         return results
 
-    def _asked(self, scene: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
+    def _infer_scenario(self, scenario: Scenario, *, at_once: bool, timeout: float) -> list[Result]:
         """Have the client make the inferences of a scenario; return a result for each."""
         try:
-            return self._timed(scene, at_once=at_once, timeout=timeout)
+            return self._infer_and_count(scenario, at_once=at_once, timeout=timeout)
         except AdapterError as error:
-            self._keep(scene)
+            self._store_requests(scenario)
             self._peer.disturb(self.transport)
-            if self.heard and isinstance(error, AdapterHangsError):  # the client has sent a request and hangs
-                reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
+            if self.requests and isinstance(error, AdapterHangsError):  # the client has sent a request and hangs
+                reply, within = Reply(self.requests[-1].exchange()), f"outputs or an error within {timeout:g} s"
                 raise UnmetError(within, f"nothing came: {escape_text(str(error))}", reply) from None
             raise
 
-    def _keep(self, scene: Scenario) -> list[tuple[int, ReceivedRequest]]:
+    def _store_requests(self, scenario: Scenario) -> list[tuple[int, ReceivedRequest]]:
         """Number and store the received requests; return each with the index of its inference."""
-        begun = len(self.heard)
-        heard = [(place, replace(one, number=begun + count)) for count, (place, one) in enumerate(scene.heard())]
-        self.heard += [one for _, one in heard]
-        return heard
+        first_number = len(self.requests)
+        requests = [
+            (place, replace(one, number=first_number + count))
+            for count, (place, one) in enumerate(scenario.list_received())
+        ]
+        self.requests += [one for _, one in requests]
+        return requests
 
 
-def _refuse_what_was_tried(results: Sequence[Result], heard: Sequence[tuple[int, ReceivedRequest]]) -> None:
+def _reject_false_cannot(results: Sequence[Result], requests: Sequence[tuple[int, ReceivedRequest]]) -> None:
     """Reject a "cannot" for an inference whose request was received.
 
     Raises:
         AdapterError: the adapter reports "cannot" for such an inference.
     """
-    if any(results[place].cannot for place, _ in heard):
+    if any(results[place].cannot for place, _ in requests):
         raise AdapterError('the adapter says "cannot" of an inference whose request has come')
 
 
-def has_failure(results: Sequence[Result], heard: Sequence[ReceivedRequest]) -> bool:
+def has_failure(results: Sequence[Result], requests: Sequence[ReceivedRequest]) -> bool:
     """Whether inferences may have left the client in a bad state: an error, or a closed connection."""
-    return any(result.error is not None for result in results) or any(not one.answer.is_kept for one in heard)
+    return any(result.error is not None for result in results) or any(not one.answer.is_kept for one in requests)

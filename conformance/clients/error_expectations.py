@@ -1,4 +1,4 @@
-"""Expectations of a client about errors: that its caller gets one, in time, and what it says."""
+"""Expectations of errors: a client returns one to its caller in time, with the server's message or status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.spec.text import escape_text, format_elements
 from conformance.transport.grpc_ending import CODES
 
 # Seconds beyond the caller's timeout before a client counts as late: a machine may be busy.
-GRACE: Final = 2.0
+GRACE_S: Final = 2.0
 
 
 def expect_error(seen: Observation, why: str) -> None:
@@ -43,7 +43,7 @@ def expect_absent(seen: Observation, name: str) -> None:
     expect_answered(seen)
     given = seen.result.output(name)
     if given is not None:
-        raise UnmetError(f"no output {name}, since the answer has none", _shown_output(given), find_last_reply(seen))
+        raise UnmetError(f"no output {name}, since the answer has none", _describe_output(given), find_last_reply(seen))
 
 
 def expect_in_time(seen: Observation) -> None:
@@ -52,7 +52,7 @@ def expect_in_time(seen: Observation) -> None:
     Raises:
         Unmet: it returned later.
     """
-    if seen.result.elapsed > seen.timeout + GRACE:
+    if seen.result.elapsed > seen.timeout + GRACE_S:
         raise UnmetError(
             f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", find_last_reply(seen)
         )
@@ -67,10 +67,12 @@ def expect_text(seen: Observation, *texts: str) -> None:
     Raises:
         Unmet: neither does.
     """
-    said = f"{seen.result.error or ''} {seen.result.status}"
-    if not any(text in said or _is_code(text, seen.result) for text in texts):
+    error_text = f"{seen.result.error or ''} {seen.result.status}"
+    if not any(text in error_text or _is_code(text, seen.result) for text in texts):
         wanted = " or ".join(f"{escape_text(text)!r}" for text in texts)
-        raise UnmetError(f"an error that holds {wanted}", escape_text(said.strip()) or "none", find_last_reply(seen))
+        raise UnmetError(
+            f"an error that holds {wanted}", escape_text(error_text.strip()) or "none", find_last_reply(seen)
+        )
 
 
 def _is_code(text: str, result: Result) -> bool:
@@ -78,16 +80,16 @@ def _is_code(text: str, result: Result) -> bool:
     names = [name for name, _ in CODES]
     if text not in names:
         return False
-    said = f"{result.error or ''} {result.status}".replace("_", "").casefold()
-    return result.status == str(names.index(text)) or text.replace("_", "").casefold() in said
+    error_text = f"{result.error or ''} {result.status}".replace("_", "").casefold()
+    return result.status == str(names.index(text)) or text.replace("_", "").casefold() in error_text
 
 
 def describe_outputs(result: Result) -> str:
     """Describe the outputs of a result in a few words."""
-    return "; ".join(map(_shown_output, result.outputs or ())) or "none at all"
+    return "; ".join(map(_describe_output, result.outputs or ())) or "none at all"
 
 
-def _shown_output(given: ClientOutput) -> str:
+def _describe_output(given: ClientOutput) -> str:
     if given.classes is not None:
         return f"{escape_text(given.name, 40)} in {len(given.classes)} classes"
     if given.cannot:

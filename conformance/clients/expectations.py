@@ -37,9 +37,9 @@ def expect_request(seen: Observation, unheard: str = VALUES) -> None:
         Unmet: no request was received: the client refused what the protocol allows, or sent it to a wrong path. Or a
             request is incomplete, so that it got no scripted answer.
     """
-    if not seen.heard:
+    if not seen.requests:
         raise UnmetError("an inference request", _describe_absence(seen), requirement=unheard)
-    broken = next((one for one in seen.heard if one.received.trouble), None)
+    broken = next((one for one in seen.requests if one.received.trouble), None)
     if broken is not None:
         trouble = escape_text(broken.received.trouble)
         raise UnmetError("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
@@ -63,8 +63,8 @@ def expect_answered(seen: Observation) -> None:
 
 def _describe_absence(seen: Observation) -> str:
     error = seen.result.error
-    said = "outputs nevertheless" if error is None else f"an error: {escape_text(error)}"
-    return f"none came; the client gives its caller {said}"
+    outcome = "outputs nevertheless" if error is None else f"an error: {escape_text(error)}"
+    return f"none came; the client gives its caller {outcome}"
 
 
 def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VALUES) -> None:
@@ -82,20 +82,20 @@ def expect_sent(seen: Observation, own: Collection[str] = (), unheard: str = VAL
         Unmet: a request violates a requirement, or none was received.
     """
     expect_request(seen, unheard)
-    for heard in seen.heard:
-        misses = (*judge_request(heard.received).misses, *find_differences(heard.received, seen.inference))
-        if first := _first(misses, own):
-            raise _unmet(first, heard)
+    for request in seen.requests:
+        misses = (*judge_request(request.received).misses, *find_differences(request.received, seen.inference))
+        if first := _choose_violation(misses, own):
+            raise _build_error(first, request)
 
 
-def _first(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
+def _choose_violation(misses: Sequence[Violation], own: Collection[str]) -> Violation | None:
     of_row = [miss for miss in misses if ledger.get_requirement(miss.requirement).name in own]
     demanded = [miss for miss in misses if ledger.get_requirement(miss.requirement).level is Level.MUST]
     return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
 
 
-def _unmet(miss: Violation, heard: ReceivedRequest) -> UnmetError:
-    reply = Reply(heard.exchange())
+def _build_error(miss: Violation, request: ReceivedRequest) -> UnmetError:
+    reply = Reply(request.exchange())
     return UnmetError(miss.expected, miss.actual, reply, requirement=miss.requirement, offset=miss.offset)
 
 
@@ -106,7 +106,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 def find_last_reply(seen: Observation) -> Reply | None:
     """Return the last request of an inference with its answer, or None."""
-    return Reply(seen.heard[-1].exchange()) if seen.heard else None
+    return Reply(seen.requests[-1].exchange()) if seen.requests else None
 
 
 def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str | None = None) -> None:
@@ -158,8 +158,8 @@ def expect_success(seen: Observation, requirement: str | None = None) -> None:
     """
     expect_answered(seen)
     if seen.result.error is not None:
-        said = f"an error: {escape_text(seen.result.error)}"
-        raise UnmetError("the outputs of the answer", said, find_last_reply(seen), requirement=requirement)
+        outcome = f"an error: {escape_text(seen.result.error)}"
+        raise UnmetError("the outputs of the answer", outcome, find_last_reply(seen), requirement=requirement)
 
 
 def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | None = None) -> None:
@@ -187,7 +187,9 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
         raise UnmetError(f"{len(classes)} classes", f"{len(given.classes)}", find_last_reply(seen))
     for place, (expected_class, one) in enumerate(zip(classes, given.classes, strict=True)):
         if not is_class(one, expected_class):
-            raise UnmetError(f"class {place} with {_shown(expected_class)}", _shown(one), find_last_reply(seen))
+            raise UnmetError(
+                f"class {place} with {_describe_class(expected_class)}", _describe_class(one), find_last_reply(seen)
+            )
 
 
 def is_class(given: Class, expected: ClassText) -> bool:
@@ -198,7 +200,7 @@ def is_class(given: Class, expected: ClassText) -> bool:
     return same_place and is_same_value(given.value, score)
 
 
-def _shown(one: Class | ClassText) -> str:
+def _describe_class(one: Class | ClassText) -> str:
     label = "no label" if one.label is None else f"label {escape_text(one.label)!r}"
     return f"value {escape_text(one.value)}, index {one.index}, {label}"
 
@@ -247,7 +249,7 @@ def _expect_tensor(seen: Observation, expected: Tensor, *, through_json: bool) -
 
 def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> None:
     given = seen.result.output(expected.name)
-    found = None if given is None else _output(given)
+    found = None if given is None else _convert_output(given)
     if given is not None and given.trouble:
         wanted = f"{expected.name} {expected.datatype} {list(expected.shape)}"
         raise UnmetError(
@@ -257,7 +259,7 @@ def _expect_same(seen: Observation, expected: Tensor, *, through_json: bool) -> 
         raise UnmetError(unlike.expected, unlike.actual, find_last_reply(seen), tensor=expected)
 
 
-def _output(given: ClientOutput) -> Output:
+def _convert_output(given: ClientOutput) -> Output:
     """Convert an output of the client to the `Output` type, for comparison."""
     one = given.tensor
     if one is None:

@@ -65,7 +65,7 @@ class Inference:
     coding: str | None = None
     accepts: str | None = None
 
-    def form_of(self, place: int) -> Form:
+    def get_form(self, place: int) -> Form:
         """Return the form in which to send the input at this index."""
         return self.forms[place if len(self.forms) > 1 else 0]
 
@@ -80,9 +80,9 @@ class Inference:
             "coding": self.coding,
             "accepts": self.accepts,
         }
-        inputs = [{**tensor_to_dict(one), "form": self.form_of(place)} for place, one in enumerate(self.inputs)]
-        asked = {name: value for name, value in given.items() if value is not None}
-        return {"model": self.model, "inputs": inputs, **asked}
+        inputs = [{**tensor_to_dict(one), "form": self.get_form(place)} for place, one in enumerate(self.inputs)]
+        set_members = {name: value for name, value in given.items() if value is not None}
+        return {"model": self.model, "inputs": inputs, **set_members}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,28 +157,28 @@ def tensor_to_dict(one: Tensor) -> dict[str, Any]:
     return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape), "data": data}
 
 
-def parse_result(said: Mapping[str, Any], elapsed: float = 0.0) -> Result:
-    """Parse the result of one inference; `said` is valid by the schema."""
-    if "cannot" in said:
-        return Result(cannot=said["cannot"], elapsed=elapsed)
-    if "error" in said:
-        error = said["error"]
+def parse_result(entry: Mapping[str, Any], elapsed: float = 0.0) -> Result:
+    """Parse the result of one inference; `entry` is valid by the schema."""
+    if "cannot" in entry:
+        return Result(cannot=entry["cannot"], elapsed=elapsed)
+    if "error" in entry:
+        error = entry["error"]
         return Result(error=error["message"], status=str(error.get("status", "")), elapsed=elapsed)
-    outputs = tuple(_given_output(output) for output in said["outputs"])
-    return Result(outputs, id=said.get("id"), elapsed=elapsed)
+    outputs = tuple(_parse_output(output) for output in entry["outputs"])
+    return Result(outputs, id=entry.get("id"), elapsed=elapsed)
 
 
-def _given_output(said: Mapping[str, Any]) -> ClientOutput:
-    name = said["name"]
-    if "classes" in said:
-        classes = [Class(one["value"], one["index"], one.get("label")) for one in said["classes"]]
+def _parse_output(entry: Mapping[str, Any]) -> ClientOutput:
+    name = entry["name"]
+    if "classes" in entry:
+        classes = [Class(one["value"], one["index"], one.get("label")) for one in entry["classes"]]
         return ClientOutput(name, classes=tuple(classes))
-    if "cannot" in said:
-        return ClientOutput(name, cannot=said["cannot"])
+    if "cannot" in entry:
+        return ClientOutput(name, cannot=entry["cannot"])
     try:
         array = tensors.decode(
-            said["datatype"], tuple(said["shape"]), memoryview(b64decode(said["data"], validate=True))
+            entry["datatype"], tuple(entry["shape"]), memoryview(b64decode(entry["data"], validate=True))
         )
     except (DecodeError, ValueError, KeyError) as error:
         return ClientOutput(name, trouble=str(error))
-    return ClientOutput(name, Tensor(name, said["datatype"], tuple(said["shape"]), array))
+    return ClientOutput(name, Tensor(name, entry["datatype"], tuple(entry["shape"]), array))

@@ -25,7 +25,7 @@ from conformance.wire.request import INFERENCE_HEADER, Form
 # With these findings the inputs cannot be identified.
 _UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid"})
 
-_Named = tuple[str, Fault]
+_NamedFault = tuple[str, Fault]
 
 
 def find_differences(received: ClientRequest, inference: Inference) -> tuple[Violation, ...]:
@@ -46,7 +46,7 @@ def find_differences(received: ClientRequest, inference: Inference) -> tuple[Vio
 
 def _find_tensor_faults(
     inputs: Sequence[Output], data: bytes, inference: Inference, elements: Mapping[int, Any], *, is_json: bool
-) -> Iterator[_Named]:
+) -> Iterator[_NamedFault]:
     """Yield how the inputs differ from the caller's; ignore elements if the order of the data is wrong."""
     displaced = find_order_fault(data, [one for one in inputs if one.binary], inference)
     if displaced is not None:
@@ -59,13 +59,13 @@ def _find_tensor_faults(
 # --- over HTTP -------------------------------------------------------------------------------------------------------
 
 
-def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
-    yield from (("CLIENT-SENDS-POST", fault) for fault in _addressed(request.received.path, inference))
+def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterator[_NamedFault]:
+    yield from (("CLIENT-SENDS-POST", fault) for fault in _find_address_faults(request.received.path, inference))
     kinds = {finding.kind for finding in request.findings}
     if inference.is_raw and not request.is_raw:
         header = "no such header" if request.header is None else format_value(request.header)
-        said = "one with JSON" if request.document is not None else header
-        yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller asks: {INFERENCE_HEADER}: 0", said)
+        actual = "one with JSON" if request.document is not None else header
+        yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller asks: {INFERENCE_HEADER}: 0", actual)
     if request.is_raw and not request.has_coding_fault:
         yield from _find_raw_faults(request, inference)
     elif request.document is not None and "json-not-utf8" not in kinds:
@@ -77,7 +77,7 @@ def _find_request_faults(request: ParsedRequest, inference: Inference) -> Iterat
         yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in find_output_faults(asked, inference))
 
 
-def _addressed(path: str, inference: Inference) -> Iterator[Fault]:
+def _find_address_faults(path: str, inference: Inference) -> Iterator[Fault]:
     place = parse_path(path)
     if place is None:
         return  # the rules report it
@@ -88,7 +88,7 @@ def _addressed(path: str, inference: Inference) -> Iterator[Fault]:
         yield Fault(f"the version {format_value(inference.version)}", format_value(path))
 
 
-def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_Named]:
+def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_NamedFault]:
     """Yield the differences of a raw request, which carries one tensor, and neither outputs nor an id."""
     wanted = [bytes(one.to_bytes()) for one in inference.inputs]
     if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
@@ -109,7 +109,7 @@ def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_
 # --- over gRPC -------------------------------------------------------------------------------------------------------
 
 
-def _find_call_faults(call: ParsedCall, inference: Inference) -> Iterator[_Named]:
+def _find_call_faults(call: ParsedCall, inference: Inference) -> Iterator[_NamedFault]:
     message = call.message
     if message.model_name != inference.model:
         yield "CLIENT-SENDS-POST", Fault(f"the model {format_value(inference.model)}", format_value(message.model_name))
@@ -140,7 +140,7 @@ class OutputOptions(NamedTuple):
 
 
 class RequestOptions(NamedTuple):
-    """The options of a request: listed outputs by name, the forms of outputs that are not listed (`rest`), and the id.
+    """The options of a request: its listed outputs by name, the forms of other outputs (`rest`), and its id.
 
     `has_names` is false if an entry of the list has no name: the rules report that, and the list is not compared.
     """
@@ -156,17 +156,19 @@ _EITHER_FORM: frozenset[Form] = frozenset(("binary", "json"))
 
 def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
     """Read the options from the JSON of a request, using parameters only where a document defines them."""
-    rest = _form_of(_parameters(document).get("binary_data_output"))
+    rest = _read_parameter_form(_find_parameters(document).get("binary_data_output"))
     # The documents are ambiguous on whether `binary_data_output` applies to a listed output without `binary_data`.
-    unsaid: frozenset[Form] = _EITHER_FORM if "binary" in rest else rest
+    default_forms: frozenset[Form] = _EITHER_FORM if "binary" in rest else rest
     listed = document.get("outputs") or []
     named = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
     named = [item for item in named if isinstance(item.get("name"), str)]
     outputs: dict[str, OutputOptions] = {}
     for item in named:
-        given = _parameters(item)
+        given = _find_parameters(item)
         own = given.get("binary_data")
-        outputs[item["name"]] = OutputOptions(unsaid if own is None else _form_of(own), given.get(CLASSIFICATION))
+        outputs[item["name"]] = OutputOptions(
+            default_forms if own is None else _read_parameter_form(own), given.get(CLASSIFICATION)
+        )
     has_names = isinstance(listed, list) and len(named) == len(listed)
     return RequestOptions(outputs, rest, document.get("id"), has_names)
 
@@ -174,7 +176,7 @@ def read_request_options(document: Mapping[str, Any]) -> RequestOptions:
 def read_call_options(message: Pb) -> RequestOptions:
     """Read the options of a gRPC call; the server chooses the form of the contents."""
     outputs = {
-        entry.name: OutputOptions(_EITHER_FORM, _value(entry.parameters[CLASSIFICATION]))
+        entry.name: OutputOptions(_EITHER_FORM, _read_parameter(entry.parameters[CLASSIFICATION]))
         if CLASSIFICATION in entry.parameters
         else OutputOptions(_EITHER_FORM)
         for entry in message.outputs
@@ -182,17 +184,17 @@ def read_call_options(message: Pb) -> RequestOptions:
     return RequestOptions(outputs, _EITHER_FORM, message.id, all(outputs))
 
 
-def _value(parameter: Pb) -> Any:
-    """Return the value of a parameter of any kind; an empty string, which is not a count, if it has none."""
+def _read_parameter(parameter: Pb) -> Any:
+    """Return the value of a parameter; without one, an empty string, which is not a count."""
     return getattr(parameter, parameter.WhichOneof("parameter_choice") or "", "")
 
 
-def _parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
+def _find_parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
     given = owner.get("parameters")
     return given if isinstance(given, dict) else {}
 
 
-def _form_of(value: Any) -> frozenset[Form]:
+def _read_parameter_form(value: Any) -> frozenset[Form]:
     """Return the form that a parameter requests; either form if its type is wrong."""
     if value is None or value is False:
         return frozenset(("json",))

@@ -60,10 +60,10 @@ def find_value_faults(
         yield TensorFault(Fault("each input once", f"{len(inputs)} inputs of {len(given)} names"))
     for one in inputs:
         if one.name in wanted:
-            yield from _find_output_faults(one, wanted[one.name], data.get(one.index), is_json=is_json)
+            yield from _find_input_faults(one, wanted[one.name], data.get(one.index), is_json=is_json)
 
 
-def _find_output_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
+def _find_input_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
     if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
         return
     if one.datatype != wanted.datatype:
@@ -73,8 +73,8 @@ def _find_output_faults(one: Output, wanted: Tensor, data: Any, *, is_json: bool
     elif one.array is not None:
         index = find_first_difference(wanted.array, one.array, one.datatype, json=is_json and not one.binary)
         if index is not None:
-            expected = f"{one.label} element {index}: {_element(wanted.array, index)}"
-            fault = Fault(expected, _element(one.array, index), None if one.span is None else one.span[0])
+            expected = f"{one.label} element {index}: {_format_element(wanted.array, index)}"
+            fault = Fault(expected, _format_element(one.array, index), None if one.span is None else one.span[0])
             is_swapped = one.binary and _is_swapped(one.array, wanted)
             yield TensorFault(fault, True, "CLIENT-SENDS-LITTLE-ENDIAN" if is_swapped else VALUES)
     elif isinstance(data, list) and not one.binary:
@@ -96,24 +96,24 @@ def _find_element_faults(one: Output, elements: Sequence[Any], wanted: Tensor) -
     """
     if wanted.datatype not in (*INTEGERS, *FLOATS) or len(elements) != wanted.array.size:
         return
-    for index, (sent, meant) in enumerate(zip(elements, wanted.array.reshape(-1).tolist(), strict=True)):
-        if type(sent) in (int, float) and not _is_near(sent, meant, wanted):
+    for index, (sent, intended) in enumerate(zip(elements, wanted.array.reshape(-1).tolist(), strict=True)):
+        if type(sent) in (int, float) and not _is_near(sent, intended, wanted):
             yield TensorFault(
-                Fault(f"{one.label} element {index}: {_element(wanted.array, index)}", format_value(sent)), True
+                Fault(f"{one.label} element {index}: {_format_element(wanted.array, index)}", format_value(sent)), True
             )
             return
 
 
-def _is_near(sent: float, meant: float, wanted: Tensor) -> bool:
+def _is_near(sent: float, intended: float, wanted: Tensor) -> bool:
     """Whether a JSON number equals an element after rounding to the datatype."""
-    if wanted.datatype in INTEGERS or not math.isfinite(meant):
-        return sent == meant
+    if wanted.datatype in INTEGERS or not math.isfinite(intended):
+        return sent == intended
     with np.errstate(over="ignore"), suppress(OverflowError):
-        return bool(wanted.array.dtype.type(sent) == meant)
+        return bool(wanted.array.dtype.type(sent) == intended)
     return False
 
 
-def _element(array: Array, index: int) -> str:
+def _format_element(array: Array, index: int) -> str:
     """Format an element for a message: BYTES as text with escapes, floats with their bits."""
     value = array.reshape(-1)[index]
     if isinstance(value, bytes):
@@ -133,7 +133,7 @@ def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference
     """
     wanted = {one.name: one for one in inference.inputs}
     names = [one.name for one in binary]
-    if len(names) < 2 or not all(name in wanted for name in names) or len(data) != _size(names, wanted):
+    if len(names) < 2 or not all(name in wanted for name in names) or len(data) != _sum_sizes(names, wanted):
         return None
     parts = [bytes(wanted[name].to_bytes()) for name in names]
     if b"".join(parts) == data:
@@ -145,5 +145,5 @@ def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference
     return None
 
 
-def _size(names: Sequence[str], wanted: dict[str, Tensor]) -> int:
+def _sum_sizes(names: Sequence[str], wanted: dict[str, Tensor]) -> int:
     return sum(wanted[name].size for name in names)

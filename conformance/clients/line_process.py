@@ -41,8 +41,8 @@ class AdapterLostError(AdapterError):
 MAX_LINE_BYTES = 512 * 1024 * 1024  # bytes
 CHUNK = 1024 * 1024
 POLL_INTERVAL_S = 0.5  # seconds between two checks that a silent program still runs
-GRACE = 2.0  # seconds for the program to exit once its standard input is closed
-TAIL_BYTES, TAIL_LINES, LONGEST_TAIL = 8192, 12, 300  # of standard error
+GRACE_S = 2.0  # seconds for the program to exit once its standard input is closed
+TAIL_BYTES, TAIL_LINES, MAX_TAIL_CHARS = 8192, 12, 300  # of standard error
 
 
 class LineProcess:
@@ -60,9 +60,9 @@ class LineProcess:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise AdapterError(f"the adapter cannot be started: {escape_text(command[0])}: {why}") from None
-        self._in, self._out, self._err = (_opened(self._process, name) for name in ("stdin", "stdout", "stderr"))
+        self._in, self._out, self._err = (_get_pipe(self._process, name) for name in ("stdin", "stdout", "stderr"))
         self._unsent = memoryview(b"")
-        self._read = bytearray()
+        self._received = bytearray()
         self._tail = b""
         self._selector = selectors.DefaultSelector()
         for file in (self._in, self._out, self._err):
@@ -85,33 +85,33 @@ class LineProcess:
             raise AdapterError("the adapter has answered a line before it had read it whole")
         self._unsent = memoryview(line)
         self._selector.register(self._in, selectors.EVENT_WRITE)
-        deadline, looked = time.monotonic() + seconds, 0
-        while (end := self._read.find(b"\n", looked)) < 0:
-            looked = len(self._read)
-            if looked > MAX_LINE_BYTES:
+        deadline, searched = time.monotonic() + seconds, 0
+        while (end := self._received.find(b"\n", searched)) < 0:
+            searched = len(self._received)
+            if searched > MAX_LINE_BYTES:
                 raise AdapterError(f"a line of the adapter is longer than {MAX_LINE_BYTES} bytes")
-            self._move(deadline, seconds)
-        answer = bytes(self._read[:end])
-        del self._read[: end + 1]
+            self._exchange_bytes(deadline, seconds)
+        answer = bytes(self._received[:end])
+        del self._received[: end + 1]
         return answer
 
     @property
     def tail(self) -> list[str]:
         """The last lines of its standard error, escaped."""
-        self._drain()
+        self._drain_errors()
         lines = self._tail.decode("utf-8", "replace").splitlines()
-        return [escape_text(line, LONGEST_TAIL) for line in lines[-TAIL_LINES:]]
+        return [escape_text(line, MAX_TAIL_CHARS) for line in lines[-TAIL_LINES:]]
 
-    def end(self, *, grace: float = GRACE) -> None:
+    def end(self, *, grace: float = GRACE_S) -> None:
         """Close standard input, wait up to `grace` seconds, and kill the process group."""
-        self._forget(self._in)
+        self._unregister(self._in)
         with suppress(OSError):
             self._in.close()
         deadline = time.monotonic() + grace
         with suppress(AdapterError):
             while grace:
-                self._read.clear()
-                self._move(deadline, grace)
+                self._received.clear()
+                self._exchange_bytes(deadline, grace)
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -121,7 +121,7 @@ class LineProcess:
 
     # --- non-blocking reads and writes ---
 
-    def _move(self, deadline: float, seconds: float) -> None:
+    def _exchange_bytes(self, deadline: float, seconds: float) -> None:
         """Wait until a pipe is ready, then read and write without blocking.
 
         Raises:
@@ -133,43 +133,43 @@ class LineProcess:
             raise AdapterHangsError(f"the adapter has not answered in {seconds:g} s")
         ready = {key.fileobj for key, _ in self._selector.select(min(left, POLL_INTERVAL_S))}
         if not ready and self._process.poll() is not None:
-            raise self._ended()
+            raise self._build_exit_error()
         if self._in in ready:
-            self._write()
+            self._write_input()
         if self._err in ready:
-            self._drain()
+            self._drain_errors()
         if self._out in ready:
-            self._take()
+            self._read_output()
 
-    def _write(self) -> None:
+    def _write_input(self) -> None:
         try:
             count = os.write(self._in.fileno(), self._unsent[:CHUNK])
         except BlockingIOError:
             return
         except OSError:  # the pipe is closed; its output and exit status can still be read
-            self._forget(self._in)
+            self._unregister(self._in)
             return
         self._unsent = self._unsent[count:]
         if not self._unsent:
-            self._forget(self._in)
+            self._unregister(self._in)
 
-    def _take(self) -> None:
-        data = _data(self._out)
+    def _read_output(self) -> None:
+        data = _read_available(self._out)
         if data == b"":
-            raise self._ended()
-        self._read += data or b""
+            raise self._build_exit_error()
+        self._received += data or b""
 
-    def _drain(self) -> None:
-        while data := _data(self._err):
+    def _drain_errors(self) -> None:
+        while data := _read_available(self._err):
             self._tail = (self._tail + data)[-TAIL_BYTES:]
         if data == b"":
-            self._forget(self._err)
+            self._unregister(self._err)
 
-    def _forget(self, file: IO[bytes]) -> None:
+    def _unregister(self, file: IO[bytes]) -> None:
         if file in self._selector.get_map():
             self._selector.unregister(file)
 
-    def _ended(self) -> AdapterError:
+    def _build_exit_error(self) -> AdapterError:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(POLL_INTERVAL_S)
         status = self._process.returncode
@@ -180,14 +180,14 @@ class LineProcess:
         return AdapterError(f"the adapter has ended with status {status}")
 
 
-def _opened(process: subprocess.Popen[bytes], name: str) -> IO[bytes]:
+def _get_pipe(process: subprocess.Popen[bytes], name: str) -> IO[bytes]:
     file: IO[bytes] | None = getattr(process, name)
     if file is None:
         raise RuntimeError(f"{name} is no pipe")
     return file
 
 
-def _data(file: IO[bytes]) -> bytes | None:
+def _read_available(file: IO[bytes]) -> bytes | None:
     """Read the available bytes: empty if the other end is closed, None if nothing is available."""
     try:
         return os.read(file.fileno(), CHUNK)

@@ -31,18 +31,18 @@ class Liveness:
         self._budget = WaitBudget(timeout)
         self._lost = ""
 
-    def count(self, results: Sequence[Result], heard: Sequence[ReceivedRequest], allowed: float) -> None:
+    def count(self, results: Sequence[Result], requests: Sequence[ReceivedRequest], allowed: float) -> None:
         """Count inferences that the client made together.
 
         Args:
             results: empty if the adapter hung; what the client cannot do says nothing of its waits.
-            heard: their requests; those that a script leaves without an answer are no waits of the client.
+            requests: their requests; those that a script leaves without an answer are no waits of the client.
             allowed: seconds that the caller gave them together.
         """
-        if any(not one.answer.is_kept for one in heard) or any(result.cannot for result in results):
+        if any(not one.answer.is_kept for one in requests) or any(result.cannot for result in results):
             return
         if all(result.error is not None and result.elapsed >= _EARLY * allowed for result in results):
-            self._budget.count_wait(self._budget.timeout, is_silent=not heard)
+            self._budget.count_wait(self._budget.timeout, is_silent=not requests)
         else:
             self._budget.count_inference()
 

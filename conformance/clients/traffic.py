@@ -162,11 +162,11 @@ class Traffic:
         self._open: dict[int, list[FirstViolation]] = {}  # by the number of the request
         self._senders: dict[int, Sender] = {}  # likewise, until the answer has come
 
-    def name_of(self, recorded: RecordedExchange) -> str:
+    def get_client_name(self, recorded: RecordedExchange) -> str:
         """Return the name of the client that sent a request."""
         return escape_text(recorded.received.header(self._header) or UNNAMED, MAX_NAME_CHARS)
 
-    def asked(self, recorded: RecordedExchange, client: str | None = None) -> list[FirstViolation]:
+    def add_request(self, recorded: RecordedExchange, client: str | None = None) -> list[FirstViolation]:
         """Judge a request if it is an inference request.
 
         Args:
@@ -179,21 +179,21 @@ class Traffic:
         received = recorded.received
         if not received.is_inference:
             return []
-        sender = self._sender(client or self.name_of(recorded))
+        sender = self._get_sender(client or self.get_client_name(recorded))
         transport = GRPC if received.is_over_grpc else HTTP
         sender.requests[transport] = sender.requests.get(transport, 0) + 1
         sender.by_head += not recorded.is_whole
         sender.reactions.note_request(recorded)
         self._senders[recorded.number] = sender
         first = [
-            FirstViolation(sender.name, recorded, miss, self.outcome_of(get_requirement(miss.requirement)))
-            for miss in _counted(sender, recorded)
+            FirstViolation(sender.name, recorded, miss, self.get_outcome(get_requirement(miss.requirement)))
+            for miss in _count_requirements(sender, recorded)
         ]
         if first:
             self._open[recorded.number] = first
         return first
 
-    def answered(self, recorded: RecordedExchange) -> list[FirstViolation]:
+    def add_answer(self, recorded: RecordedExchange) -> list[FirstViolation]:
         """Describe the first violations of a request, now that it is answered; return them with their failures."""
         described = []
         if sender := self._senders.pop(recorded.number, None):
@@ -204,39 +204,39 @@ class Traffic:
             described.append(replace(first, failure=failure))
         return described
 
-    def left(self, recorded: RecordedExchange, client: str | None = None) -> None:
+    def add_reset(self, recorded: RecordedExchange, client: str | None = None) -> None:
         """Note that a client reset the connection after the answer to this request."""
         if recorded.received.is_inference:
-            self._sender(client or self.name_of(recorded)).reactions.note_reset(recorded)
+            self._get_sender(client or self.get_client_name(recorded)).reactions.note_reset(recorded)
 
-    def outcome_of(self, entry: Requirement) -> Outcome:
+    def get_outcome(self, entry: Requirement) -> Outcome:
         """Return the outcome of a request that violates a requirement."""
         outcome = UNMET_OUTCOMES[entry.level]
         return Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome
 
-    def unmet(self, sender: Sender) -> Counter[Outcome]:
+    def count_unmet(self, sender: Sender) -> Counter[Outcome]:
         """Return the number of requirements that a client violates, by outcome."""
         missed = [name for name, tally in sender.tallies.items() if tally.missed]
-        return Counter(self.outcome_of(get_requirement(name)) for name in missed)
+        return Counter(self.get_outcome(get_requirement(name)) for name in missed)
 
-    def results(self) -> Sequence[CheckResult]:
+    def list_results(self) -> Sequence[CheckResult]:
         """Return a result for each client and each requirement of the transports that it used."""
         for found in [first[0].recorded for first in self._open.values()]:
-            self.answered(found)
+            self.add_answer(found)
         return [
-            self._result(sender, entry)
+            self._build_result(sender, entry)
             for sender in self.clients.values()
             for transport in (HTTP, GRPC)
             if transport in sender.requests
             for entry in list_requirements(transport)
         ]
 
-    def _sender(self, name: str) -> Sender:
+    def _get_sender(self, name: str) -> Sender:
         if name not in self.clients and len(self.clients) >= MAX_CLIENTS:
             name = OTHERS
         return self.clients.setdefault(name, Sender(name))
 
-    def _result(self, sender: Sender, entry: Requirement) -> CheckResult:
+    def _build_result(self, sender: Sender, entry: Requirement) -> CheckResult:
         tally = sender.tallies.get(entry.id, Tally())
         found = CheckResult(
             get_check_id(entry.id),
@@ -257,11 +257,11 @@ class Traffic:
         if not tally.missed or tally.failure is None:
             return found
         return replace(
-            found, outcome=self.outcome_of(entry), message=_message(tally, tally.failure), failure=tally.failure
+            found, outcome=self.get_outcome(entry), message=_format_message(tally, tally.failure), failure=tally.failure
         )
 
 
-def _message(tally: Tally, failure: Failure) -> str:
+def _format_message(tally: Tally, failure: Failure) -> str:
     requests = f"{tally.judged} request{'' if tally.judged == 1 else 's'}"
     return (
         f"expected {failure.expected}, got {failure.actual} "
@@ -269,9 +269,9 @@ def _message(tally: Tally, failure: Failure) -> str:
     )
 
 
-def _counted(sender: Sender, recorded: RecordedExchange) -> Iterator[Violation]:
+def _count_requirements(sender: Sender, recorded: RecordedExchange) -> Iterator[Violation]:
     """Count the requirements that a request meets and violates; yield the first violations of this client."""
-    found = _judged(recorded)
+    found = _judge_exchange(recorded)
     missed = {miss.requirement for miss in found.misses}
     for name in dict.fromkeys([*found.met, *missed]):
         tally = sender.tallies.setdefault(name, Tally())
@@ -284,7 +284,7 @@ def _counted(sender: Sender, recorded: RecordedExchange) -> Iterator[Violation]:
             yield miss
 
 
-def _judged(recorded: RecordedExchange) -> RuleResults:
+def _judge_exchange(recorded: RecordedExchange) -> RuleResults:
     found = judge_request(recorded.received)
     if recorded.is_whole:
         return found

@@ -54,7 +54,7 @@ def _find_file_faults(path: Path, *, is_sorted: bool) -> Iterator[str]:
     for index, entry in enumerate(entries):
         yield from (f"{entry.label}: {fault}" for fault in _find_entry_faults(entry, entries[:index], today))
     if is_sorted:
-        yield from _order(entries)
+        yield from _find_order_fault(entries)
 
 
 def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], today: date) -> Iterator[str]:
@@ -63,31 +63,33 @@ def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], to
         yield f"give a reason instead of {DEFAULT_REASON!r}"
     if entry.has_expired(today):
         yield f"expired on {entry.expires}"
-    if entry.check is not None and not any(is_match(name, entry.check) for name in _known_checks()):
+    if entry.check is not None and not any(is_match(name, entry.check) for name in _list_checks()):
         yield "this suite has no such check"
     if entry.requirement is not None and entry.requirement not in ledger.load():
         yield f"this suite has no requirement {entry.requirement}"
-    if any(_place(other) == _place(entry) and _overlap(other.rows, entry.rows) for other in before):
+    if any(
+        _get_sort_key(other) == _get_sort_key(entry) and _has_common_row(other.rows, entry.rows) for other in before
+    ):
         yield "is listed twice"
 
 
-def _order(entries: Sequence[BaselineEntry]) -> Iterator[str]:
+def _find_order_fault(entries: Sequence[BaselineEntry]) -> Iterator[str]:
     """Yield the first violation of the order by check and requirement."""
     for above, entry in pairwise(entries):
-        if _place(entry) < _place(above):
+        if _get_sort_key(entry) < _get_sort_key(above):
             yield f"{entry.label}: belongs before {above.label}"
             return
 
 
-def _place(entry: BaselineEntry) -> tuple[str, str, str]:
+def _get_sort_key(entry: BaselineEntry) -> tuple[str, str, str]:
     return entry.check or "", entry.requirement or "", entry.message or ""
 
 
-def _overlap(some: Collection[str], others: Collection[str]) -> bool:
+def _has_common_row(some: Collection[str], others: Collection[str]) -> bool:
     return bool(set(some) & set(others))
 
 
 @cache
-def _known_checks() -> frozenset[str]:
+def _list_checks() -> frozenset[str]:
     """Return the ids of all checks, of servers and of clients."""
     return frozenset(check.id for area in checks.PACKAGES for check in checks.list_area_checks(area))

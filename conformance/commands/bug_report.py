@@ -49,14 +49,14 @@ def run(options: argparse.Namespace) -> str:
         UnknownRequirementError: the ledger has no such requirement.
     """
     wanted = ledger.get_requirement(ledger.normalise_id(options.requirement)) if options.requirement else None
-    server, suite, rows = _read(options.source)
+    server, suite, rows = _read_failed_rows(options.source)
     bugs = list(_collect(server, suite, rows, wanted.id if wanted else None))
     if not bugs:
         what = wanted.id if wanted else "a MUST of a server"
         raise BugReportError(f"{options.source} has no row in which {what} is not met")
     if options.output is None:
         return "\n".join(map(bug_report.render, bugs))
-    return "\n".join(f"wrote {path}" for path in _write(bugs, options.output))
+    return "\n".join(f"wrote {path}" for path in _write_reports(bugs, options.output))
 
 
 def _collect(server: str, suite: str, failed: Sequence[FailedRow], wanted: str | None) -> Iterator[Bug]:
@@ -74,7 +74,7 @@ def _find_role(row: FailedRow) -> Role | None:
     return roles.load()[name] if name else None
 
 
-def _write(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
+def _write_reports(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for bug in bugs:
@@ -85,7 +85,7 @@ def _write(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
         raise BugReportError(f"cannot write to {folder}: {error.strerror}") from error
 
 
-def _read(source: Path) -> tuple[str, str, list[FailedRow]]:
+def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
     """Return the server's name and version, the version of the suite, and the rows that failed."""
     if not source.is_dir():
         return _read_report(source)
@@ -96,7 +96,7 @@ def _read(source: Path) -> tuple[str, str, list[FailedRow]]:
     read = [(evidence_reader.read(file), file.parent) for file in files]
     survey = read[0][0]["survey"]
     rows = [_make_row(about, folder) for about, folder in read if "failure" in about]
-    return _name(survey["name"], survey["version"]), conformance.__version__, rows
+    return _format_product(survey["name"], survey["version"]), conformance.__version__, rows
 
 
 def _make_row(about: dict[str, Any], folder: Path) -> FailedRow:
@@ -111,8 +111,8 @@ def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:
         for row in report["rows"]
         if row["failure"]
     ]
-    return _name(target.get("name", ""), target.get("version", "")), report["suite"]["version"], rows
+    return _format_product(target.get("name", ""), target.get("version", "")), report["suite"]["version"], rows
 
 
-def _name(name: str | None, version: str | None) -> str:
+def _format_product(name: str | None, version: str | None) -> str:
     return escape_text(" ".join(filter(None, (name, version))), 100)

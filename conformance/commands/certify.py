@@ -73,15 +73,15 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """
     folder: Path = options.output
     _expect_usable(options)
-    file = _target_file(options)
+    file = _load_target_file(options)
     key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
     third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
-    made = _draft(options, file, key, third_key)
+    made = _build_manifest(options, file, key, third_key)
     _expect_label(made, options, file)
     make_empty_folder(folder, CertificationError)
     with tempfile.TemporaryDirectory() as empty:
-        report = _judge(options, Path(empty))
-        made = _dated(made, options, report)
+        report = _run_suite(options, Path(empty))
+        made = _complete_manifest(made, options, report)
         recording = Path(empty, EVIDENCE, har.NAME)
         if not recording.is_file():
             raise CertificationError("the run left no recording")
@@ -89,8 +89,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             sealing.seal(folder, made, report, recording, key, third_key)
         except OSError as error:
             raise CertificationError(f"cannot write {folder}: {error.strerror or error}") from error
-    problems = _problems(made, report)
-    return _result(made, report, problems, folder), _status(made, report, problems)
+    problems = _list_problems(made, report)
+    return _format_result(made, report, problems, folder), _find_exit_status(made, report, problems)
 
 
 def _expect_usable(options: argparse.Namespace) -> None:
@@ -122,7 +122,7 @@ def _expect_day(text: str) -> None:
         raise CertificationError(f"--expires {text}: give a day from today to {latest}")
 
 
-def _target_file(options: argparse.Namespace) -> TargetConfig:
+def _load_target_file(options: argparse.Namespace) -> TargetConfig:
     """Load the target configuration of the user; without a file, return an empty one."""
     try:
         file = config.load(Path(options.target_config)) if options.target_config else TargetConfig()
@@ -134,7 +134,7 @@ def _target_file(options: argparse.Namespace) -> TargetConfig:
     return file
 
 
-def _draft(
+def _build_manifest(
     options: argparse.Namespace, file: TargetConfig, key: Ed25519PrivateKey, third_key: Ed25519PrivateKey | None
 ) -> Manifest:
     """Return the manifest before the run, without dates and digests.
@@ -163,7 +163,7 @@ def _draft(
         key=sealing.describe_key(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
-        models=_models(options, file),
+        models=_list_models(options, file),
     )  # fmt: skip
     if unfit := manifest.find_unfit_member(made):
         member, meaning = unfit
@@ -171,7 +171,7 @@ def _draft(
     return made
 
 
-def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] | None:
+def _list_models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] | None:
     """Return the judged deployed models with their user-given inputs, which a reviewer needs to judge them again.
 
     Raises:
@@ -187,7 +187,7 @@ def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] |
     return tables or None
 
 
-def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
+def _complete_manifest(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
     started, finished = report["started"], report["finished"]
     expires = options.expires or str(manifest.find_last_valid_day(finished))
     standing = profiles.find_standing(made.profile, report, options.conformance_gate)
@@ -207,12 +207,12 @@ def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfi
     Raises:
         CertificationError: the label does not match.
     """
-    found = _asked(options, file)
+    found = _request_server_name(options, file)
     for problem in manifest.find_label_faults(made, found) if found else ():
         raise CertificationError(problem)
 
 
-def _asked(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | None:
+def _request_server_name(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | None:
     """Request name and version of the server; None if it does not answer, which the run will report."""
     url = options.target_url or file.url
     if url == REFERENCE:
@@ -235,29 +235,29 @@ def _asked(options: argparse.Namespace, file: TargetConfig) -> ReportedServer | 
     return manifest.read_reported_server({"target": target})
 
 
-def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
+def _list_problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
     is_shown = profiles.is_certifiable(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.list_unmet_musts(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else the server reported no name, and `found` includes that
     return [*found, *(manifest.find_label_faults(made, manifest.read_reported_server(report)) if named else [])]
 
 
-def _status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:
+def _find_exit_status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:
     if not problems:
         return 0
     verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
     return verdict.exit_status(made.standing) or EXIT_STATUS[INCOMPLETE]
 
 
-def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], folder: Path) -> str:
+def _format_result(made: Manifest, report: dict[str, Any], problems: Sequence[str], folder: Path) -> str:
     profile = f"{'' if made.standing == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
     why = join_some(problems, MAX_SHOWN_PROBLEMS, "; ")
-    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_hint(made, report)}"
+    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_format_hint(made, report)}"
 
 
-def _hint(made: Manifest, report: dict[str, Any]) -> str:
+def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
     """Return a hint at a weaker certification for a server that is not conformant; empty if there is none."""
     if made.standing != CONFORMANT:
         return ""
@@ -269,7 +269,7 @@ def _hint(made: Manifest, report: dict[str, Any]) -> str:
 # --- the run: a separate pytest without the user's settings, plugins and selections -----------------------------------
 
 
-def _judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
+def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     """Run the suite in a separate process, isolated from the user's settings; return the report.
 
     Args:

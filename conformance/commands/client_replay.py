@@ -41,7 +41,7 @@ def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckRes
     Raises:
         UserError: there is no command, it cannot be run, or this suite has no such row.
     """
-    rows = [_row(file) for file in files]
+    rows = [_find_row(file) for file in files]
     try:
         words = shlex.split(command or "")
     except ValueError as error:
@@ -57,7 +57,7 @@ def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckRes
             yield session.judge(check, row)
 
 
-def _row(file: Path) -> tuple[Check, Row]:
+def _find_row(file: Path) -> tuple[Check, Row]:
     check, row = read_client_evidence(file)
     found = find_row(check, row)
     if found is None or found[0].area not in CLIENT_AREAS:
@@ -87,12 +87,12 @@ def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
     addresses = Addresses(recording.url, recording.grpc)
     traffic = Traffic(partial(describe_violation, url_of=addresses.find_address), strict=recording.is_strict)
     for client, recorded in recording.requests:
-        traffic.asked(recorded, client)
-        traffic.answered(recorded)
-    watched = WatchResult(traffic, addresses, _started(recording), recording.stopped, is_of_recording=True)
+        traffic.add_request(recorded, client)
+        traffic.add_answer(recorded)
+    watched = WatchResult(traffic, addresses, _find_start(recording), recording.stopped, is_of_recording=True)
     return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
 
 
-def _started(recording: Archive) -> str:
+def _find_start(recording: Archive) -> str:
     first = [recorded.started for _, recorded in recording.requests[:1]]
     return first[0] if first else datetime.now(UTC).isoformat(timespec="seconds")

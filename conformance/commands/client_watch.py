@@ -77,16 +77,16 @@ def watch(options: WatchOptions) -> tuple[str, int]:
         UserError: a port is not available, or the command cannot be run.
     """
     started = format_now()
-    with catch_interrupts() as interrupted, _behind(options) as behind:
-        proxy = Proxy(_routes(options, behind), host=options.host)
-        with _listening(proxy):
-            addresses = _addresses(options, behind, proxy)
+    with catch_interrupts() as interrupted, _open_upstream(options) as upstream_settings:
+        proxy = Proxy(_build_routes(options, upstream_settings), host=options.host)
+        with _open_ports(proxy):
+            addresses = _build_addresses(options, upstream_settings, proxy)
             traffic = Traffic(
                 partial(describe_violation, url_of=addresses.find_address), options.header, strict=options.is_strict
             )
-            with _listener(options, traffic, addresses) as listener:
+            with _open_listener(options, traffic, addresses) as listener:
                 proxy.serve(listener)
-                _say(_ready(options, behind, addresses))
+                _print_line(_format_start(options, upstream_settings, addresses))
                 ended = _wait(options, addresses, listener, interrupted)
                 proxy.close()  # requests on open connections are judged as well
                 stopped = ended.stopped or (f"judging broke off: {proxy.fault}" if proxy.fault else "")
@@ -99,7 +99,7 @@ def watch(options: WatchOptions) -> tuple[str, int]:
 
 
 @contextmanager
-def _behind(options: WatchOptions) -> Iterator[Settings]:
+def _open_upstream(options: WatchOptions) -> Iterator[Settings]:
     """Yield the settings of the upstream server; start the bundled one unless an upstream is given."""
     if options.upstream is not None:
         yield options.upstream
@@ -111,20 +111,20 @@ def _behind(options: WatchOptions) -> Iterator[Settings]:
         server.stop()
 
 
-def _routes(options: WatchOptions, behind: Settings) -> list[Route]:
+def _build_routes(options: WatchOptions, upstream_settings: Settings) -> list[Route]:
     """Return the routes of the proxy: HTTP first, then gRPC."""
     routes = []
     if options.port is not None:
-        routes.append(Route(options.port, read_http_upstream(behind), HttpTap))
+        routes.append(Route(options.port, read_http_upstream(upstream_settings), HttpTap))
     if options.grpc_port is not None:
         from conformance.clients.recording.grpc_tap import GrpcTap  # its packages come with an extra
 
-        routes.append(Route(options.grpc_port, read_grpc_upstream(behind), GrpcTap))
+        routes.append(Route(options.grpc_port, read_grpc_upstream(upstream_settings), GrpcTap))
     return routes
 
 
 @contextmanager
-def _listening(proxy: Proxy) -> Iterator[None]:
+def _open_ports(proxy: Proxy) -> Iterator[None]:
     try:
         proxy.listen()
     except PortError as error:
@@ -136,35 +136,35 @@ def _listening(proxy: Proxy) -> Iterator[None]:
         proxy.close()
 
 
-def _addresses(options: WatchOptions, behind: Settings, proxy: Proxy) -> Addresses:
+def _build_addresses(options: WatchOptions, upstream_settings: Settings, proxy: Proxy) -> Addresses:
     ports = iter(proxy.ports)
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)  # noqa: S104 - a bind address
     name = f"[{host}]" if ":" in host else host
-    http = f"http://{name}:{next(ports)}{behind.base_path}" if options.port is not None else ""
+    http = f"http://{name}:{next(ports)}{upstream_settings.base_path}" if options.port is not None else ""
     return Addresses(http, f"grpc://{name}:{next(ports)}" if options.grpc_port is not None else "")
 
 
 @contextmanager
-def _listener(options: WatchOptions, traffic: Traffic, addresses: Addresses) -> Iterator[WatchListener]:
+def _open_listener(options: WatchOptions, traffic: Traffic, addresses: Addresses) -> Iterator[WatchListener]:
     """Yield the listener of the proxy; complete its recording afterwards."""
     folder = options.files.evidence
     if folder is None:
-        yield WatchListener(traffic, _say)
+        yield WatchListener(traffic, _print_line)
         return
     try:
         writer = ArchiveWriter(folder, addresses.http, addresses.grpc, is_strict=options.is_strict)
     except OSError as error:
         raise UserError(f"--conformance-evidence {folder}: {error.strerror}") from error
-    listener = WatchListener(traffic, _say, folder, writer)
+    listener = WatchListener(traffic, _print_line, folder, writer)
     try:
         yield listener
     finally:
         writer.close(listener.stopped)
 
 
-def _ready(options: WatchOptions, behind: Settings, addresses: Addresses) -> str:
+def _format_start(options: WatchOptions, upstream_settings: Settings, addresses: Addresses) -> str:
     where = " and ".join(address for address in (addresses.http, addresses.grpc) if address)
-    servers = [behind.url, *([behind.grpc.url] if behind.grpc else [])]
+    servers = [upstream_settings.url, *([upstream_settings.grpc.url] if upstream_settings.grpc else [])]
     server = "the bundled server" if options.upstream is None else " and ".join(dict.fromkeys(servers))
     ends = any((options.command, options.seconds, options.idle))
     return f"watching {where} in front of {server}{'' if ends else '; Ctrl-C ends it'}"
@@ -172,7 +172,7 @@ def _ready(options: WatchOptions, behind: Settings, addresses: Addresses) -> str
 
 def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, interrupted: Interruption) -> WatchEnd:
     if options.command:
-        return wait_for_command(options.command, addresses.environment(), interrupted)
+        return wait_for_command(options.command, addresses.build_environment(), interrupted)
     if options.seconds is not None:
         return wait_seconds(options.seconds, interrupted)
     if options.idle is not None:
@@ -180,7 +180,7 @@ def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, 
     return wait_for_interrupt(interrupted)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     """Print a line and flush."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -223,30 +223,30 @@ class WatchListener:
         self._evidence = evidence
         self._writer = writer
 
-    def asked(self, recorded: RecordedExchange) -> None:
+    def handle_request(self, recorded: RecordedExchange) -> None:
         """Judge a request; show the first violations of its client."""
         self.last = time.monotonic()
         self.waiting += 1
-        for first in self.traffic.asked(recorded):
-            self._show(_line(first))
+        for first in self.traffic.add_request(recorded):
+            self._show(_format_violation(first))
 
-    def answered(self, recorded: RecordedExchange) -> None:
+    def handle_answer(self, recorded: RecordedExchange) -> None:
         """Write a request and its answer to the recording, and evidence of its first violations."""
         self.last = time.monotonic()
         self.waiting -= 1
-        described = self.traffic.answered(recorded)
+        described = self.traffic.add_answer(recorded)
         if self._writer is not None:
-            self._writer.write(recorded, self.traffic.name_of(recorded))
+            self._writer.write(recorded, self.traffic.get_client_name(recorded))
         for first in described:
             if self._evidence is not None and first.failure is not None:
                 check = get_check_id(first.miss.requirement)
                 client_evidence.write_request(self._evidence, check, first.client, recorded, first.failure)
 
-    def left(self, recorded: RecordedExchange) -> None:
+    def handle_reset(self, recorded: RecordedExchange) -> None:
         """Count a connection that the client reset after an answer."""
-        self.traffic.left(recorded)
+        self.traffic.add_reset(recorded)
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         """Count a reason why something was not read; show it the first time."""
         line = escape_text(why)
         if line not in self.unread_reasons and len(self.unread_reasons) < MAX_REASONS:
@@ -256,7 +256,7 @@ class WatchListener:
             self.unread_reasons[line] += 1
 
 
-def _line(first: FirstViolation) -> str:
+def _format_violation(first: FirstViolation) -> str:
     miss, request = first.miss, f"request {first.recorded.number} of {first.client}"
     named = f"{miss.requirement} ({ledger.get_requirement(miss.requirement).level})"
     said = f"{request} does not meet {named}" if first.outcome is Outcome.FAIL else f"advice on {request}, by {named}"

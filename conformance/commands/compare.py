@@ -37,14 +37,14 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             or `--only-differences`.
     """
     if not options.gate:
-        return _page(options), 0
+        return _render_page(options), 0
     if len(options.reports) != 2 or options.output or options.only_differences:
         raise ReportError("--gate takes two reports, OLD NEW, and prints what got worse, alone")
     found = regression.compare(*map(read, options.reports))
     return "\n".join(found.lines()), found.exit_status
 
 
-def _page(options: argparse.Namespace) -> str:
+def _render_page(options: argparse.Namespace) -> str:
     expect_known_suffix(options.output)
     if options.only_differences and len(options.reports) < 2:
         raise ReportError("--only-differences takes two reports or more")

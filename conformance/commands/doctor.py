@@ -72,13 +72,13 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             timeout=options.target_timeout,
         )
         with Session(Target(made)) as session, session.target.limit_silence():
-            lines, status = _examined(session, options)
+            lines, status = _examine_server(session, options)
     except (SettingsError, TargetLostError) as error:
         raise DoctorError(str(error)) from error
     return hide("\n".join(lines), made.secrets), status
 
 
-def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str], int]:
+def _examine_server(session: Session, options: argparse.Namespace) -> tuple[list[str], int]:
     target, named = session.target, tuple(dict.fromkeys(options.target_model))
     health = ", ".join(f"{'' if target.get(path).succeeded else 'not '}{word}" for word, path in HEALTH.items())
     names = placement_search.list_models(target)
@@ -89,64 +89,64 @@ def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str],
     found = session.survey
     described = found.models if named else {}  # each model has its own line with its trouble
     lines = [
-        f"{'server':20}{_server(found)}; {health}",
+        f"{'server':20}{_describe_server(found)}; {health}",
         f"{'lists':20}{escape_text(', '.join(found.listed), 200) or 'no extensions'}",
-        *(_extensions_on(target, _answering(described)) if described else _extensions(found)),
+        *(_list_extensions_by_model(target, _list_answering(described)) if described else _list_extensions(found)),
         f"{'models':20}{escape_text(f'{len(names)} listed: {shorten_names(names)}', 300) if names else NO_LIST}",
-        *(_model(name, model) for name, model in described.items()),
+        *(_format_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
         *([f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}"] if nothing and not described else []),
-        *_next(options, found, is_stuck=nothing is not None),
+        *_list_next_commands(options, found, is_stuck=nothing is not None),
     ]
     return lines, NOTHING_TO_JUDGE if nothing else 0
 
 
-def _answering(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _list_answering(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [name for name, model in models.items() if not model["trouble"]]
 
 
-def _server(found: DiscoveryResult) -> str:
+def _describe_server(found: DiscoveryResult) -> str:
     named = " ".join(escape_text(part, 60) for part in (found.name, found.version) if part)
     return named or f"no server metadata ({escape_text(found.silence, 100) or 'no name'})"
 
 
-def _extensions(found: DiscoveryResult) -> Iterator[str]:
+def _list_extensions(found: DiscoveryResult) -> Iterator[str]:
     """Yield a line for each extension: the evidence that it is offered, or why it is not."""
     for name in OVER_HTTP:
         yield f"{name:20}{found.offered.get(name) or found.absence(name)}"
 
 
-def _extensions_on(target: Target, models: Sequence[str]) -> Iterator[str]:
+def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator[str]:
     """Yield a line for each extension: the models on which it works, and the reason for each other one."""
     alone = {model: model_discovery.try_extensions(target, model) for model in models}
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
         works = [f"works on {shorten_names(working)}"] if working else []
-        others = [_not_on(model, found, name) for model, found in alone.items() if model not in working]
+        others = [_describe_failure(model, found, name) for model, found in alone.items() if model not in working]
         yield f"{name:20}{escape_text('; '.join([*works, *others]), 200) or 'not tried: no model answers'}"
 
 
-def _not_on(model: str, found: DiscoveryResult, extension: str) -> str:
+def _describe_failure(model: str, found: DiscoveryResult, extension: str) -> str:
     return f"not on {model}: {found.refusals[extension] or 'no request of it fits'}"
 
 
-def _model(name: str, model: Mapping[str, Any]) -> str:
+def _format_model(name: str, model: Mapping[str, Any]) -> str:
     """Return the line of a model: the signature that it answers, or why it answers no request."""
     said = escape_text(model["refusal"], 300) if model["trouble"] else f"answers {format_signature(model)}"
     odd = f"; {describe_unsteady_model(model)}" if model["unsteady"] else ""
     return f"{escape_text(name, 60):19} {said}{odd}"
 
 
-def _next(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
+def _list_next_commands(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool) -> Iterator[str]:
     """Yield the lines with the commands to run next: first the few rows that see most, then all."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
     more += ["--target-insecure"] if options.target_insecure else []
-    command, answering = ["oip-conformance", "run", strip_user(options.url), *more], _answering(found.models)
+    command, answering = ["oip-conformance", "run", strip_user(options.url), *more], _list_answering(found.models)
     if not answering and any(model["missing"] for model in found.models.values()):
         init = ["oip-conformance", "init", "--target-url", strip_user(options.url), *more]
-        init += _named([name for name in options.target_model if name != ALL_MODELS])
+        init += _format_model_options([name for name in options.target_model if name != ALL_MODELS])
         yield f"{'next':20}{shlex.join(init)} -o target.toml, say there what the models take, and: {JUDGE_COMMAND}"
         return
     if not (found.roles or answering):
@@ -155,10 +155,10 @@ def _next(options: argparse.Namespace, found: DiscoveryResult, *, is_stuck: bool
         return
     one_by_one = options.target_model and ALL_MODELS not in options.target_model
     models = answering if one_by_one else [ALL_MODELS] if len(found.models) > 1 else answering
-    command += [*_named(models), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])]
+    command += [*_format_model_options(models), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])]
     yield f"{'next':20}{shlex.join([*command, QUICK])}"
     yield f"{'then':20}{shlex.join(command)}"
 
 
-def _named(models: Sequence[str]) -> list[str]:
+def _format_model_options(models: Sequence[str]) -> list[str]:
     return [part for name in models for part in ("--target-model", name)]

@@ -24,11 +24,11 @@ def read(file: Path) -> dict[str, Any]:
     Raises:
         UserError: the file cannot be read, or is not such evidence.
     """
-    about = _parsed(file)
+    about = _parse_file(file)
     if fault := schemas.find_fault(about, _load_schema()):
         raise UserError(f"{file} is no evidence of this suite: {schemas.describe_fault(fault)}")
     try:
-        files.convert_errors(lambda: _expect_read(about["survey"]))
+        files.convert_errors(lambda: _expect_parsable(about["survey"]))
     except (files.UnreadableError, DecodeError) as error:
         raise UserError(f"{file} is no evidence of this suite: {escape_text(str(error))}") from error
     return dict(about)
@@ -40,7 +40,7 @@ def read_client_evidence(file: Path) -> tuple[str, str]:
     Raises:
         UserError: the file cannot be read, or is not such evidence.
     """
-    about = _parsed(file)
+    about = _parse_file(file)
     if not is_client_evidence(about):
         raise UserError(f"{file} is no evidence of a client")
     return str(about.get("check")), str(about.get("row"))
@@ -57,10 +57,10 @@ def is_all_client_evidence(found: list[Path]) -> bool:
     Raises:
         UserError: a file cannot be read.
     """
-    return all(is_client_evidence(_parsed(file)) for file in found)
+    return all(is_client_evidence(_parse_file(file)) for file in found)
 
 
-def _parsed(file: Path) -> Any:
+def _parse_file(file: Path) -> Any:
     try:
         return files.parse_json(files.read_bytes(file, MAX_FILE_BYTES))
     except files.UnreadableError as error:
@@ -73,7 +73,7 @@ def _load_schema() -> dict[str, Any]:
     return {**schema, "$defs": {**schema["$defs"], "report": schemas.load_schema("report")}}
 
 
-def _expect_read(survey: Mapping[str, Any]) -> None:
+def _expect_parsable(survey: Mapping[str, Any]) -> None:
     """Parse the results of discovery (`survey`), to validate them.
 
     Raises:

@@ -67,21 +67,21 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise FleetError(
             f"{options.file}: --update-baselines: no target has a baseline: give baselines, a folder for them"
         )
-    wishes = RunOptions(
+    run_options = RunOptions(
         options.output,
         options.workers or fleet.workers,
         options.scheduler or "",
         anew=options.new,
         updates_baselines=options.update_baselines,
     )
-    lines, status = running.run(fleet, wishes, _silent if options.quiet else _say)
+    lines, status = running.run(fleet, run_options, _print_nothing if options.quiet else _print_line)
     return "\n".join(lines), status
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _silent(_: str) -> None:
+def _print_nothing(_: str) -> None:
     """Print nothing."""

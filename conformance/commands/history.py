@@ -29,10 +29,10 @@ def run(options: argparse.Namespace) -> str:
         ReportError: the folder has no report, or an invalid one, or the page cannot be written.
     """
     expect_known_suffix(options.output)
-    return deliver(build_page(build_history(_read(options.folder))), options.output)
+    return deliver(build_page(build_history(_read_reports(options.folder))), options.output)
 
 
-def _read(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
+def _read_reports(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     """Read the reports of a folder, each with its file name; report all invalid files in one error."""
     if not folder.is_dir():
         raise ReportError(f"{folder} is no folder")

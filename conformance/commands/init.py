@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> str:
     Raises:
         InitError: the URL is invalid, no server answers, or the file exists.
     """
-    text, unfinished = _drafted(options) if options.target_url else (TEMPLATE, [])
+    text, unfinished = _draft_file(options) if options.target_url else (TEMPLATE, [])
     if options.output is None:
         return text.rstrip()
     try:
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> str:
     return escape_text(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
 
-def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
+def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
     """Return a file for a server, and the models for which a user has to add inputs.
 
     Raises:
@@ -114,13 +114,13 @@ def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
         raise InitError(str(error)) from error
     try:
         with Session(Target(made)) as session, session.target.limit_silence():
-            text, unfinished = _asked(session, options.target_model)
+            text, unfinished = _discover_models(session, options.target_model)
             return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
     except (SettingsError, TargetLostError) as error:
         raise InitError(hide(str(error), made.secrets)) from error
 
 
-def _asked(session: Session, named: Sequence[str]) -> tuple[str, list[str]]:
+def _discover_models(session: Session, named: Sequence[str]) -> tuple[str, list[str]]:
     """Discover models and return the file, and the models for which a user has to add inputs."""
     target = session.target
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))

@@ -83,20 +83,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for words, name in PASSTHROUGH_COMMANDS.items():
             if tuple(arguments[: len(words)]) == words:
-                _module(name).replace_process(arguments[len(words) :])
-        own, after = _module("client").split_command(arguments) if arguments[:1] == ["client"] else (arguments, None)
-        options = _parsed(own, after)
-        command: Callable[[argparse.Namespace], str | tuple[str, int]] = _module(COMMANDS[options.command]).run
-        done = command(options)
+                _import_command(name).replace_process(arguments[len(words) :])
+        own, after = (
+            _import_command("client").split_command(arguments) if arguments[:1] == ["client"] else (arguments, None)
+        )
+        options = _parse_arguments(own, after)
+        command: Callable[[argparse.Namespace], str | tuple[str, int]] = _import_command(COMMANDS[options.command]).run
+        returned = command(options)
     except UserError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return error.status
-    text, status = done if isinstance(done, tuple) else (done, 0)
-    _show(text)
+    text, status = returned if isinstance(returned, tuple) else (returned, 0)
+    _print_text(text)
     return status
 
 
-def _show(text: str) -> None:
+def _print_text(text: str) -> None:
     """Print to standard output, ignoring a reader that closes early, such as `head`."""
     try:
         print(text, flush=True)
@@ -104,21 +106,21 @@ def _show(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _module(name: str) -> ModuleType:
+def _import_command(name: str) -> ModuleType:
     return import_module(f"conformance.commands.{name}")
 
 
-def _parsed(arguments: Sequence[str], after: Sequence[str] | None) -> argparse.Namespace:
+def _parse_arguments(arguments: Sequence[str], after: Sequence[str] | None) -> argparse.Namespace:
     """Parse the arguments; unknown ones are a usage error of the subcommand."""
-    parser = _parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
+    parser = _build_parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(after=after))
     if unknown:
-        parser.usage_status = getattr(_module(COMMANDS[options.command]), "USAGE", parser.usage_status)
+        parser.usage_status = getattr(_import_command(COMMANDS[options.command]), "USAGE", parser.usage_status)
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return options
 
 
-def _parser(names: Sequence[str]) -> Parser:
+def _build_parser(names: Sequence[str]) -> Parser:
     """Return a parser with these subcommands."""
     parser = Parser(
         PROGRAM,
@@ -130,5 +132,5 @@ def _parser(names: Sequence[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in names:
-        _module(COMMANDS[name]).add(commands)
+        _import_command(COMMANDS[name]).add(commands)
     return parser

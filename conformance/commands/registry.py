@@ -51,18 +51,18 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         RegistryError: there is no such folder or registry, or the site cannot be written.
     """
-    return _check(options) if options.part == "check" else _build(options)
+    return _check_folders(options) if options.part == "check" else _build_site(options)
 
 
-def _check(options: argparse.Namespace) -> tuple[str, int]:
+def _check_folders(options: argparse.Namespace) -> tuple[str, int]:
     for folder in options.folders:
         if not folder.is_dir():
             raise RegistryError(f"{folder}: no such folder")
     found = checking.check(options.folders, options.root, manifest.get_today())
-    return checking.render_comment(found), 0 if all(each.is_taken for each in found) else 1
+    return checking.render_comment(found), 0 if all(each.is_accepted for each in found) else 1
 
 
-def _build(options: argparse.Namespace) -> tuple[str, int]:
+def _build_site(options: argparse.Namespace) -> tuple[str, int]:
     found = static_site.build(options.root, options.output, manifest.get_today())
     counts = {status: sum(entry.status is status for entry in found) for status in Status}
     said = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "no certifications"

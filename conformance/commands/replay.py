@@ -72,18 +72,18 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         return client_replay.replay_recording(recording, options.conformance_gate)
     if options.conformance_gate:
         raise ReplayError("--conformance-gate: only a recording of `client watch` has a verdict")
-    results = list(_results(options))
-    lines = [_line(result) for result in results]
+    results = list(_judge_rows(options))
+    lines = [_format_result(result) for result in results]
     words = {OUTCOME_LABELS.get(result.outcome, "error") for result in results}
     return "\n".join(lines), 6 if "error" in words else 1 if "failed" in words else 0
 
 
-def _line(result: CheckResult) -> str:
+def _format_result(result: CheckResult) -> str:
     word = OUTCOME_LABELS.get(result.outcome, "error")
     return f"{word:<7} {result.label}" + (f": {escape_text(result.message, 400)}" if result.message else "")
 
 
-def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
+def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
     own = options.folder / CHECK_FILE
     files = [own] if own.exists() else sorted(options.folder.glob(f"*/{CHECK_FILE}"))
     if not files:
@@ -93,19 +93,19 @@ def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
         return
     for file in files:
         about = evidence_reader.read(file)
-        check, row = _find(about, file)
-        with _session(options, about) as session:
+        check, row = _find_evidence_row(about, file)
+        with _build_session(options, about) as session:
             yield session.judge(check, row)
 
 
-def _find(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
+def _find_evidence_row(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
         raise ReplayError(f"{file}: this suite has no {escape_text(format_label(about['check'], about['row']))}")
     return found
 
 
-def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
+def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
     grpc = options.target_grpc or about.get("grpc")
     if grpc:
         expect_grpc("gRPC")
@@ -122,10 +122,10 @@ def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
         raise ReplayError(str(error)) from error
     placements = {role: Placement.from_dict(entry) for role, entry in about["placements"].items()}
     survey, seed = DiscoveryResult(**about["survey"]), about.get("seed")
-    return _asked_anew(Session(Target(made), survey, placements=placements, seed=seed))
+    return _resend_broken_requests(Session(Target(made), survey, placements=placements, seed=seed))
 
 
-def _asked_anew(session: Session) -> Session:
+def _resend_broken_requests(session: Session) -> Session:
     """Resend the requests that broke during discovery; keep only those that still break."""
     broken = [one for one in session.target.survey_broken if is_broken(session.target.send(one.reply.exchange.message))]
     session.target.survey_broken = broken

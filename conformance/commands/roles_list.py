@@ -41,22 +41,22 @@ def run(options: argparse.Namespace) -> str:
             like = get_close_matches(name, every, n=3)
             hint = f": did you mean {' or '.join(like)}?" if like else "; `oip-conformance roles` prints them all"
             raise UnknownRoleError(f"there is no role {name}{hint}")
-    return "\n".join(line for name in options.names or every for line in _described(every[name]))
+    return "\n".join(line for name in options.names or every for line in _describe_role(every[name]))
 
 
-def _described(role: Role) -> Iterator[str]:
+def _describe_role(role: Role) -> Iterator[str]:
     yield f"{role.name}: {role.purpose}"
-    yield f"    in      {_signature(role.inputs)}"
-    yield f"    out     {_signature(role.outputs)}"
+    yield f"    in      {_format_signature(role.inputs)}"
+    yield f"    out     {_format_signature(role.outputs)}"
     yield f"    is      {format_formula(role)}"
     for spec in role.outputs:
         if labels := role.labels.get(spec.name):
             rest = "; the others have none" if len(labels) < abs(prod(spec.shape)) else ""
             yield f"    labels  {spec.name}: {', '.join(labels)}{rest}"
-    yield f"    needs   {'; '.join(_needs(role))}"
+    yield f"    needs   {'; '.join(_list_needs(role))}"
 
 
-def _needs(role: Role) -> Iterator[str]:
+def _list_needs(role: Role) -> Iterator[str]:
     specs = (*role.inputs, *role.outputs)
     if role.batching:
         yield "a batch dimension in front of every shape, of 1 to 8 items"
@@ -68,5 +68,5 @@ def _needs(role: Role) -> Iterator[str]:
         yield "nothing, if the server cannot have it: it is optional"
 
 
-def _signature(specs: Sequence[TensorSpec]) -> str:
+def _format_signature(specs: Sequence[TensorSpec]) -> str:
     return ", ".join(f"{spec.name} {spec.datatype} {list(spec.shape)}" for spec in specs)

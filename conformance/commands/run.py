@@ -38,7 +38,7 @@ def run(_: argparse.Namespace) -> NoReturn:
 
 
 def replace_process(arguments: Sequence[str]) -> NoReturn:
-    """Replace this process by pytest, to test the server of the first argument or of an option; pass on all options.
+    """Replace this process by pytest with all options, to test the server that the arguments name.
 
     Raises:
         UserError: the first argument is not a URL, and no option names a server.

@@ -76,10 +76,10 @@ def read_files(options: argparse.Namespace) -> RunFiles:
     reports, evidence = tuple(options.conformance_report), options.conformance_evidence
     if evidence is not None and (fault := claim_folder(evidence, journal.STALE_PATTERNS)):
         raise UserError(f"--conformance-evidence {evidence}: {fault}")
-    return RunFiles(reports, evidence, _baseline(path, updates=updates), path, updates)
+    return RunFiles(reports, evidence, _load_baseline(path, updates=updates), path, updates)
 
 
-def _baseline(path: Path | None, *, updates: bool) -> Baseline | None:
+def _load_baseline(path: Path | None, *, updates: bool) -> Baseline | None:
     if path is None or (updates and not path.exists()):
         return None if path is None else Baseline()
     try:

@@ -45,17 +45,17 @@ def compute_digest(words: str) -> str:
 
 def find_places(text: str, sentence: Sentence) -> list[tuple[int, int]]:
     """Return the start and end of every match of a sentence in a squeezed text."""
-    return list(_places(text, sentence))
+    return list(_iterate_places(text, sentence))
 
 
-def _places(text: str, sentence: Sentence) -> Iterator[tuple[int, int]]:
-    for first in _words(sentence.first).finditer(text):
-        last = _words(sentence.last).search(text, first.end()) if sentence.last else first
+def _iterate_places(text: str, sentence: Sentence) -> Iterator[tuple[int, int]]:
+    for first in _build_pattern(sentence.first).finditer(text):
+        last = _build_pattern(sentence.last).search(text, first.end()) if sentence.last else first
         if last:
             yield first.start(), last.end()
 
 
-def _words(words: str) -> re.Pattern[str]:
+def _build_pattern(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(words)}(?!\w)", re.IGNORECASE)
 
 
@@ -86,7 +86,7 @@ def add(commands: Any) -> None:
         help="look up each sentence in copies of the documents",
         description="Look up each sentence in copies of the documents. Exit status 0 when each stands in exactly one "
         "place with the words that it had, 1 with a line for each that does not. The copies are: "
-        + ", ".join(document.copy for document in _copied()),
+        + ", ".join(document.copy for document in _list_copied_documents()),
     )
     check.add_argument("folder", type=Path, metavar="DIR", help="the folder of the copies")
     actions.add_parser("page", help="print docs/sentences.md")
@@ -103,16 +103,16 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
     if options.action == "errata":
         from conformance.pages import errata  # Jinja2 is slow to import and needed only here
 
-        return errata.render(_servers(options.folder)).removesuffix("\n")
+        return errata.render(_load_servers(options.folder)).removesuffix("\n")
     if options.action == "page":
         cited = map_citations(ledger.load().values())
         return render_sentences(load_sentences().values(), cited).removesuffix("\n")
-    troubles = list(_check(options.folder))
+    troubles = list(_check_folder(options.folder))
     count = sum(bool(sentence.document.copy) for sentence in load_sentences().values())
     return ("\n".join(troubles), 1) if troubles else f"all {count} sentences are in their places"
 
 
-def _servers(folder: Path) -> tuple[ServerResult, ...]:
+def _load_servers(folder: Path) -> tuple[ServerResult, ...]:
     if not folder.is_dir():
         raise SourcesError(f"{folder}: no such folder")
     try:
@@ -121,17 +121,19 @@ def _servers(folder: Path) -> tuple[ServerResult, ...]:
         raise SourcesError(f"{folder}: has a file that is no report: {error}") from error
 
 
-def _copied() -> list[Document]:
+def _list_copied_documents() -> list[Document]:
     return [document for document in load_documents().values() if document.copy]
 
 
-def _check(folder: Path) -> Iterator[str]:
+def _check_folder(folder: Path) -> Iterator[str]:
     """Yield a line for each sentence that does not match and each document that cannot be read."""
     if not folder.is_dir():
         raise SourcesError(f"{folder}: no such folder")
-    if not any((folder / document.copy).is_file() for document in _copied()):
-        raise SourcesError(f"{folder}: holds none of {', '.join(document.copy for document in _copied())}")
-    for document in _copied():
+    if not any((folder / document.copy).is_file() for document in _list_copied_documents()):
+        raise SourcesError(
+            f"{folder}: holds none of {', '.join(document.copy for document in _list_copied_documents())}"
+        )
+    for document in _list_copied_documents():
         yield from _check_document(document, folder / document.copy)
 
 
@@ -197,30 +199,30 @@ def render_sentences(sentences: Iterable[Sentence], cited: Mapping[str, Sequence
     by_document: dict[Document, list[Sentence]] = {}
     for sentence in sentences:
         by_document.setdefault(sentence.document, []).append(sentence)
-    summary = "".join(_summary(document, found, cited) for document, found in by_document.items())
-    sections = [_document(document, found, cited) for document, found in by_document.items()]
-    return "\n".join([HEAD + summary, *filter(None, [_gaps(by_document.values())]), *sections])
+    summary = "".join(_format_summary_row(document, found, cited) for document, found in by_document.items())
+    sections = [_render_document(document, found, cited) for document, found in by_document.items()]
+    return "\n".join([HEAD + summary, *filter(None, [_render_gaps(by_document.values())]), *sections])
 
 
-def _summary(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+def _format_summary_row(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
     judged = sum(sentence.key in cited for sentence in found)
     reasons, gaps = (sum(bool(getattr(sentence, name)) for sentence in found) for name in ("unjudged", "gap"))
     cells = (format_link(document.title, document.url), document.revision[:12], document.date)
     return format_row((*cells, *map(str, (len(found), judged, reasons, gaps))))
 
 
-def _gaps(documents: Iterable[Sequence[Sentence]]) -> str:
+def _render_gaps(documents: Iterable[Sequence[Sentence]]) -> str:
     gaps = [sentence for found in documents for sentence in found if sentence.gap]
     lines = [f"- {format_link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
     return "## Gaps\n\nWhat should be judged and is not.\n\n" + "".join(lines) if lines else ""
 
 
-def _document(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
-    lines = [_line(sentence, cited.get(sentence.key, ())) for sentence in found]
+def _render_document(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+    lines = [_format_sentence_row(sentence, cited.get(sentence.key, ())) for sentence in found]
     return f"## {document.title}\n\n{TABLE_HEAD}" + "".join(lines)
 
 
-def _line(sentence: Sentence, ids: Sequence[str]) -> str:
+def _format_sentence_row(sentence: Sentence, ids: Sequence[str]) -> str:
     reasons = {"none": sentence.unjudged, "gap": sentence.gap}
     judged = [", ".join(ids), *(f"{kind}: {why}" if why else "" for kind, why in reasons.items())]
     shown = format_link(sentence.gist or sentence.section, sentence.url)

@@ -15,7 +15,7 @@ from typing import Any
 from conformance import __version__
 from conformance.certification import manifest, other_suite, profiles, sealing
 from conformance.certification.manifest import NOTE, CertificationError, Manifest
-from conformance.certification.verifying import Folder, RequiredSigners, describe_label, reasons
+from conformance.certification.verifying import Folder, RequiredSigners, describe_label, find_refusal_reasons
 from conformance.spec import files
 from conformance.spec.outcome import PARTIAL
 from conformance.spec.text import escape_text
@@ -57,17 +57,17 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         sealing.read_key_id(options.third_party_key, "--third-party-key") if options.third_party_key else None,
     )
     folder = Folder(options.folder)
-    if options.with_suite and (version := _other_suite(options.folder)):
-        return _by_its_suite(folder, version, options)
-    if found := list(reasons(folder, keys)):
-        return _refused(folder, found), 1
+    if options.with_suite and (version := _find_other_suite(options.folder)):
+        return _verify_with_suite(folder, version, options)
+    if found := list(find_refusal_reasons(folder, keys)):
+        return _format_refusal(folder, found), 1
     try:
-        return files.convert_errors(lambda: _accepted(folder, options.key)), 0
+        return files.convert_errors(lambda: _format_acceptance(folder, options.key)), 0
     except files.UnreadableError as error:
-        return _refused(folder, [str(error)]), 1
+        return _format_refusal(folder, [str(error)]), 1
 
 
-def _other_suite(path: Path) -> str | None:
+def _find_other_suite(path: Path) -> str | None:
     """Return the version of the suite that made a folder; None if it is this version."""
     version = manifest.read_suite_version(path)
     if version is None:
@@ -75,7 +75,7 @@ def _other_suite(path: Path) -> str | None:
     return None if version == __version__ else version
 
 
-def _by_its_suite(folder: Folder, version: str, options: argparse.Namespace) -> tuple[str, int]:
+def _verify_with_suite(folder: Folder, version: str, options: argparse.Namespace) -> tuple[str, int]:
     """Verify with the suite version of the folder, and add the outcome of this version."""
     keys = {"--key": options.key, "--third-party-key": options.third_party_key}
     arguments = [part for name, key in keys.items() if key for part in (name, str(key.resolve()))]
@@ -84,32 +84,40 @@ def _by_its_suite(folder: Folder, version: str, options: argparse.Namespace) -> 
     return "\n".join([*said.lines, *opinion]), 0 if said.holds else 1
 
 
-def _refused(folder: Folder, found: Sequence[str]) -> str:
+def _format_refusal(folder: Folder, found: Sequence[str]) -> str:
     lines = [f"refused: {escape_text(reason, 400)}" for reason in found[:MAX_SHOWN_REASONS]]
     lines += [f"refused: and {len(found) - MAX_SHOWN_REASONS} more"] if len(found) > MAX_SHOWN_REASONS else []
     return "\n".join(filter(None, [*lines, describe_label(folder)]))
 
 
-def _accepted(folder: Folder, key: Path | None) -> str:
-    made = folder.made
+def _format_acceptance(folder: Folder, key: Path | None) -> str:
+    made = folder.manifest
     finished = datetime.fromisoformat(made.finished)
     verified = (
         f"verified: {escape_text(made.label)} by {escape_text(made.vendor)} is {made.certified_as}"
         f" under the profile {made.profile}, "
         f"judged on {finished:%Y-%m-%d} by oip-conformance {__version__}"
     )
-    return "\n".join([verified, *_unmet(folder), describe_label(folder), *_signers(made, key), _validity(made)])
+    return "\n".join(
+        [
+            verified,
+            *_describe_unmet(folder),
+            describe_label(folder),
+            *_describe_signers(made, key),
+            _format_validity(made),
+        ]
+    )
 
 
-def _unmet(folder: Folder) -> Iterator[str]:
+def _describe_unmet(folder: Folder) -> Iterator[str]:
     """Describe the unmet requirements of an interoperable server, or the unjudged parts of a partial one."""
-    if folder.made.standing == PARTIAL:
+    if folder.manifest.standing == PARTIAL:
         yield f"not everything was judged: {'; '.join(escape_text(reason, 400) for reason in folder.report['why'])}"
-    elif found := profiles.list_unmet_musts(folder.made.profile, folder.report):
+    elif found := profiles.list_unmet_musts(folder.manifest.profile, folder.report):
         yield f"every MUST about exchanges and the transport is met; of the others, {'; '.join(found)}"
 
 
-def _signers(made: Manifest, key: Path | None) -> Iterator[str]:
+def _describe_signers(made: Manifest, key: Path | None) -> Iterator[str]:
     if key:
         yield f"signed with {key} ({made.key['id']})"
     elif made.key["lasting"]:
@@ -121,6 +129,6 @@ def _signers(made: Manifest, key: Path | None) -> Iterator[str]:
         yield f"run and countersigned by {who} with the key {third['key']['id']}"
 
 
-def _validity(made: Manifest) -> str:
+def _format_validity(made: Manifest) -> str:
     over = manifest.is_expired(made.expires)
     return f"expired on {made.expires}: ask for a new one" if over else f"valid until {made.expires}"

@@ -21,7 +21,10 @@ def add(commands: Any) -> None:
 def run(_: argparse.Namespace) -> str:
     """Return the text to print."""
     return "\n".join(
-        [*_kinds(KINDS, exchanges.build_steps, is_excluded), *_kinds(CALLS, calls.build_steps, is_excluded_call)]
+        [
+            *_describe_kinds(KINDS, exchanges.build_steps, is_excluded),
+            *_describe_kinds(CALLS, calls.build_steps, is_excluded_call),
+        ]
     )
 
 
@@ -31,7 +34,7 @@ def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], e
     return Space(axes, excluded, lambda *_: False).measure_coverage(own)
 
 
-def _kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:
+def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:
     for kind, axes in kinds.items():
         steps = steps_of(kind)
         brief = steps[: len(steps) // exchanges.BRIEF_STEPS]
@@ -41,10 +44,10 @@ def _kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excl
 
         yield f"{kind}: {len(steps)} steps, {measure_coverage(axes, steps, is_never)}; the first {len(brief)} in front"
         for axis, values in axes.items():
-            yield f"    {axis.replace('_', ' '):14} {_listed(values)}"
+            yield f"    {axis.replace('_', ' '):14} {_format_values(values)}"
         never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)
         yield f"    {'never':14} {never} pairs, such as chunks in HTTP/1.0"
 
 
-def _listed(values: Sequence[str]) -> str:
+def _format_values(values: Sequence[str]) -> str:
     return ", ".join(values) if len(values) < 32 else f"{', '.join(values[:30])} and {len(values) - 30} more"

@@ -40,7 +40,7 @@ class Addresses:
         """Return the address that received a request."""
         return self.grpc if recorded.received.is_over_grpc else self.http
 
-    def environment(self) -> dict[str, str]:
+    def build_environment(self) -> dict[str, str]:
         """Return the environment variables that pass the addresses to a command."""
         grpc = self.grpc.removeprefix("grpc://")
         return {name: value for name, value in (("OIP_TARGET_URL", self.http), ("OIP_TARGET_GRPC", grpc)) if value}
@@ -69,29 +69,32 @@ def conclude(
     watched: WatchResult, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
     """Update the baseline and write reports; return the text to print and the exit status by the gate."""
-    found = watched.traffic.results()
+    found = watched.traffic.list_results()
     baseline, results = apply_baseline(files, found, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude_watch(results, baseline, watched.stopped, gate)
     survey = summarize_clients(results, list(watched.traffic.clients))
     report = None
     if files.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
-        report = _report(watched, conclusion, survey, is_strict=is_strict)
+        report = _build_report(watched, conclusion, survey, is_strict=is_strict)
         write_reports(files, report)
         files.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
-    lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.build_commands(report, os.environ)]
-    lines.append(_verdict_line(watched, conclusion, survey))
-    verdict, found_gate = _judge_what_was_sent(conclusion.verdict, gate, watched.stopped), conclusion.gate
+    lines = [
+        *_format_output(watched, conclusion, survey, shows_all=shows_all),
+        *github.build_commands(report, os.environ),
+    ]
+    lines.append(_format_verdict(watched, conclusion, survey))
+    verdict, found_gate = _ignore_unsent_kinds(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
     return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS[INCOMPLETE]
 
 
-def _judge_what_was_sent(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
+def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
     """Return the verdict for the exit status: unsent kinds of requests do not count against the gate."""
     is_open = verdict.interoperable is None and not stopped
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
 
-def _report(
+def _build_report(
     watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, is_strict: bool
 ) -> dict[str, Any]:
     addresses = watched.addresses
@@ -129,51 +132,55 @@ def format_now() -> str:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _shown(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, shows_all: bool) -> Iterator[str]:
+def _format_output(
+    watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, shows_all: bool
+) -> Iterator[str]:
     """Yield the lines for the terminal; with a baseline, only the difference."""
     results, gate = conclusion.results, conclusion.gate
     checks = [result.to_dict() for result in results]
     most = None if shows_all else terminal_findings.MAX_BLOCKS
-    yield from _section("clients", _clients(watched.traffic))
-    yield from _section("not read", [f"{count:>6}  {why}" for why, count in watched.unread.items()])
+    yield from _format_section("clients", _list_clients(watched.traffic))
+    yield from _format_section("not read", [f"{count:>6}  {why}" for why, count in watched.unread.items()])
     if gate:
         new = set(gate.new)
         checks = [check for check in checks if format_label(check) in new]
-        yield from _section("gate", terminal.format_gate(gate))
+        yield from _format_section("gate", terminal.format_gate(gate))
     elif results:
-        yield from _section("summary", terminal.format_summary(conclusion, survey, Party.CLIENT))
-    yield from _section("failures", terminal_findings.format_failures(checks, "", most=most))
-    yield from _section("advice", terminal_findings.format_advice(checks, most=most))
-    yield from _section("fix first", terminal_findings.format_fix_first(checks))
+        yield from _format_section("summary", terminal.format_summary(conclusion, survey, Party.CLIENT))
+    yield from _format_section("failures", terminal_findings.format_failures(checks, "", most=most))
+    yield from _format_section("advice", terminal_findings.format_advice(checks, most=most))
+    yield from _format_section("fix first", terminal_findings.format_fix_first(checks))
 
 
-def _verdict_line(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult) -> str:
-    subject = f"What {_named(list(watched.traffic.clients))} sent"
+def _format_verdict(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult) -> str:
+    subject = f"What {_format_clients(list(watched.traffic.clients))} sent"
     return terminal.format_verdict(conclusion, subject, survey.offered, party=Party.CLIENT)
 
 
-def _named(names: Sequence[str]) -> str:
+def _format_clients(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} clients"
 
 
-def _clients(traffic: Traffic) -> Iterator[str]:
+def _list_clients(traffic: Traffic) -> Iterator[str]:
     for sender in traffic.clients.values():
-        counts = [f"{sender.requests[name]} over {word}" for name, word in _OVER.items() if name in sender.requests]
+        counts = [
+            f"{sender.requests[name]} over {word}" for name, word in _TRANSPORT_NAMES.items() if name in sender.requests
+        ]
         too_long = f"; {sender.by_head} too long to be judged but by their heads" if sender.by_head else ""
-        yield f"{sender.name}: requests {', '.join(counts)}; {_unmet(traffic.unmet(sender))}{too_long}"
+        yield f"{sender.name}: requests {', '.join(counts)}; {_format_unmet(traffic.count_unmet(sender))}{too_long}"
 
 
-def _unmet(counts: Counter[Outcome]) -> str:
+def _format_unmet(counts: Counter[Outcome]) -> str:
     """Return the numbers of failed and of advisory requirements of a client, as text."""
     said = ((counts[Outcome.FAIL], "not met"), (counts[Outcome.ADVISORY], "advised"))
     found = [f"{count} requirement{'' if count == 1 else 's'} {what}" for count, what in said if count]
     return ", ".join(found) or "all met"
 
 
-_OVER = {HTTP: "HTTP", GRPC: "gRPC"}
+_TRANSPORT_NAMES = {HTTP: "HTTP", GRPC: "gRPC"}
 
 
-def _section(title: str, lines: Iterable[Line | str]) -> Iterator[str]:
+def _format_section(title: str, lines: Iterable[Line | str]) -> Iterator[str]:
     """Yield a title and its lines, wrapped on a terminal; nothing if there are no lines."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     shown = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in lines]

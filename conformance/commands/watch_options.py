@@ -93,8 +93,8 @@ def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> 
         raise UserError("a command ends the watch by its own end: leave --for and --until-idle out")
     if options.client_header and is_credential(options.client_header):
         raise UserError(f"--client-header {options.client_header} carries a credential: take another one for names")
-    upstream = _upstream(options)
-    port, grpc_port = _ports(options, upstream)
+    upstream = _read_upstream(options)
+    port, grpc_port = _read_ports(options, upstream)
     return WatchOptions(
         options.host,
         port,
@@ -111,7 +111,7 @@ def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> 
     )
 
 
-def _upstream(options: argparse.Namespace) -> Settings | None:
+def _read_upstream(options: argparse.Namespace) -> Settings | None:
     """Return the settings of the upstream server, or None for the bundled one."""
     if not (options.upstream or options.upstream_grpc):
         return None
@@ -130,7 +130,7 @@ def _upstream(options: argparse.Namespace) -> Settings | None:
     return made
 
 
-def _ports(options: argparse.Namespace, upstream: Settings | None) -> tuple[int | None, int | None]:
+def _read_ports(options: argparse.Namespace, upstream: Settings | None) -> tuple[int | None, int | None]:
     """Return the ports for HTTP and gRPC; None for a transport that is not watched."""
     over_http = upstream is None or bool(options.upstream)
     over_grpc = has_grpc() if upstream is None else upstream.grpc is not None
@@ -142,11 +142,11 @@ def _ports(options: argparse.Namespace, upstream: Settings | None) -> tuple[int 
         raise UserError("--port: give --upstream URL, too")
     if over_grpc and upstream is not None:
         expect_grpc("--upstream-grpc")
-    port = _port("--port", options.port, PORT) if over_http else None
-    return port, _port("--grpc-port", options.grpc_port, GRPC_PORT) if over_grpc else None
+    port = _read_port("--port", options.port, PORT) if over_http else None
+    return port, _read_port("--grpc-port", options.grpc_port, GRPC_PORT) if over_grpc else None
 
 
-def _port(name: str, given: int | None, default: int) -> int:
+def _read_port(name: str, given: int | None, default: int) -> int:
     port = default if given is None else given
     if not 0 <= port <= 65535:
         raise UserError(f"{name} {port}: give a number from 0 to 65535")

@@ -19,7 +19,7 @@ ADDRESS_VARIABLES: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
 MIN_ANSWER_WAIT_S: Final = 60.0  # seconds to wait for a pending answer before the watch counts as idle
 _TICK: Final = 0.1  # seconds between two polls of the command and of the interrupt flag
 # Seconds for a command to exit by itself (Ctrl-C reaches it as well), and then after SIGTERM.
-_OWN_END, _ASKED_END = 2.0, 5.0
+_OWN_EXIT_WAIT_S, _SIGTERM_WAIT_S = 2.0, 5.0
 _BY_SIGNAL: Final = 128  # added to a signal number to form the exit status, as shells do
 
 
@@ -116,13 +116,13 @@ def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], inter
         raise UserError(f"cannot run {command[0]}: {error.strerror}") from error
     while child.poll() is None:
         if interrupted.wait(_TICK):
-            _end(child)
-            return WatchEnd(_status(child), "interrupted")
-    return WatchEnd(_status(child))
+            _end_command(child)
+            return WatchEnd(_find_exit_status(child), "interrupted")
+    return WatchEnd(_find_exit_status(child))
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    for limit, ask in ((_OWN_END, child.terminate), (_ASKED_END, child.kill)):
+def _end_command(child: subprocess.Popen[bytes]) -> None:
+    for limit, ask in ((_OWN_EXIT_WAIT_S, child.terminate), (_SIGTERM_WAIT_S, child.kill)):
         try:
             child.wait(limit)
         except subprocess.TimeoutExpired:
@@ -130,6 +130,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _status(child: subprocess.Popen[bytes]) -> int:
+def _find_exit_status(child: subprocess.Popen[bytes]) -> int:
     """Return the exit status in the convention of shells."""
     return _BY_SIGNAL - child.returncode if child.returncode < 0 else child.returncode

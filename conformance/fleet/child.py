@@ -19,12 +19,12 @@ import pytest
 def main() -> int:
     """Run pytest and return its exit status."""
     lifeline = os.dup(0)  # pytest replaces stdin
-    arguments: list[str] = json.loads(_line(lifeline))
+    arguments: list[str] = json.loads(_read_line(lifeline))
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     return int(pytest.main(arguments))
 
 
-def _line(descriptor: int) -> bytes:
+def _read_line(descriptor: int) -> bytes:
     octets = b""
     while not octets.endswith(b"\n") and (more := os.read(descriptor, 65536)):
         octets += more

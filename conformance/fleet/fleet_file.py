@@ -103,14 +103,14 @@ def load(path: Path) -> Fleet:
     except files.UnreadableError as error:
         raise FleetError(f"{path}: {error}") from error
     _expect_form(path, entries)
-    targets = tuple(_targets(path, entries))
+    targets = tuple(_list_targets(path, entries))
     if not targets:
         raise FleetError(f"{path}: names no target: give [targets.NAME] with a url, or [discover] with urls or a file")
     _expect_distinct(path, targets)
     given = {
         name: entries[name] for name in ("profile", "strict", "gate", "workers", "keep", "evidence") if name in entries
     }
-    return Fleet(path, targets, baselines=_beside(path, entries.get("baselines")), **given)
+    return Fleet(path, targets, baselines=_resolve_path(path, entries.get("baselines")), **given)
 
 
 def _expect_form(path: Path, entries: Entries) -> None:
@@ -126,20 +126,22 @@ def _expect_form(path: Path, entries: Entries) -> None:
     raise FleetError(escape_text(f"{path}: {place}: {said}" if place else f"{path}: {said}", 600))
 
 
-def _targets(path: Path, entries: Entries) -> Iterator[FleetTarget]:
+def _list_targets(path: Path, entries: Entries) -> Iterator[FleetTarget]:
     defaults = entries.get("defaults", {})
-    folder = _beside(path, entries.get("baselines"))
+    folder = _resolve_path(path, entries.get("baselines"))
     for name, own in entries.get("targets", {}).items():
-        yield _target(path, name, f"targets.{name}", own, defaults, folder)
+        yield _build_target(path, name, f"targets.{name}", own, defaults, folder)
     taken = {name.lower() for name in entries.get("targets", {})}
     for url in _read_urls(path, entries.get("discover", {})):
         name = make_name(url, taken)
         taken.add(name.lower())
-        yield _target(path, name, f"discover: {name}", {"url": url}, defaults, folder)
+        yield _build_target(path, name, f"discover: {name}", {"url": url}, defaults, folder)
 
 
-def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, baselines: Path | None) -> FleetTarget:
-    (own, models), (defaults, usual) = _parted(own), _parted(defaults)
+def _build_target(
+    path: Path, name: str, place: str, own: Entries, defaults: Entries, baselines: Path | None
+) -> FleetTarget:
+    (own, models), (defaults, usual) = _split_off_models(own), _split_off_models(defaults)
     found, folder = own, path.absolute().parent
     if "file" in own:
         also = [member for member in own if member not in _OWN]
@@ -150,22 +152,22 @@ def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, 
             found = {**config.read_entries(file), **own}
         except SettingsError as error:
             raise FleetError(f"{path}: {place}: {error}") from None
-        found, folder = _located(found, file.parent), file.parent
-    merged = _joined(_located(defaults, path.absolute().parent), _located(found, folder))
+        found, folder = _resolve_file_names(found, file.parent), file.parent
+    merged = _merge_entries(_resolve_file_names(defaults, path.absolute().parent), _resolve_file_names(found, folder))
     if not ("url" in merged or "grpc" in merged):
         raise FleetError(f"{path}: {place}: names no url and no grpc")
-    by_itself = (ALL,) if "url" in merged else ()  # models are discovered over HTTP
+    default_models = (ALL,) if "url" in merged else ()  # models are discovered over HTTP
     return FleetTarget(
         name,
         place,
         {member: value for member, value in merged.items() if member not in _OWN},
-        next((each for each in (models, usual) if each is not None), by_itself),
-        _limits(path, place, merged.get("limits", {})),
-        _baseline(path, name, own, baselines),
+        next((each for each in (models, usual) if each is not None), default_models),
+        _build_limits(path, place, merged.get("limits", {})),
+        _find_baseline_path(path, name, own, baselines),
     )
 
 
-def _parted(entries: Entries) -> tuple[Entries, tuple[str, ...] | None]:
+def _split_off_models(entries: Entries) -> tuple[Entries, tuple[str, ...] | None]:
     """Split off a `models` entry that is a list or `ALL`: return the other entries, and the models, or None."""
     named = entries.get("models")
     if named is None or isinstance(named, Mapping):
@@ -174,43 +176,43 @@ def _parted(entries: Entries) -> tuple[Entries, tuple[str, ...] | None]:
     return others, (ALL,) if named == ALL else tuple(named)
 
 
-def _limits(path: Path, place: str, entries: Entries) -> Limits:
+def _build_limits(path: Path, place: str, entries: Entries) -> Limits:
     for member, value in entries.items():
         if math.isnan(value):  # NaN passes the schema's minimum and maximum: every comparison with it is false
             raise FleetError(f"{path}: {place}.limits.{member}: nan is no number of seconds")
     return Limits(**entries)
 
 
-def _baseline(path: Path, name: str, own: Entries, folder: Path | None) -> Path | None:
-    return _beside(path, own.get("baseline")) or (folder and folder / f"{name}.toml")
+def _find_baseline_path(path: Path, name: str, own: Entries, folder: Path | None) -> Path | None:
+    return _resolve_path(path, own.get("baseline")) or (folder and folder / f"{name}.toml")
 
 
-def _beside(path: Path, name: str | None) -> Path | None:
+def _resolve_path(path: Path, name: str | None) -> Path | None:
     return path.absolute().parent / name if name else None
 
 
-def _joined(defaults: Entries, own: Entries) -> dict[str, Any]:
+def _merge_entries(defaults: Entries, own: Entries) -> dict[str, Any]:
     """Return the defaults, overridden by the target's own entries; header names match in any case."""
-    joined = {name: _joined_table(defaults[name], own[name]) for name in _JOINED if name in defaults and name in own}
+    joined = {name: _merge_tables(defaults[name], own[name]) for name in _JOINED if name in defaults and name in own}
     return {**defaults, **own, **joined}
 
 
-def _joined_table(defaults: Entries, own: Entries) -> dict[str, Any]:
+def _merge_tables(defaults: Entries, own: Entries) -> dict[str, Any]:
     said = {name.lower() for name in own}
     return {**{name: value for name, value in defaults.items() if name.lower() not in said}, **own}
 
 
-def _located(entries: Entries, folder: Path) -> dict[str, Any]:
+def _resolve_file_names(entries: Entries, folder: Path) -> dict[str, Any]:
     """Return the entries with file names made absolute."""
     found = dict(entries)
     if "ca" in found.get("tls", {}):
         found["tls"] = {**found["tls"], "ca": str(folder / found["tls"]["ca"])}
     if "headers" in found:
-        found["headers"] = {name: _located_value(value, folder) for name, value in found["headers"].items()}
+        found["headers"] = {name: _resolve_file_name(value, folder) for name, value in found["headers"].items()}
     return found
 
 
-def _located_value(value: str, folder: Path) -> str:
+def _resolve_file_name(value: str, folder: Path) -> str:
     is_file = value.startswith("@") and not value.startswith("@@")
     return f"@{folder / value[1:]}" if is_file else value
 
@@ -231,11 +233,11 @@ def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
 
 def _read_urls(path: Path, entries: Entries) -> list[str]:
     """Return the URLs of the table `discover`, each once; its file is relative to the fleet file."""
-    listed = _lines(path, path.absolute().parent / entries["file"]) if "file" in entries else []
+    listed = _read_url_lines(path, path.absolute().parent / entries["file"]) if "file" in entries else []
     return list(dict.fromkeys([*entries.get("urls", ()), *listed]))
 
 
-def _lines(path: Path, file: Path) -> list[str]:
+def _read_url_lines(path: Path, file: Path) -> list[str]:
     try:
         lines = [line.partition("#")[0].split() for line in files.read_text(file).splitlines()]
     except files.UnreadableError as error:

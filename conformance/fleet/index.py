@@ -50,8 +50,8 @@ def build(
         stopped: why some targets were not judged; empty if all were.
     """
     run = RunFolder(folder, record)
-    reports = {name: _report(run.get_target_folder(name)) for name in names}
-    targets = [_target(folder, run, name, reports[name]) for name in names]
+    reports = {name: _read_report(run.get_target_folder(name)) for name in names}
+    targets = [_build_target(folder, run, name, reports[name]) for name in names]
     counts = Counter(target["verdict"] for target in targets)
     verdicts = {target["name"]: target["verdict"] for target in targets}
     return {
@@ -65,19 +65,19 @@ def build(
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
         "status": compute_exit_status(targets),
         "targets": targets,
-        "changes": _changes(folder, earlier[-1], verdicts, reports) if earlier else None,
-        "history": [*map(_past, earlier), _past(replace(record, verdicts=verdicts))],
+        "changes": _build_changes(folder, earlier[-1], verdicts, reports) if earlier else None,
+        "history": [*map(_summarise_run, earlier), _summarise_run(replace(record, verdicts=verdicts))],
     }
 
 
 def compute_exit_status(targets: Sequence[Mapping[str, Any]]) -> int:
-    """Return the exit status of a fleet: 1 if any target has it, else 6 if any has it or was not run, else 0."""
+    """Return the worst exit status of the targets: 1, then 6, which includes targets not run, then 0."""
     found = {target["status"] for target in targets}
     worst = (EXIT_STATUS["nonconformant"], EXIT_STATUS["incomplete"])
     return next((status for status in worst if status in found), EXIT_STATUS["conformant"])
 
 
-def _report(folder: Path) -> Report | None:
+def _read_report(folder: Path) -> Report | None:
     try:
         return read(folder / REPORT, is_whole=False)
     except ReportError:
@@ -87,8 +87,8 @@ def _report(folder: Path) -> Report | None:
 # --- a target ---
 
 
-def _target(folder: Path, run: RunFolder, name: str, report: Report | None) -> Index:
-    done = run.done(name)
+def _build_target(folder: Path, run: RunFolder, name: str, report: Report | None) -> Index:
+    done = run.find_record(name)
     if done is None:
         return {"name": name, "verdict": NOT_RUN, "status": EXIT_STATUS["incomplete"], "why": ["not run"]}
     return {
@@ -100,11 +100,11 @@ def _target(folder: Path, run: RunFolder, name: str, report: Report | None) -> I
         "tried": done.tried,
         "seconds": done.seconds,
         "folder": run.get_target_folder(name).relative_to(folder).as_posix(),
-        **(_judged(report) if report else {}),
+        **(_summarise_report(report) if report else {}),
     }
 
 
-def _judged(report: Report) -> Index:
+def _summarise_report(report: Report) -> Index:
     gate = report.get("gate")
     target = report["target"]
     return {
@@ -112,20 +112,20 @@ def _judged(report: Report) -> Index:
         **({"grpc": target["grpc"]} if "grpc" in target else {}),
         "product": target["name"],
         "version": target["version"],
-        "musts": _counts(tally_report(report)),
+        "musts": _list_counts(tally_report(report)),
         "interoperable": report["interoperable"],
         "extensions": {name: entry["verdict"] for name, entry in report["extensions"].items()},
-        "areas": _areas(report),
-        "unmet": list(_unmet(report)),
+        "areas": _count_by_area(report),
+        "unmet": list(_list_unmet(report)),
         **({"gate": {name: gate[name] if name == "passed" else len(gate[name]) for name in gate}} if gate else {}),
     }
 
 
-def _counts(found: Tally) -> dict[str, int]:
+def _list_counts(found: Tally) -> dict[str, int]:
     return {"met": found.met, "failed": found.failed, "stuck": found.stuck, "unseen": found.unseen}
 
 
-def _areas(report: Report) -> dict[str, dict[str, int]]:
+def _count_by_area(report: Report) -> dict[str, dict[str, int]]:
     """Return the counts of MUSTs by outcome for each judged area; areas without any are omitted."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
     entries = filter_counted(report["requirements"], report["options"]["extensions"])
@@ -133,12 +133,13 @@ def _areas(report: Report) -> dict[str, dict[str, int]]:
         return {}
     areas = dict.fromkeys(entry["area"] for entry in entries)
     found = {
-        area: _counts(count_requirements("MUST", [e for e in entries if e["area"] == area], offered)) for area in areas
+        area: _list_counts(count_requirements("MUST", [e for e in entries if e["area"] == area], offered))
+        for area in areas
     }
     return {area: counts for area, counts in found.items() if any(counts.values())}
 
 
-def _unmet(report: Report) -> Iterator[dict[str, Any]]:
+def _list_unmet(report: Report) -> Iterator[dict[str, Any]]:
     rows = count_unmet_rows(report)
     known = {check["failure"]["requirement"] for check in report["rows"] if check["outcome"] == Outcome.KNOWN_FAILURE}
     for entry in report["requirements"]:
@@ -155,7 +156,7 @@ def _unmet(report: Report) -> Iterator[dict[str, Any]]:
 # --- other runs ---
 
 
-def _past(record: RunRecord) -> Index:
+def _summarise_run(record: RunRecord) -> Index:
     counts = Counter(record.verdicts.values())
     return {
         "run": record.name,
@@ -166,7 +167,7 @@ def _past(record: RunRecord) -> Index:
     }
 
 
-def _changes(
+def _build_changes(
     folder: Path, before: RunRecord, verdicts: Mapping[str, str], reports: Mapping[str, Report | None]
 ) -> Index:
     """Return the changes since the previous run; targets that were not run now are omitted."""
@@ -182,17 +183,17 @@ def _changes(
         "new": [name for name in verdicts if name not in before.verdicts],
         "gone": [name for name in before.verdicts if name not in verdicts],
         "turned": [{"target": name, "before": before.verdicts[name], "after": run[name]} for name in turned],
-        "fixed": [_change(name, change) for name, change in found if change.is_fixed],
-        "broke": [_change(name, change) for name, change in found if change.is_broken],
+        "fixed": [_describe_change(name, change) for name, change in found if change.is_fixed],
+        "broke": [_describe_change(name, change) for name, change in found if change.is_broken],
     }
 
 
 def _list_changes(before: Path, report: Report | None) -> list[RequirementChange]:
-    older = _report(before)
+    older = _read_report(before)
     return list(find_changes(older, report)) if older and report else []
 
 
-def _change(name: str, change: RequirementChange) -> Index:
+def _describe_change(name: str, change: RequirementChange) -> Index:
     before, after = change.outcomes
     rows = change.rows[1] or change.rows[0]
     return {"target": name, "id": change.id, "level": change.level, "before": before, "after": after, "rows": rows}

@@ -45,7 +45,7 @@ MAX_NAMED_TARGETS: Final = 5  # targets named per requirement
 MAX_PRINTED: Final = 10  # targets, and changes of each kind, that are printed
 MAX_PAST_RUNS: Final = 10  # runs in the history bar of a target
 MAX_TEXT_CHARS: Final = 200
-_OF_STATUS: Final = {EXIT_STATUS[name]: name for name in (CONFORMANT, NONCONFORMANT, INCOMPLETE)}
+_VERDICT_BY_STATUS: Final = {EXIT_STATUS[name]: name for name in (CONFORMANT, NONCONFORMANT, INCOMPLETE)}
 
 
 def write(folder: Path, index: Entry) -> None:
@@ -216,7 +216,7 @@ def _list_runs(index: Entry) -> Table:
 def format_target(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
     """Return the output line of a finished target."""
     said = escape_text(outcome.said, MAX_TEXT_CHARS) or ("" if outcome.is_reached else "could not be reached")
-    verdict = outcome.verdict or _OF_STATUS[outcome.status]
+    verdict = outcome.verdict or _VERDICT_BY_STATUS[outcome.status]
     line = f"[{count:{len(str(total))}}/{total}] {unit.name}  {verdict}  {outcome.seconds:g} s"
     return f"{line}: {said}" if said else line
 

@@ -1,4 +1,4 @@
-"""Pools that run units of work: on this machine, one process per run, or on the workers of a Dask cluster.
+"""Pools that run units of work: in processes of this machine, or on the workers of a Dask cluster.
 
 `carry_out` submits the units, retries unreachable targets, and reports the outcome of each.
 """
@@ -25,13 +25,13 @@ from conformance.spec import extras
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import EXIT_STATUS
 
-LOOK: Final = 5.0  # seconds between two checks that the pool is still alive
+POLL_INTERVAL_S: Final = 5.0  # seconds between two checks that the pool is still alive
 # A run mostly waits for its target, so there can be more runs than processors.
 RUNS_PER_PROCESSOR: Final = 4
 # Time to reach the scheduler and a first worker, and how long a cluster may be without any worker during a run.
 CONNECT_WAIT_S: Final = 30.0
 MAX_WORKERLESS_S: Final = 300.0
-_UNDER_WAY: Final = ("executing", "long-running")  # Dask's names for the states of a running task
+_RUNNING_STATES: Final = ("executing", "long-running")  # Dask's names for the states of a running task
 # Messages for Dask's exceptions, by class name; Dask's own messages may quote the arguments, which may be secret.
 _FAILURES: Final = {
     "KilledWorker": "the workers that did it were lost",
@@ -46,7 +46,7 @@ class Pool(Protocol):
     """Runs units of work."""
 
     @property
-    def gone(self) -> str:
+    def failure(self) -> str:
         """Why the pool can run no more units; empty while it can."""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
@@ -77,22 +77,24 @@ def carry_out(
     tried: Counter[str] = Counter()
     later: list[tuple[float, str]] = []
 
-    def hand_out(name: str) -> None:
+    def submit_unit(name: str) -> None:
         tried[name] += 1
         pool.submit(by_name[name], outcomes.put)
 
     for unit in units:
-        hand_out(unit.name)
+        submit_unit(unit.name)
     left = len(units)
     while left:
         while later and later[0][0] <= clock():
-            hand_out(heapq.heappop(later)[1])
+            submit_unit(heapq.heappop(later)[1])
         outcome: Outcome | None = None
         with suppress(Empty):
-            outcome = outcomes.get(timeout=max(0.0, min(LOOK, later[0][0] - clock())) if later else LOOK)
+            outcome = outcomes.get(
+                timeout=max(0.0, min(POLL_INTERVAL_S, later[0][0] - clock())) if later else POLL_INTERVAL_S
+            )
         if outcome is None:
-            if gone := pool.gone:
-                return gone
+            if failure := pool.failure:
+                return failure
             continue
         name = outcome.name
         if not outcome.is_reached and tried[name] <= limits[name].retries:
@@ -115,10 +117,10 @@ class LocalPool:
     """Runs units of work in threads that each wait for a process.
 
     Attributes:
-        gone: why the pool can run no more units; always empty for this machine.
+        failure: why the pool can run no more units; always empty for this machine.
     """
 
-    gone = ""
+    failure = ""
 
     def __init__(self, workers: int, folder_for: Callable[[Unit], Path], do: Work = unit_runner.judge_unit) -> None:
         """Prepare the threads.
@@ -135,19 +137,19 @@ class LocalPool:
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
         """Queue a unit; call `done` with its outcome, unless the unit is stopped."""
 
-        def tell(future: Future[Outcome | None]) -> None:
+        def report_outcome(future: Future[Outcome | None]) -> None:
             outcome = None if future.cancelled() else future.result()
             if outcome is not None:
                 done(outcome)
 
-        self._threads.submit(self._done, unit).add_done_callback(tell)
+        self._threads.submit(self._run_unit, unit).add_done_callback(report_outcome)
 
     def stop(self) -> None:
         """Stop all running units and wait until they have ended."""
         self._stopped.set()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _done(self, unit: Unit) -> Outcome | None:
+    def _run_unit(self, unit: Unit) -> Outcome | None:
         if self._stopped.is_set():
             return None
         outcome = self._do(replace(unit, folder=str(self._folder_for(unit))), lambda: not self._stopped.is_set())
@@ -158,14 +160,17 @@ class LocalPool:
 
 
 def run_on_worker(unit: Unit, task: str) -> Outcome:
-    """Run a unit on a Dask worker until it ends or its task is cancelled; this function is sent to the worker."""
+    """Run a unit on a Dask worker until it ends or its task is cancelled.
+
+    This function is sent to the worker.
+    """
     from distributed import get_worker
 
     tasks = get_worker().state.tasks
 
     def is_wanted() -> bool:
         found = tasks.get(task)
-        return found is not None and found.state in _UNDER_WAY
+        return found is not None and found.state in _RUNNING_STATES
 
     return unit_runner.judge_unit(unit, is_wanted)
 
@@ -211,29 +216,29 @@ class Cluster:
             raise FleetError(f"--scheduler {escape_text(address)}: the cluster has no worker") from None
 
     @property
-    def gone(self) -> str:
+    def failure(self) -> str:
         """Why the pool can run no more units; empty while it can."""
         if self._client.status != "running":
             return "the scheduler is gone"
         if self._client.scheduler_info(n_workers=1)["workers"]:
             self._seen = time.monotonic()
-        is_bereft = time.monotonic() - self._seen > MAX_WORKERLESS_S
-        return f"the cluster was without a worker for {MAX_WORKERLESS_S:g} s" if is_bereft else ""
+        is_workerless = time.monotonic() - self._seen > MAX_WORKERLESS_S
+        return f"the cluster was without a worker for {MAX_WORKERLESS_S:g} s" if is_workerless else ""
 
     def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
         """Queue a unit; call `done` with its outcome, unless the unit is stopped."""
         self._count += 1
         task = f"oip-fleet-{self._run}-{self._count}-{unit.name}"
 
-        def tell(future: Any) -> None:
+        def report_outcome(future: Any) -> None:
             self._futures.pop(task, None)
             if self._is_stopped or future.status == "cancelled":
                 return
-            done(future.result() if future.status == "finished" else _failed(unit, future.exception()))
+            done(future.result() if future.status == "finished" else _build_failed_outcome(unit, future.exception()))
 
         future = self._client.submit(self._do, unit, task, key=task, pure=False)
         self._futures[task] = future
-        future.add_done_callback(tell)  # type: ignore[no-untyped-call]
+        future.add_done_callback(report_outcome)  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
         """Cancel the running units; workers stop them when they are notified."""
@@ -243,7 +248,7 @@ class Cluster:
         self._client.close()  # type: ignore[no-untyped-call]
 
 
-def _failed(unit: Unit, error: BaseException | None) -> Outcome:
+def _build_failed_outcome(unit: Unit, error: BaseException | None) -> Outcome:
     name = type(error).__name__
     said = _FAILURES.get(name, f"the worker failed: {name}")
     return Outcome(unit.name, EXIT_STATUS["incomplete"], trouble=RunFailure.WORKER, said=said)

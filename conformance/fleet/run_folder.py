@@ -1,4 +1,4 @@
-"""The folder of a fleet: the results of each run and each target, stored so that a run can be resumed.
+"""The folder of a fleet: results by run and target, stored so that a run can be resumed.
 
     DIR/index.html, index.md, index.json    index of the last run
     DIR/runs/RUN.json                       per run: its times and verdicts
@@ -31,7 +31,7 @@ from conformance.spec import files
 DONE: Final = "done.json"
 RUNS: Final = "runs"
 # Failures that are retried when a run is resumed, since they do not depend on the target.
-_OF_THE_WAY: Final = (RunFailure.WORKER, RunFailure.OTHER_SUITE)
+_RETRYABLE_FAILURES: Final = (RunFailure.WORKER, RunFailure.OTHER_SUITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,9 @@ def read_records(folder: Path) -> list[RunRecord]:
 
 
 def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
-    """Return the run to resume, or a new one if the last is finished, is of another suite, or `anew` is set.
+    """Return the last run to resume it, or start a new one.
+
+    A new one starts if the last is finished or of another suite, or if `anew` is set.
 
     Raises:
         OSError: it cannot be written.
@@ -117,7 +119,7 @@ def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
     now = datetime.now(UTC)
     name = now.strftime("%Y%m%dT%H%M%SZ")
     later = [record.name for record in found if record.name >= name]  # same second, or the clock was set back
-    record = RunRecord(f"{max(later)}+" if later else name, _time(now), secrets.token_hex(8), suite)
+    record = RunRecord(f"{max(later)}+" if later else name, _format_time(now), secrets.token_hex(8), suite)
     write(folder, record)
     return record
 
@@ -133,10 +135,10 @@ def write(folder: Path, record: RunRecord) -> None:
 
 def format_now() -> str:
     """Return the current time in the format of records."""
-    return _time(datetime.now(UTC))
+    return _format_time(datetime.now(UTC))
 
 
-def _time(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
@@ -162,7 +164,7 @@ class RunFolder:
         """Return the path of a target's folder, which may not exist."""
         return self.path / name
 
-    def done(self, name: str) -> TargetRecord | None:
+    def find_record(self, name: str) -> TargetRecord | None:
         """Return the result of a target; None if it is not done."""
         with suppress(files.UnreadableError, TypeError):
             return TargetRecord(**files.parse_json(files.read_bytes(self.get_target_folder(name) / DONE)))
@@ -174,7 +176,7 @@ class RunFolder:
         Args:
             digests: digests of all units, by name.
         """
-        kept = {name for name, digest in digests.items() if _holds(self.done(name), digest)}
+        kept = {name for name, digest in digests.items() if _is_current(self.find_record(name), digest)}
         for path in self.path.iterdir():
             if path.name not in kept:
                 shutil.rmtree(path, ignore_errors=True)
@@ -200,8 +202,8 @@ class RunFolder:
         made.rename(self.get_target_folder(unit.name))
 
 
-def _holds(done: TargetRecord | None, digest: str) -> bool:
-    return done is not None and done.digest == digest and done.trouble not in _OF_THE_WAY
+def _is_current(done: TargetRecord | None, digest: str) -> bool:
+    return done is not None and done.digest == digest and done.trouble not in _RETRYABLE_FAILURES
 
 
 def _write_below(folder: Path, name: str, octets: bytes) -> None:

@@ -42,39 +42,39 @@ class RunOptions:
 
 
 def run(
-    fleet: Fleet, wishes: RunOptions, say: Say, pool: Callable[[RunFolder], Pool] | None = None
+    fleet: Fleet, options: RunOptions, say: Say, pool: Callable[[RunFolder], Pool] | None = None
 ) -> tuple[list[str], int]:
     """Judge the fleet and write its index; return the summary and the exit status.
 
     Args:
         fleet: the targets, and how they are judged.
-        wishes: options of the run.
+        options: options of the run.
         say: called with a line for each finished target.
-        pool: creates the pool that runs the units; None: the one that `wishes` selects.
+        pool: creates the pool that runs the units; None: the one that `options` selects.
 
     Raises:
         FleetError: the run cannot start, or its folder cannot be written.
     """
-    every = units.make_units(fleet, here=not wishes.scheduler, updates_baselines=wishes.updates_baselines)
+    every = units.make_units(fleet, here=not options.scheduler, updates_baselines=options.updates_baselines)
     try:
-        with run_folder.lock_folder(wishes.folder):
-            return _Run(fleet, wishes, every, say).carried_out(pool)
+        with run_folder.lock_folder(options.folder):
+            return _Run(fleet, options, every, say).execute(pool)
     except OSError as error:
-        raise FleetError(f"cannot write {error.filename or wishes.folder}: {error.strerror}") from error
+        raise FleetError(f"cannot write {error.filename or options.folder}: {error.strerror}") from error
 
 
 class _Run:
     """One run: its units and its progress."""
 
-    def __init__(self, fleet: Fleet, wishes: RunOptions, every: Sequence[Unit], say: Say) -> None:
-        self.fleet, self.wishes, self.every, self.say = fleet, wishes, every, say
+    def __init__(self, fleet: Fleet, options: RunOptions, every: Sequence[Unit], say: Say) -> None:
+        self.fleet, self.options, self.every, self.say = fleet, options, every, say
         suite = f"{__version__} ({compute_suite_digest()[:8]})"
-        self.record = run_folder.choose_run(wishes.folder, suite, anew=wishes.anew)
-        self.folder = RunFolder(wishes.folder, self.record)
-        self.digests = {unit.name: units.digest(unit, self.record.salt) for unit in every}
+        self.record = run_folder.choose_run(options.folder, suite, anew=options.anew)
+        self.folder = RunFolder(options.folder, self.record)
+        self.digests = {unit.name: units.compute_digest(unit, self.record.salt) for unit in every}
         self.finished = 0
 
-    def carried_out(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
+    def execute(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
         """Run the remaining units, and write the results."""
         done = self.folder.tidy(self.digests)
         left = [unit for unit in self.every if unit.name not in done]
@@ -85,56 +85,56 @@ class _Run:
             )
         before = signals.take_as_interrupt()
         try:
-            stopped, was_interrupted = self._worked(left, pool or self._pool) if left else ("", False)
+            stopped, was_interrupted = self._run_units(left, pool or self._create_pool) if left else ("", False)
             with signals.defer_signals():
-                return self._concluded(stopped, was_interrupted=was_interrupted)
+                return self._write_results(stopped, was_interrupted=was_interrupted)
         finally:
             signals.restore_handler(before)
 
-    def _pool(self, folder: RunFolder) -> Pool:
-        if self.wishes.scheduler:
-            return Cluster(self.wishes.scheduler, self.record.name)
-        return LocalPool(self.wishes.workers or pools.choose_worker_count(), folder.make_folder)
+    def _create_pool(self, folder: RunFolder) -> Pool:
+        if self.options.scheduler:
+            return Cluster(self.options.scheduler, self.record.name)
+        return LocalPool(self.options.workers or pools.choose_worker_count(), folder.make_folder)
 
-    def _worked(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
+    def _run_units(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
         """Run units; return why some were not run, and whether the fleet was interrupted."""
         limits = {target.name: target.limits for target in self.fleet.targets}
         pool = make(self.folder)
         try:
-            return pools.carry_out(left, limits, pool, self._keep), False
+            return pools.carry_out(left, limits, pool, self._store_outcome), False
         except KeyboardInterrupt as interrupt:
             return str(interrupt) or "interrupted", True
         finally:
             with signals.defer_signals():
                 pool.stop()
 
-    def _keep(self, unit: Unit, outcome: Outcome, tried: int) -> None:
+    def _store_outcome(self, unit: Unit, outcome: Outcome, tried: int) -> None:
         with signals.defer_signals():
             self.folder.keep(unit, outcome, self.digests[unit.name], tried)
         self.finished += 1
         self.say(index_page.format_target(unit, outcome, self.finished, len(self.every)))
 
-    def _concluded(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
+    def _write_results(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
         """Write the results of the run; return the summary and the exit status."""
         self.folder.tidy(self.digests)
         names = [unit.name for unit in self.every]
         record = self.record if stopped else replace(self.record, finished=run_folder.format_now())
         records = [
-            each for each in run_folder.read_records(self.wishes.folder) if each.finished and each.name != record.name
+            each for each in run_folder.read_records(self.options.folder) if each.finished and each.name != record.name
         ]
-        made = index.build(self.wishes.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
+        made = index.build(self.options.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
         if not stopped:
-            self._finish(record, made)
-        index_page.write(self.wishes.folder, made)
+            self._finish_record(record, made)
+        index_page.write(self.options.folder, made)
         status = index.INTERRUPTED if was_interrupted else made["status"]
-        return index_page.format_summary(self.wishes.folder, made), status
+        return index_page.format_summary(self.options.folder, made), status
 
-    def _finish(self, record: RunRecord, made: Mapping[str, Any]) -> None:
+    def _finish_record(self, record: RunRecord, made: Mapping[str, Any]) -> None:
         verdicts = {target["name"]: target["verdict"] for target in made["targets"]}
-        if self.wishes.updates_baselines:
+        if self.options.updates_baselines:
             self._store_baselines()
-        run_folder.write(self.wishes.folder, replace(record, verdicts=verdicts))
-        run_folder.prune(self.wishes.folder, self.fleet.keep)
+        run_folder.write(self.options.folder, replace(record, verdicts=verdicts))
+        run_folder.prune(self.options.folder, self.fleet.keep)
 
     def _store_baselines(self) -> None:
         """Copy the baselines that the runs have written to the fleet's baseline files."""

@@ -33,7 +33,7 @@ BASELINE: Final = "baseline.toml"
 _INI: Final = "pytest.ini"  # empty, so that the user's configuration does not affect the run
 _OWN_STATUS: Final = tuple(EXIT_STATUS.values())
 _USAGE: Final = 4
-_LOGGED: Final = 64 * 1024  # bytes at the end of a log that are searched for errors
+_MAX_LOG_BYTES: Final = 64 * 1024  # bytes at the end of a log that are searched for errors
 # Time between two polls of the process, and time for a run to write its reports after its time limit.
 POLL_INTERVAL_S: Final = 0.1
 GRACE_PERIOD_S: Final = 60.0
@@ -80,17 +80,17 @@ def judge_unit(unit: Unit, is_wanted: Callable[[], bool] = is_always_wanted) -> 
         )
     started = time.monotonic()
     try:
-        with _folder(unit) as folder:
-            ended = run_process(_arguments(unit, folder), folder, unit.seconds, is_wanted)
+        with _open_folder(unit) as folder:
+            ended = run_process(_prepare_arguments(unit, folder), folder, unit.seconds, is_wanted)
             (folder / _INI).unlink(missing_ok=True)
-            return _outcome(unit, folder, ended, time.monotonic() - started)
+            return _build_outcome(unit, folder, ended, time.monotonic() - started)
     except OSError as error:
         said = f"cannot work there: {error.strerror or type(error).__name__}"
         return Outcome(unit.name, EXIT_STATUS["incomplete"], trouble=RunFailure.WORKER, said=said)
 
 
 @contextmanager
-def _folder(unit: Unit) -> Iterator[Path]:
+def _open_folder(unit: Unit) -> Iterator[Path]:
     """Yield the folder of the unit, or a temporary one."""
     if unit.folder:
         yield Path(unit.folder)
@@ -99,7 +99,7 @@ def _folder(unit: Unit) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _arguments(unit: Unit, folder: Path) -> list[str]:
+def _prepare_arguments(unit: Unit, folder: Path) -> list[str]:
     """Write the input files of the run, and return pytest's arguments."""
     (folder / _INI).write_text("[pytest]\n", encoding="utf-8")
     (folder / TARGET).write_text(unit.target, encoding="utf-8")
@@ -127,17 +127,17 @@ def _arguments(unit: Unit, folder: Path) -> list[str]:
     ]
 
 
-def _outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float) -> Outcome:
-    report = _report(folder)
-    trouble, said = _trouble(unit, folder, ended, report)
+def _build_outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float) -> Outcome:
+    report = _read_report(folder)
+    trouble, said = _find_failure(unit, folder, ended, report)
     is_reached = report is None or not report["target"].get("unreachable", False)
-    kept = {} if unit.folder or trouble is RunFailure.STOPPED else _files(folder)
-    status = _status(unit, ended, report)
+    kept = {} if unit.folder or trouble is RunFailure.STOPPED else _read_files(folder)
+    status = _find_exit_status(unit, ended, report)
     verdict = describe_verdict(report["verdict"], report["interoperable"]) if report else ""
     return Outcome(unit.name, status, is_reached, round(seconds, 1), trouble, said, verdict, unit.folder, kept)
 
 
-def _trouble(
+def _find_failure(
     unit: Unit, folder: Path, ended: ProcessExit, report: Mapping[str, Any] | None
 ) -> tuple[RunFailure | None, str]:
     if ended.was_unwanted:
@@ -145,13 +145,13 @@ def _trouble(
     if ended.was_late:
         return RunFailure.TIME, f"took longer than {unit.seconds:g} s"
     if ended.status == _USAGE:
-        return RunFailure.USAGE, _last_error(folder)
+        return RunFailure.USAGE, _read_last_error(folder)
     if report is None:
         return RunFailure.CRASHED, f"left no report (status {ended.status}): see {LOG}"
     return None, ""
 
 
-def _status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] | None) -> int:
+def _find_exit_status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] | None) -> int:
     """Return the exit status of a run; if it was cut short, derive the status from its partial report."""
     if report is None:
         return EXIT_STATUS["incomplete"]
@@ -163,23 +163,23 @@ def _status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] | None) ->
     return EXIT_STATUS["nonconformant" if is_worse else "incomplete"]
 
 
-def _report(folder: Path) -> dict[str, Any] | None:
+def _read_report(folder: Path) -> dict[str, Any] | None:
     try:
         return read(folder / REPORT)
     except ReportError:
         return None
 
 
-def _last_error(folder: Path) -> str:
+def _read_last_error(folder: Path) -> str:
     """Return pytest's last error message about the options of a run."""
     with (folder / LOG).open("rb") as log:
-        log.seek(max(0, (folder / LOG).stat().st_size - _LOGGED))
+        log.seek(max(0, (folder / LOG).stat().st_size - _MAX_LOG_BYTES))
         lines = log.read().decode("utf-8", "replace").splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return escape_text(errors[-1], 600) if errors else f"cannot be judged so: see {LOG}"
 
 
-def _files(folder: Path) -> dict[str, bytes]:
+def _read_files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -210,7 +210,7 @@ def run_process(
         process = subprocess.Popen(
             [sys.executable, "-m", "conformance.fleet.child"],
             cwd=folder,
-            env=_environment(),
+            env=_build_environment(),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -221,7 +221,7 @@ def run_process(
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(list(arguments)).encode() + b"\n")
             process.stdin.flush()
-        return _waited(process, seconds, is_wanted, grace)
+        return _wait_for_exit(process, seconds, is_wanted, grace)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -230,7 +230,7 @@ def run_process(
             process.stdin and process.stdin.close()
 
 
-def _waited(
+def _wait_for_exit(
     process: subprocess.Popen[bytes], seconds: float, is_wanted: Callable[[], bool], grace: float
 ) -> ProcessExit:
     end, was_late = time.monotonic() + seconds, False
@@ -246,7 +246,7 @@ def _waited(
             end, was_late = time.monotonic() + grace, True
 
 
-def _environment() -> dict[str, str]:
+def _build_environment() -> dict[str, str]:
     """Return the environment of a run: the fleet's, without variables that would affect it."""
     kept = {
         name: value

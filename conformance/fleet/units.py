@@ -31,7 +31,7 @@ from conformance.transport.settings import SettingsError, strip_user
 _SHOWN_VALUE: Final = re.compile(r"[A-Za-z]*\s*\$\{\w+\}|@(?!@).*", re.DOTALL)
 _SHOWN_USER: Final = re.compile(r"[^/]*://\$\{\w+\}(:\$\{\w+\})?@")
 # Placeholders for addresses that contain variables.
-_SOME: Final = {"url": "http://h", "grpc": "h:1"}
+_PLACEHOLDERS: Final = {"url": "http://h", "grpc": "h:1"}
 # A short password could be guessed from its digest, so each guess is made to cost a few milliseconds.
 _COST: Final = {"n": 2**12, "r": 8, "p": 1}
 
@@ -119,24 +119,24 @@ def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> 
     Raises:
         FleetError: a target cannot be used; the message names file, target and member.
     """
-    return [_unit(fleet, target, here=here, updates_baselines=updates_baselines) for target in fleet.targets]
+    return [_build_unit(fleet, target, here=here, updates_baselines=updates_baselines) for target in fleet.targets]
 
 
-def digest(unit: Unit, salt: str) -> str:
+def compute_digest(unit: Unit, salt: str) -> str:
     """Return a digest of everything that affects the outcome; equal units have equal digests for the same salt."""
     fields = {name: value for name, value in asdict(unit).items() if name != "folder"}
     text = json.dumps(fields, sort_keys=True).encode()
     return hashlib.scrypt(text, salt=salt.encode(), dklen=16, **_COST).hex()
 
 
-def _unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: bool) -> Unit:
+def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: bool) -> Unit:
     place = f"{fleet.path}: {target.place}"
     try:
         _expect_usable(target, here=here)
-        baseline = _baseline(target.baseline, fleet.baselines, updates=updates_baselines)
+        baseline = _read_baseline(target.baseline, fleet.baselines, updates=updates_baselines)
     except (SettingsError, BaselineError) as error:
         raise FleetError(f"{place}: {error}") from None
-    url, headers, shown = _parted(target.entries)
+    url, headers, shown = _split_off_secrets(target.entries)
     return Unit(
         target.name,
         tomlkit.dumps(shown),
@@ -164,7 +164,7 @@ def _expect_usable(target: FleetTarget, *, here: bool) -> None:
     entries = dict(target.entries)
     if not here:  # variables and files with secrets exist only on the cluster
         entries = {name: value for name, value in entries.items() if name not in ("headers", "tls")}
-        entries |= {name: some for name, some in _SOME.items() if "${" in entries.get(name, "")}
+        entries |= {name: some for name, some in _PLACEHOLDERS.items() if "${" in entries.get(name, "")}
     found = config.build_config(entries, Path())
     if found.ca_file and not Path(found.ca_file).is_file():
         raise SettingsError(f"tls.ca {found.ca_file}: no such file")
@@ -177,7 +177,7 @@ def _expect_usable(target: FleetTarget, *, here: bool) -> None:
             made.ssl_context()
 
 
-def _baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:
+def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:
     """Return the text of a baseline; empty if it is to be created, None if there is none.
 
     Raises:
@@ -191,7 +191,7 @@ def _baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str |
     return files.read_text(path)
 
 
-def _parted(entries: Mapping[str, Any]) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+def _split_off_secrets(entries: Mapping[str, Any]) -> tuple[str, tuple[str, ...], dict[str, Any]]:
     """Return the URL if it holds a secret, headers with secrets, and all entries without them."""
     url, headers = str(entries.get("url", "")), entries.get("headers", {})
     address = url if _SHOWN_USER.match(url) else strip_user(url)

@@ -91,7 +91,7 @@ def _summarize(asked: AdapterCall) -> str:
 
 def _inference(inference: Inference) -> str:
     shown = [
-        f"{one.name} {one.datatype} {format_shape(one.shape)} {inference.form_of(place)}"
+        f"{one.name} {one.datatype} {format_shape(one.shape)} {inference.get_form(place)}"
         for place, one in enumerate(inference.inputs[:MAX_INPUTS])
     ]
     more = len(inference.inputs) - MAX_INPUTS

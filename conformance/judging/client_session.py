@@ -82,8 +82,8 @@ class ClientJudge(RowJudge):
         adapter, transport = LoggingAdapter(self._adapter), check.over[0]
         client = Client(adapter, self._peer, transport, self._liveness[transport])
         found = self._find_absence(transport) or self._run(check, row, client, adapter)
-        self._write_down(check, row, client.heard)
-        return found, len(client.heard)
+        self._write_down(check, row, client.requests)
+        return found, len(client.requests)
 
     def _find_absence(self, transport: str) -> RowOutcome | None:
         """Return a not-applicable outcome if the client does not speak the transport, else None."""
@@ -111,10 +111,10 @@ class ClientJudge(RowJudge):
             client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.asked)
         return conclude_unmet(failure, grade(requirement, strict=self._strict))
 
-    def _write_down(self, check: Check, row: Row, heard: Sequence[ReceivedRequest]) -> None:
+    def _write_down(self, check: Check, row: Row, requests: Sequence[ReceivedRequest]) -> None:
         if self._journal is None:
             return
-        for place, one in enumerate(heard):
+        for place, one in enumerate(requests):
             exchange = one.exchange()
             self._journal(Call(format_key(check.id, row.id), place, (exchange.message,), (exchange,)))
 

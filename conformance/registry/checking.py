@@ -46,7 +46,7 @@ class FolderCheck:
     problems: tuple[str, ...]
 
     @property
-    def is_taken(self) -> bool:
+    def is_accepted(self) -> bool:
         """Whether the folder is accepted."""
         return not self.problems
 
@@ -56,7 +56,7 @@ class ExistingCertification:
     """A certification that is already in a registry."""
 
     place: Path
-    made: Manifest
+    manifest: Manifest
     is_revoked: bool = False
 
 
@@ -79,7 +79,7 @@ def check(given: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
         problems = entry.refusals or tuple(find_problems(entry, demanded, known, day))
         found.append(FolderCheck(entry, problems))
         if not entry.refusals:  # folders submitted together are also compared with each other
-            known.append(ExistingCertification(path, entry.made))
+            known.append(ExistingCertification(path, entry.manifest))
     return found
 
 
@@ -92,14 +92,14 @@ def find_problems(entry: Entry, demanded: Policy, others: Sequence[ExistingCerti
         others: the existing certifications.
         day: day of submission.
     """
-    made = entry.made
+    made = entry.manifest
     return [
-        *_demanded(made, demanded),
-        *_suite(made, demanded),
-        *_signers(made, demanded),
-        *_size(entry.folder.path, demanded),
-        *_expiry(entry, day),
-        *_unlike(entry, others, day),
+        *_check_demands(made, demanded),
+        *_check_suite(made, demanded),
+        *_check_signers(made, demanded),
+        *_check_size(entry.folder.path, demanded),
+        *_check_expiry(entry, day),
+        *_find_duplicates(entry, others, day),
     ]
 
 
@@ -108,7 +108,7 @@ def find_signer_problems(made: Manifest, demanded: Policy) -> list[str]:
 
     The policy's other demands are checked only on submission.
     """
-    return [*_product(made, demanded), *_signers(made, demanded)]
+    return [*_check_product(made, demanded), *_check_signers(made, demanded)]
 
 
 def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[ExistingCertification]:
@@ -119,20 +119,20 @@ def find_existing(root: Path, but: Iterable[Path], revoked: Collection[str]) -> 
         if path.resolve() in left_out:
             continue
         try:
-            is_revoked = manifest.digest(path / manifest.NAME) in revoked
+            is_revoked = manifest.compute_digest(path / manifest.NAME) in revoked
             found.append(ExistingCertification(path.relative_to(root), manifest.read(path), is_revoked))
         except CertificationError:
             continue
     return found
 
 
-def _product(made: Manifest, demanded: Policy) -> Iterator[str]:
+def _check_product(made: Manifest, demanded: Policy) -> Iterator[str]:
     if made.self_test and not demanded.self_tests:
         yield f"it is a self-test, of the suite's own server {manifest.BUNDLED}, which is no product"
 
 
-def _demanded(made: Manifest, demanded: Policy) -> Iterator[str]:
-    yield from _product(made, demanded)
+def _check_demands(made: Manifest, demanded: Policy) -> Iterator[str]:
+    yield from _check_product(made, demanded)
     taken = {CONFORMANT: True, INTEROPERABLE: demanded.interoperable, PARTIAL: demanded.partial}
     if not taken[made.standing]:
         yield f"the server is certified as {made.certified_as}, and this registry takes no such servers"
@@ -142,7 +142,7 @@ def _demanded(made: Manifest, demanded: Policy) -> Iterator[str]:
             yield what_to_do
 
 
-def _suite(made: Manifest, demanded: Policy) -> Iterator[str]:
+def _check_suite(made: Manifest, demanded: Policy) -> Iterator[str]:
     version = made.suite["version"]
     if version not in demanded.suites:
         yield f"suite {version} is not taken, but {', '.join(demanded.suites)}: certify with one of these"
@@ -152,7 +152,7 @@ def _suite(made: Manifest, demanded: Policy) -> Iterator[str]:
         yield f"suite {version} was taken for runs until {until}: certify with a newer one"
 
 
-def _signers(made: Manifest, demanded: Policy) -> Iterator[str]:
+def _check_signers(made: Manifest, demanded: Policy) -> Iterator[str]:
     """Compare the keys with those of the policy; a self-test needs none."""
     if made.self_test:
         return
@@ -169,31 +169,31 @@ def _signers(made: Manifest, demanded: Policy) -> Iterator[str]:
             yield f"the key {key} is not one of {escape_text(name)} by the policy"
 
 
-def _size(folder: Path, demanded: Policy) -> Iterator[str]:
+def _check_size(folder: Path, demanded: Policy) -> Iterator[str]:
     size = sum(path.stat().st_size for path in folder.iterdir())
     if size > demanded.most_bytes:
         yield f"the folder has {size} bytes, and may have {demanded.most_bytes}"
 
 
-def _expiry(entry: Entry, day: date) -> Iterator[str]:
-    if manifest.is_expired(entry.made.expires, day):
-        yield f"it expired on {entry.made.expires}"
+def _check_expiry(entry: Entry, day: date) -> Iterator[str]:
+    if manifest.is_expired(entry.manifest.expires, day):
+        yield f"it expired on {entry.manifest.expires}"
     if entry.notice:
         yield f"it is {entry.status}: {escape_text(entry.notice.reason, 400)}"
 
 
-def _unlike(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
+def _find_duplicates(entry: Entry, others: Sequence[ExistingCertification], day: date) -> Iterator[str]:
     """Look for a certification of the same product, version and profile, and for the same run under another label."""
-    made = entry.made
-    for known_one in others:
-        place, other = known_one.place, known_one.made
+    made = entry.manifest
+    for existing in others:
+        place, other = existing.place, existing.manifest
         if other.files[RECORDING] == made.files[RECORDING]:
             yield (
                 f"the run is that of {escape_text(str(place))},"
                 f" {escape_text(other.label)} by {escape_text(other.vendor)}"
             )
         elif (
-            not known_one.is_revoked
+            not existing.is_revoked
             and make_subject_key(other) == make_subject_key(made)
             and not (made.standing == CONFORMANT != other.standing)
             and date.fromisoformat(other.expires) - day > RENEWAL_PERIOD
@@ -214,21 +214,21 @@ def make_subject_key(made: Manifest) -> tuple[str, ...]:
 
 
 def render_comment(found: Sequence[FolderCheck]) -> str:
-    """Return one comment in Markdown: which folders are accepted, and what to do about the others.
+    """Return one comment in Markdown: the accepted folders, and how to fix the others.
 
     Text from submissions is formatted as code, so that it creates neither links nor mentions.
     """
-    refused = sum(not each.is_taken for each in found)
+    refused = sum(not each.is_accepted for each in found)
     title = "Certifications: all taken" if not refused else f"Certifications: {refused} of {len(found)} not taken"
     lines = [f"### {title}", ""]
     for each in found:
-        lines += _folder(each)
+        lines += _render_folder(each)
     return "\n".join(lines).rstrip()
 
 
-def _folder(found: FolderCheck) -> Iterator[str]:
+def _render_folder(found: FolderCheck) -> Iterator[str]:
     entry = found.entry
-    yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_taken else 'not taken'}"
+    yield f"**{markdown.code(entry.place)}**: {'taken' if found.is_accepted else 'not taken'}"
     yield ""
     for reason in found.problems[:MAX_SHOWN_REASONS]:
         yield f"- {markdown.code(reason, 600)}"
@@ -240,12 +240,12 @@ def _folder(found: FolderCheck) -> Iterator[str]:
         yield markdown.code(beside, 800)
         yield ""
     if not entry.refusals:
-        yield from _facts(entry)
+        yield from _render_facts(entry)
 
 
-def _facts(entry: Entry) -> Iterator[str]:
+def _render_facts(entry: Entry) -> Iterator[str]:
     """Yield the facts that a reviewer needs about a verified folder."""
-    made, report = entry.made, entry.folder.report
+    made, report = entry.manifest, entry.folder.report
     signer = f"key {markdown.code(made.key['id'])}{'' if made.key['lasting'] else ', made for this folder alone'}"
     advice = tally_report(report, "SHOULD")
     third = made.third_party

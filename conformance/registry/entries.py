@@ -65,14 +65,14 @@ class Entry:
     status: Status
 
     @property
-    def made(self) -> Manifest:
+    def manifest(self) -> Manifest:
         """The manifest; a refused folder may have none."""
-        return self.folder.made
+        return self.folder.manifest
 
     @cached_property
     def id(self) -> str:
         """The SHA-256 of the manifest."""
-        return manifest.digest(self.folder.path / manifest.NAME)
+        return manifest.compute_digest(self.folder.path / manifest.NAME)
 
     # --- what pages show of a verified certification
 
@@ -107,26 +107,26 @@ class Entry:
         return tally_report(self.folder.report, "SHOULD")
 
     @property
-    def less(self) -> str:
+    def lesser_standing(self) -> str:
         """Its standing if that is less than conformant; else empty."""
-        return "" if self.made.standing == CONFORMANT else self.made.standing
+        return "" if self.manifest.standing == CONFORMANT else self.manifest.standing
 
     @property
     def color(self) -> str:
         """The colour of its badge."""
-        return COLORS[self.made.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
+        return COLORS[self.manifest.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
 
     @property
     def unmet(self) -> list[dict[str, str]]:
         """The MUSTs that an interoperable server does not meet."""
-        return self._requirements(Outcome.FAIL)
+        return self._list_requirements(Outcome.FAIL)
 
     @property
     def unheeded(self) -> list[dict[str, str]]:
         """The SHOULDs that were not followed."""
-        return self._requirements(Outcome.ADVISORY)
+        return self._list_requirements(Outcome.ADVISORY)
 
-    def _requirements(self, outcome: Outcome) -> list[dict[str, str]]:
+    def _list_requirements(self, outcome: Outcome) -> list[dict[str, str]]:
         """Return the requirements with an outcome; statements are from this suite's ledger.
 
         Reports of early suites have a path instead of a URL for a requirement's page; such a path is not linked.
@@ -145,14 +145,14 @@ class Entry:
     @property
     def signer(self) -> str:
         """Who signed, in a few words."""
-        third = self.made.third_party
-        own = "vendor" if self.made.key["lasting"] else "self-attested"
+        third = self.manifest.third_party
+        own = "vendor" if self.manifest.key["lasting"] else "self-attested"
         return f"{own}, {third['name']}" if third else own
 
     @property
     def facts(self) -> list[tuple[str, str]]:
         """Facts from the manifest for display: name and value."""
-        made, third = self.made, self.made.third_party
+        made, third = self.manifest, self.manifest.third_party
         key = made.key["id"] + ("" if made.key["lasting"] else " (made for this folder alone)")
         given = [
             ("profile", made.profile),
@@ -172,12 +172,12 @@ class Entry:
     @property
     def message(self) -> str:
         """The text of its badge."""
-        version = escape_text(self.made.product_version, 30)
+        version = escape_text(self.manifest.product_version, 30)
         if self.status is not Status.VALID:
             return f"{self.status} {version}"
-        coverage = self.made.coverage
+        coverage = self.manifest.coverage
         part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
-        return f"{f'{self.less}{part}, ' if self.less else ''}{self.made.profile} {version}"
+        return f"{f'{self.lesser_standing}{part}, ' if self.lesser_standing else ''}{self.manifest.profile} {version}"
 
 
 def find_folders(root: Path) -> list[Path]:
@@ -190,15 +190,15 @@ def read(path: Path, root: Path, policy: Policy, notices: Notices, day: date) ->
     """Verify a folder; return its entry with the status on a day."""
     folder = Folder(path)
     place = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
-    if refusals := tuple(_refusals(folder, policy)):
+    if refusals := tuple(_find_refusals(folder, policy)):
         return Entry(folder, place, refusals, None, Status.REFUSED)
-    found = manifest.digest(path / manifest.NAME)
+    found = manifest.compute_digest(path / manifest.NAME)
     revoked, disputed = notices.revoked.get(found), notices.disputed.get(found)
-    is_over = manifest.is_expired(folder.made.expires, day)
-    return Entry(folder, place, (), revoked or disputed, _status(revoked, disputed, is_over=is_over))
+    is_over = manifest.is_expired(folder.manifest.expires, day)
+    return Entry(folder, place, (), revoked or disputed, _choose_status(revoked, disputed, is_over=is_over))
 
 
-def _status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -> Status:
+def _choose_status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -> Status:
     if revoked:
         return Status.REVOKED
     if is_over:
@@ -206,17 +206,17 @@ def _status(revoked: Notice | None, disputed: Notice | None, *, is_over: bool) -
     return Status.DISPUTED if disputed else Status.VALID
 
 
-def _refusals(folder: Folder, policy: Policy) -> Iterator[str]:
+def _find_refusals(folder: Folder, policy: Policy) -> Iterator[str]:
     """Yield why a folder is invalid, according to the suite version that made it."""
     try:
         version = manifest.read_suite_version(folder.path)
         if version in (None, __version__):
-            yield from verifying.reasons(folder, RequiredSigners())
+            yield from verifying.find_refusal_reasons(folder, RequiredSigners())
         elif version not in policy.suites:
             yield f"it is of suite {version}, whose certifications are not taken"
         elif not (said := other_suite.verify(folder.path, version)).holds:
             yield from said.lines
         else:
-            _ = folder.made, folder.report  # raises if this suite cannot read them
+            _ = folder.manifest, folder.report  # raises if this suite cannot read them
     except (CertificationError, ReportError) as error:
         yield str(error)

@@ -83,11 +83,11 @@ def read(root: Path) -> Policy:
     Raises:
         RegistryError: the file is missing, or does not match its schema.
     """
-    document = _document(root / POLICY, "registry")
+    document = _read_document(root / POLICY, "registry")
     return Policy(
         title=document["title"],
         url=document["url"].rstrip("/") + "/",
-        suites={suite["version"]: _day(suite.get("until")) for suite in document["suites"]},
+        suites={suite["version"]: _parse_day(suite.get("until")) for suite in document["suites"]},
         vendors={name: tuple(entry["keys"]) for name, entry in document.get("vendors", {}).items()},
         third_parties={name: tuple(entry["keys"]) for name, entry in document.get("third_parties", {}).items()},
         demands=tuple(document.get("demands", DEMANDS)),
@@ -105,7 +105,7 @@ def read_notices(root: Path) -> Notices:
         RegistryError: the file cannot be read, or does not match its schema.
     """
     path = root / NOTICES
-    document = _document(path, "revoked") if path.exists() else {}
+    document = _read_document(path, "revoked") if path.exists() else {}
     revoked, disputed = (
         {
             entry["certification"]: Notice(**entry | {"on": date.fromisoformat(entry["on"])})
@@ -116,11 +116,11 @@ def read_notices(root: Path) -> Notices:
     return Notices(revoked, disputed)
 
 
-def _day(text: str | None) -> date | None:
+def _parse_day(text: str | None) -> date | None:
     return None if text is None else date.fromisoformat(text)
 
 
-def _document(path: Path, schema: str) -> dict[str, Any]:
+def _read_document(path: Path, schema: str) -> dict[str, Any]:
     """Read a file; dates become strings, whether quoted or not."""
     try:
         document: dict[str, Any] = json.loads(json.dumps(files.parse_toml(files.read_text(path)), default=str))

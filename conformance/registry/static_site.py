@@ -46,10 +46,11 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
     demanded, notices = policy.read(root), policy.read_notices(root)
     make_empty_folder(site, RegistryError)
     found = [
-        _standing(entries.read(path, root, demanded, notices, day), demanded) for path in entries.find_folders(root)
+        _refuse_unknown_signer(entries.read(path, root, demanded, notices, day), demanded)
+        for path in entries.find_folders(root)
     ]
     try:
-        for name, text in _files(found, demanded, day):
+        for name, text in _render_files(found, demanded, day):
             path = site / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
@@ -58,13 +59,13 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
     return found
 
 
-def _standing(entry: Entry, demanded: Policy) -> Entry:
+def _refuse_unknown_signer(entry: Entry, demanded: Policy) -> Entry:
     """Return a certification; mark it as refused if its signer is not in the policy."""
-    problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.made, demanded))
+    problems = () if entry.refusals else tuple(checking.find_signer_problems(entry.manifest, demanded))
     return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
 
 
-def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tuple[str, str]]:
+def _render_files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of the site."""
     verified = [entry for entry in found if entry.status is not Status.REFUSED]
     refused = [entry for entry in found if entry.status is Status.REFUSED]
@@ -74,41 +75,43 @@ def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tupl
     shared: Mapping[str, Any] = {"policy": demanded, "day": day}
     index = templates.get_template("index.html.jinja")
     yield "index.html", index.render(**shared, up="", products=listed, refused=refused, profiles=list(PROFILES))
-    told = make_feed(verified, demanded)
-    updated = told[0].updated if told else EPOCH
-    yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=told, updated=updated)
-    yield "index.json", _json(_index(listed, refused, demanded))
+    feed_items = make_feed(verified, demanded)
+    updated = feed_items[0].updated if feed_items else EPOCH
+    yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=feed_items, updated=updated)
+    yield "index.json", _format_json(_build_index(listed, refused, demanded))
     page = templates.get_template("certification.html.jinja")
     for entry in verified:
-        yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_drawn(entry)))  # noqa: S704 - our own
+        yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_draw_badge(entry)))  # noqa: S704 - our own
         yield f"{entry.directory}report.html", formats.FORMATS[".html"](entry.folder.report)
-        yield from _badge(f"{entry.directory}badge", entry)
+        yield from _render_badge_files(f"{entry.directory}badge", entry)
     for product in listed:
-        yield from _badges(product)
+        yield from _draw_product_badges(product)
 
 
-def _badges(product: Product) -> Iterator[tuple[str, str]]:
+def _draw_product_badges(product: Product) -> Iterator[tuple[str, str]]:
     """Yield the badges of a product, one per profile: of the newest valid certification, or else of the newest."""
     for profile in PROFILES:
         found = product.list_for_profile(profile)
         valid = [entry for entry in found if entry.status is Status.VALID]
         if found:
-            yield from _badge(f"badges/{product.place}/{profile}", (valid or found)[0])
+            yield from _render_badge_files(f"badges/{product.place}/{profile}", (valid or found)[0])
 
 
-def _badge(name: str, entry: Entry) -> Iterator[tuple[str, str]]:
-    is_well = entry.status is Status.VALID and entry.made.standing in GATES
-    yield f"{name}.svg", _drawn(entry)
+def _render_badge_files(name: str, entry: Entry) -> Iterator[tuple[str, str]]:
+    is_well = entry.status is Status.VALID and entry.manifest.standing in GATES
+    yield f"{name}.svg", _draw_badge(entry)
     yield f"{name}.json", badge.build_endpoint(entry.message, entry.color, is_error=not is_well)
 
 
-def _drawn(entry: Entry) -> str:
-    title = f"{escape_text(entry.made.label)}, {entry.made.profile}: {entry.made.certified_as}, {entry.status}"
+def _draw_badge(entry: Entry) -> str:
+    title = (
+        f"{escape_text(entry.manifest.label)}, {entry.manifest.profile}: {entry.manifest.certified_as}, {entry.status}"
+    )
     return badge.draw_badge(entry.message, entry.color, title)
 
 
-def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy) -> dict[str, Any]:
-    certifications = [_indexed(entry, product) for product in listed for entry in product.entries]
+def _build_index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy) -> dict[str, Any]:
+    certifications = [_build_index_entry(entry, product) for product in listed for entry in product.entries]
     folders = [
         {"folder": entry.place, "reasons": [escape_text(reason, 400) for reason in entry.refusals]} for entry in refused
     ]
@@ -121,9 +124,9 @@ def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy
     }
 
 
-def _indexed(entry: Entry, product: Product) -> dict[str, Any]:
+def _build_index_entry(entry: Entry, product: Product) -> dict[str, Any]:
     """Return the entry of a certification in `index.json`: its manifest without digests, its status and outcomes."""
-    made = json.loads(entry.made.text())
+    made = json.loads(entry.manifest.to_json())
     members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements", "models")}
     notice = entry.notice
     said = notice and {
@@ -136,7 +139,7 @@ def _indexed(entry: Entry, product: Product) -> dict[str, Any]:
     return {
         "id": entry.id,
         "status": str(entry.status),
-        "standing": entry.made.standing,
+        "standing": entry.manifest.standing,
         "notice": said,
         "folder": entry.place,
         "page": entry.page,
@@ -148,7 +151,7 @@ def _indexed(entry: Entry, product: Product) -> dict[str, Any]:
     }
 
 
-def _json(document: Mapping[str, Any]) -> str:
+def _format_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
@@ -170,16 +173,16 @@ class Product:
 
     def list_for_profile(self, profile: str) -> list[Entry]:
         """Return its certifications for a profile."""
-        return [entry for entry in self.entries if entry.made.profile == profile]
+        return [entry for entry in self.entries if entry.manifest.profile == profile]
 
 
 def group_by_product(found: Iterable[Entry]) -> list[Product]:
     """Return the products with certifications, sorted by vendor and name."""
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in found:
-        groups.setdefault((entry.made.vendor, entry.made.product), []).append(entry)
+        groups.setdefault((entry.manifest.vendor, entry.manifest.product), []).append(entry)
     return [
-        Product(*key, sorted(group, key=lambda entry: (entry.made.finished, entry.id), reverse=True))
+        Product(*key, sorted(group, key=lambda entry: (entry.manifest.finished, entry.id), reverse=True))
         for key, group in sorted(groups.items())
     ]
 
@@ -207,15 +210,15 @@ class FeedItem:
 
 def make_feed(found: Iterable[Entry], demanded: Policy) -> list[FeedItem]:
     """Return the items of the Atom feed: new certifications, and dated revocations and disputes."""
-    every = [item for entry in found for item in _tell(entry, demanded)]
+    every = [item for entry in found for item in _list_feed_items(entry, demanded)]
     return sorted(every, key=lambda item: (item.updated, item.place, item.kind), reverse=True)
 
 
-def _tell(entry: Entry, demanded: Policy) -> Iterator[FeedItem]:
-    made = entry.made
+def _list_feed_items(entry: Entry, demanded: Policy) -> Iterator[FeedItem]:
+    made = entry.manifest
     what = f"{made.label} by {made.vendor}, profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
-    said = f"Certified as {made.certified_as}" if entry.less else "Certified"
+    said = f"Certified as {made.certified_as}" if entry.lesser_standing else "Certified"
     yield FeedItem("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.certification.manifest import find_last_valid_day, read
 from conformance.certification.verifying import Folder as Verified
-from conformance.certification.verifying import RequiredSigners, reasons
+from conformance.certification.verifying import RequiredSigners, find_refusal_reasons
 from conformance.commands.main import main
 from conformance.spec.outcome import Outcome
 from conformance.transport.har import NAME
@@ -34,9 +34,9 @@ def test_who_signs_again_has_another_key(honest: Path, original: FolderContents,
     alias = {"name": "p", "version": "1", "reason": "r"}
     forge(original, honest, tmp_path, lambda found: only(found.manifest, product="Q", alias_of=alias))
     forged, vendor = read(tmp_path), read(honest)
-    assert list(reasons(Verified(tmp_path), RequiredSigners())) == []
+    assert list(find_refusal_reasons(Verified(tmp_path), RequiredSigners())) == []
     assert forged.key["id"] != vendor.key["id"]
-    assert list(reasons(Verified(tmp_path), RequiredSigners(vendor.key["id"]))) == [
+    assert list(find_refusal_reasons(Verified(tmp_path), RequiredSigners(vendor.key["id"]))) == [
         f"it is signed with the key {forged.key['id'][:16]}, not with {vendor.key['id'][:16]}"
     ]
 

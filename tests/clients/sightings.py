@@ -121,7 +121,7 @@ class RecordingPeer(Peer):
 
     def watched(self) -> set[str]:
         """Return the requirements that what was heard misses by the rules for requests alone, and forget it."""
-        heard = [one.received for scene in self.scenes for _, one in scene.heard()]
+        heard = [one.received for scene in self.scenes for _, one in scene.list_received()]
         self.scenes.clear()
         return {miss.requirement for received in heard for miss in judge_request(received).misses}
 

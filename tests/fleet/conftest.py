@@ -13,6 +13,6 @@ from tests.support.few_rows import FEW_ROWS
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few rows be a whole run, for units that this process starts."""
-    own = unit_runner._arguments
-    monkeypatch.setattr(unit_runner, "_arguments", lambda unit, folder: [*own(unit, folder), *FEW_ROWS])
+    own = unit_runner._prepare_arguments
+    monkeypatch.setattr(unit_runner, "_prepare_arguments", lambda unit, folder: [*own(unit, folder), *FEW_ROWS])
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))

@@ -45,8 +45,8 @@ class SilentPool(Given):
 
 
 def test_who_does_the_work_may_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "LOOK", 0.01)
-    assert carried_out(SilentPool(None, gone="the scheduler is gone")) == ([], "the scheduler is gone")
+    monkeypatch.setattr(pools, "POLL_INTERVAL_S", 0.01)
+    assert carried_out(SilentPool(None, failure="the scheduler is gone")) == ([], "the scheduler is gone")
 
 
 def test_a_pool_of_this_machine_does_so_many_at_once_and_can_be_stopped(tmp_path: Any) -> None:

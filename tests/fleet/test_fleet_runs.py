@@ -114,9 +114,9 @@ def test_of_earlier_runs_the_verdicts_remain(tmp_path: Path) -> None:
 def test_what_a_cluster_leaves_undone_is_left_for_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.fleet.pools.LOOK", 0.0)
+    monkeypatch.setattr("conformance.fleet.pools.POLL_INTERVAL_S", 0.0)
     monkeypatch.setattr("tests.support.small_fleets.Given.submit", lambda *_: None)
-    lines, status, _ = judge_fleet(tmp_path, make_fleet_text("a"), WELL, gone="the scheduler is gone")
+    lines, status, _ = judge_fleet(tmp_path, make_fleet_text("a"), WELL, failure="the scheduler is gone")
     assert (status, lines[-1]) == (6, "1 target: 1 not run (the scheduler is gone: the same command goes on)")
 
 

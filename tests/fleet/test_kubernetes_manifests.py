@@ -54,7 +54,7 @@ def test_commands_have_options_that_there_are() -> None:
     by_command = {container["args"][0]: container["args"] for container in CONTAINERS}
     names = [arg.partition("=")[0] for arg in by_command["run"] if arg.startswith("--")]
     assert [name for name in names if name not in OPTIONS] == []
-    assert main._parsed(by_command["fleet"], None).workers == 4
+    assert main._parse_arguments(by_command["fleet"], None).workers == 4
 
 
 def test_what_is_mounted_is_there() -> None:

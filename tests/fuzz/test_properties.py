@@ -65,12 +65,12 @@ WRONG: tuple[Wrong, ...] = (
     ("recording", recording, "_calls", trips),
     ("baseline", baseline_file, "_known", trips),
     ("target-config", config, "build_config", trips),
-    ("fleet", units, "_parted", trips),
+    ("fleet", units, "_split_off_secrets", trips),
     ("manifest", manifest, "Manifest", trips),
     ("report", formats, "write", trips),
-    ("adapter-lines", adapter_lines, "_answer", trips),
+    ("adapter-lines", adapter_lines, "_parse_answer", trips),
     ("server-heads", request, "parse", trips),
-    ("watched-requests", message_reader, "_begun", another_each_time),
+    ("watched-requests", message_reader, "_begin_message", another_each_time),
 )
 
 

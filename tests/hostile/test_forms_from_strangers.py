@@ -109,7 +109,7 @@ REPORT = report(
     requirements=[requirement("BIN-ORDER-O", "MUST", "fail")],
     rows=[check("ordering.x", "a", "fail", unmet="BIN-ORDER-O")],
 )
-MANIFEST = json.loads(make_full_manifest().text())
+MANIFEST = json.loads(make_full_manifest().to_json())
 
 
 def of_server(path: Path) -> object:

@@ -12,9 +12,9 @@ from conformance.certification import verifying
 @pytest.fixture
 def believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every folder verify but those named `forged`: made by hand, their recordings show nothing."""
-    own = verifying.reasons
+    own = verifying.find_refusal_reasons
 
     def reasons(found: verifying.Folder, keys: verifying.RequiredSigners) -> Iterator[str]:
         return own(found, keys) if found.path.name == "forged" else iter(())
 
-    monkeypatch.setattr(verifying, "reasons", reasons)
+    monkeypatch.setattr(verifying, "find_refusal_reasons", reasons)

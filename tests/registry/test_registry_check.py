@@ -103,7 +103,7 @@ def test_a_conformant_one_follows_one_that_is_less(tmp_path: Path, less: dict[st
     make_certification(root / "there", **less)
     other = make_certification(tmp_path / "other", **less, contact="other")
     found = checking.check([make_certification(tmp_path / "conformant"), other], root, date(2026, 6, 1))
-    assert found[0].is_taken
+    assert found[0].is_accepted
     assert "has a certification for full: there" in found[1].problems[0]
 
 
@@ -111,9 +111,8 @@ def test_a_conformant_one_follows_one_that_is_less(tmp_path: Path, less: dict[st
 def test_what_is_revoked_makes_room_and_is_not_taken_again(tmp_path: Path) -> None:
     root = make_registry(tmp_path / "registry")
     there = make_certification(root / "there")
-    revoked = (
-        f'[[revoked]]\ncertification = "{manifest.digest(there / manifest.NAME)}"\non = 2026-06-01\nreason = "r"\n'
-    )
+    digest = manifest.compute_digest(there / manifest.NAME)
+    revoked = f'[[revoked]]\ncertification = "{digest}"\non = 2026-06-01\nreason = "r"\n'
     make_registry(root, revoked=revoked)
     assert problems(root, make_certification(tmp_path / "new", contact="other")) == [()]
     assert problems(root, there) == [("it is revoked: r",)]
@@ -149,7 +148,11 @@ def test_a_comment_says_what_a_reviewer_looks_at(tmp_path: Path, capsys: pytest.
     assert main(["registry", "check", str(given), "--root", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("### Certifications: all taken\n\n**`c`**: taken\n")
-    for part in ("| product | `P 1` by `V` |", f"`{manifest.digest(given / manifest.NAME)}`", "| run by | `L`, key"):
+    for part in (
+        "| product | `P 1` by `V` |",
+        f"`{manifest.compute_digest(given / manifest.NAME)}`",
+        "| run by | `L`, key",
+    ):
         assert part in said
 
 

@@ -37,7 +37,7 @@ INTEROPERABLE = CONFORMANT | {
 
 
 def the_id(path: Path) -> str:
-    return manifest.digest(path / manifest.NAME)
+    return manifest.compute_digest(path / manifest.NAME)
 
 
 @pytest.fixture

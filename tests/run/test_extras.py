@@ -110,7 +110,7 @@ def test_a_command_says_which_extra_to_install(
     extra: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("manifest.json").write_text(MADE.text())
+    Path("manifest.json").write_text(MADE.to_json())
     assert main(arguments) == 4
     said = f"{option} needs the extra {extra}: pip install 'oip-conformance[{extra}]'"
     assert capsys.readouterr().err == f"oip-conformance: error: {said}\n"

@@ -73,7 +73,7 @@ def seal(found: FolderContents, source: Path, target: Path, *, with_har: bool) -
     said = {name: value for name, value in found.manifest.items() if name != "schema"}
     (target / manifest.NOTE).write_text(found.note or note.render(Manifest(**said), found.report))
     found.manifest["key"] = sealing.describe_key(FORGER, lasting=found.manifest["key"]["lasting"])
-    found.manifest["files"] = {name: manifest.digest(target / name) for name in found.manifest["files"]}
+    found.manifest["files"] = {name: manifest.compute_digest(target / name) for name in found.manifest["files"]}
     (target / manifest.NAME).write_text(json.dumps(found.manifest))
     sealing.sign(target, FORGER)
 

@@ -24,16 +24,16 @@ class ListenerLog:
         self.reasons: list[str] = []
         self.resets: list[RecordedExchange] = []
 
-    def asked(self, recorded: RecordedExchange) -> None:
+    def handle_request(self, recorded: RecordedExchange) -> None:
         self.asked_for.append(recorded)
 
-    def answered(self, recorded: RecordedExchange) -> None:
+    def handle_answer(self, recorded: RecordedExchange) -> None:
         self.answers.append(recorded)
 
-    def left(self, recorded: RecordedExchange) -> None:
+    def handle_reset(self, recorded: RecordedExchange) -> None:
         self.resets.append(recorded)
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         self.reasons.append(why)
 
     def wait_for_answers(self, count: int) -> None:

@@ -41,7 +41,7 @@ class Given:
     reports: Mapping[str, Report] = field(default_factory=dict)
     unreached: dict[str, int] = field(default_factory=dict)
     ends_after: int | None = None
-    gone: str = ""
+    failure: str = ""
     asked: list[str] = field(default_factory=list)
     is_stopped: bool = False
 
@@ -87,7 +87,7 @@ def make_fleet_text(*names: str, more: str = "") -> str:
 def judge_fleet(folder: Path, text: str, reports: Mapping[str, Report], **wishes: Any) -> tuple[list[str], int, Given]:
     """Judge a fleet in a folder; return the summary, the exit status and the pool that did it."""
     pools: list[Given] = []
-    given = {name: wishes.pop(name) for name in ("unreached", "ends_after", "gone") if name in wishes}
+    given = {name: wishes.pop(name) for name in ("unreached", "ends_after", "failure") if name in wishes}
     brings_files = wishes.pop("brings_files", False)
 
     def pool(run: RunFolder) -> Given:

@@ -121,7 +121,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
     """
     observation = client.infer(inference, script)
     if (
-        observation.heard
+        observation.requests
         and observation.result.error is not None
         and has_nul_in_json(client, inference, observation.outputs)
     ):

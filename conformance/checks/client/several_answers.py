@@ -22,7 +22,7 @@ from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import HttpScript, Script, Tensors
-from conformance.clients.answers.wrong import WRONG_LENGTHS, entry_too_many, header_past_the_json
+from conformance.clients.answers.wrong import WRONG_LENGTHS, send_extra_entry, send_header_past_json
 from conformance.clients.client import Client, Observation
 from conformance.clients.error_expectations import expect_error
 from conformance.clients.expectations import expect_outputs, expect_request
@@ -132,7 +132,7 @@ def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> N
         Blocked: no inference was sent, or the client does not read such outputs in a plain answer either.
         Unmet: an inference gives its caller other outputs or an error, or only some were sent.
     """
-    is_any_sent = any(observation.heard for observation in observations)
+    is_any_sent = any(observation.requests for observation in observations)
     for observation in observations:
         if is_any_sent:
             expect_request(observation, OWN)
@@ -154,7 +154,7 @@ CALL_ROW = Row(
     "entry-too-many",
     (
         make_three_output_inference("length-calls", "binary"),
-        make_script(make_several_outputs("calls"), grpc=entry_too_many),
+        make_script(make_several_outputs("calls"), grpc=send_extra_entry),
     ),
 )
 
@@ -162,7 +162,7 @@ CALL_ROW = Row(
 @check("client.refuses-wrong-lengths", answers=REFUSES)
 @rows(
     *[make_wrong_length_row(name, script) for name, script in WRONG_LENGTHS.items()],
-    make_wrong_length_row("header-past-the-json", header_past_the_json, "json"),
+    make_wrong_length_row("header-past-the-json", send_header_past_json, "json"),
 )
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(to_grpc_row(CALL_ROW))
@@ -194,7 +194,7 @@ def make_outputs(inference: Inference) -> Tensors:
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
     """The client gives each of many concurrent callers its own answer."""
     barrier = AnswerBarrier(count)
-    script = Script(make_outputs, barrier.http, barrier.grpc)
+    script = Script(make_outputs, barrier.answer_http, barrier.answer_call)
     expect_own_outputs(client, client.infer_all(make_inferences(f"at-once-{form}", count, form), script, at_once=True))
     if not barrier.is_met:
         raise NotApplicableError(f"the client, or its adapter, never had {count} inferences in flight at once")

@@ -104,9 +104,13 @@ def expect_tensor_sent(client: Client, inference: Inference, own: Sequence[str])
         Unmet: the request does not follow the rules, or none was received.
     """
     observation = client.infer(inference, make_small_script(inference))
-    if not observation.heard and observation.result.error is not None and not can_be_json(client, inference.inputs[0]):
+    if (
+        not observation.requests
+        and observation.result.error is not None
+        and not can_be_json(client, inference.inputs[0])
+    ):
         plain = make_small_inference(f"{inference.model}-plain", "binary")
-        if is_sent_as_json(client.anew().infer(plain, make_small_script(plain))):
+        if is_sent_as_json(client.refresh().infer(plain, make_small_script(plain))):
             raise NotApplicableError(f"the client sends no binary data: {escape_text(observation.result.error)}")
     expect_sent(observation, own)
 
@@ -132,9 +136,9 @@ def is_utf8(element: bytes) -> bool:
 
 def is_sent_as_json(observation: Observation) -> bool:
     """Say whether a request sends JSON, or typed contents over gRPC, for inputs that the caller has as binary data."""
-    if not observation.heard:
+    if not observation.requests:
         return False
-    received = observation.heard[-1].received
+    received = observation.requests[-1].received
     parsed = parsed_call.parse(received) if received.is_over_grpc else parsed_request.parse(received)
     return parsed is not None and bool(parsed.inputs) and not any(one.binary for one in parsed.inputs)
 
@@ -275,7 +279,7 @@ HALF_ROW = make_beyond_json_row("FP16-json", HALF_TENSOR, "CLIENT-SENDS-FP16")
 def sends_nothing_else_instead(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """The client refuses a value that the requested form cannot hold, or sends it in another form."""
     observation = client.infer(inference, make_small_script(inference))
-    if observation.heard:
+    if observation.requests:
         expect_sent(observation, own)
 
 

@@ -20,7 +20,7 @@ from conformance.clients.answers.errors import (
     IN_CHUNKS,
     PLACES,
     ErrorAnswer,
-    before_the_last_chunk,
+    cut_before_last_chunk,
     make_broken_off_script,
 )
 from conformance.clients.answers.honest import Style
@@ -31,10 +31,10 @@ from conformance.clients.answers.wrong import (
     WRONG_ELEMENTS,
     WRONG_JSON,
     WRONG_PLACES,
-    id_of_another,
     make_bool_script,
     make_element_edit,
     make_json_script,
+    set_other_id,
 )
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client, Observation
@@ -56,7 +56,9 @@ from conformance.wire.tensor import Tensor
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """The client reports an answer with an error status as an error."""
-    observation = client.infer(make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.script())
+    observation = client.infer(
+        make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.build_script()
+    )
     expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
 
 
@@ -66,7 +68,9 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The client's error contains the server's message, or the status where there is none."""
-    observation = client.infer(make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.script())
+    observation = client.infer(
+        make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.build_script()
+    )
     expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
     expect_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
 
@@ -157,7 +161,7 @@ def refuses_elements_of_no_datatype(client: Client, inference: Inference, script
 
 
 ID_ROWS = tuple(
-    make_wrong_answer_row(f"another-id-{form}", form, make_json_script(id_of_another, form), id="own-id")
+    make_wrong_answer_row(f"another-id-{form}", form, make_json_script(set_other_id, form), id="own-id")
     for form in FORMS
 )
 
@@ -165,7 +169,7 @@ ID_ROWS = tuple(
 @check("client.refuses-answers-to-another-id", answers=REFUSES)
 @rows(*ID_ROWS)
 @check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(make_wrong_answer_row("another-id-raw", "binary", grpc=wrong_calls.id_of_another, id="own-id"))
+@rows(make_wrong_answer_row("another-id-raw", "binary", grpc=wrong_calls.set_other_id, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer with another id than it sent."""
     expect_error(client.infer(inference, script), "the answer has another id")
@@ -192,7 +196,7 @@ def make_incomplete_rows() -> Iterator[Row]:
     for name, place in PLACES.items():
         yield make_incomplete_row(f"closed-{name}", make_broken_off_script(place, Ending.CLOSE), form=choose_form(name))
     yield make_incomplete_row(
-        "closed-before-the-last-chunk", make_broken_off_script(before_the_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
+        "closed-before-the-last-chunk", make_broken_off_script(cut_before_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS)
     )
     for name in RESET_PLACES:
         yield make_incomplete_row(
@@ -249,7 +253,7 @@ AFTER_BINARY: Mapping[str, HttpScript] = {
 }
 AFTER_JSON: Mapping[str, HttpScript] = {
     **{name: WRONG_JSON[name] for name in ("error-with-200", "empty-with-200", "json-broken-off")},
-    **{f"status-{name}": error.http for name, error in ERRORS.items()},
+    **{f"status-{name}": error.answer_http for name, error in ERRORS.items()},
     "closed-behind-an-answer": Style(delivery=Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE)),
     "closed-unannounced": Style(delivery=Delivery(ending=Ending.CLOSE)),
     "closed-while-idle": Style(delivery=Delivery(ending=Ending.CLOSE_LATER)),
@@ -262,7 +266,7 @@ SILENT_SCRIPT = make_broken_off_script(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},
     **{name: UNENDED_CALLS[name] for name in ("cancelled", "closed")},
-    **{f"status-{name}": error.grpc for name, error in ERRORS.items()},
+    **{f"status-{name}": error.answer_call for name, error in ERRORS.items()},
 }
 
 
@@ -276,7 +280,7 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, ends: str) -> Row
 
 def wait_until_closed(observation: Observation) -> None:
     """Wait until the peer has closed the connections that it closes by a script: no client can use one meanwhile."""
-    for one in observation.heard:
+    for one in observation.requests:
         if isinstance(one.answer, HttpAnswer) and one.answer.ending in (Ending.CLOSE, Ending.CLOSE_LATER):
             one.answer.closed.wait(MAX_CLOSING_S)
 
@@ -297,11 +301,11 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     with attribute_to(ENDS):  # a client that never returns cannot go on
         failed = client.infer(inference, script, timeout=timeout)
     wait_until_closed(failed)
-    form = inference.form_of(0)
+    form = inference.get_form(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
     with attribute_values_to(GOES_ON):
         observation = client.infer(following, make_small_script(following), timeout=timeout)
-        if client.is_over_grpc and not observation.heard and any(not one.answer.is_kept for one in failed.heard):
+        if client.is_over_grpc and not observation.requests and any(not one.answer.is_kept for one in failed.requests):
             # grpc-core ends the call before its channel learns of the close: the next may meet the old connection.
             observation = client.infer(following, make_small_script(following), timeout=timeout)
         expect_request(observation, GOES_ON)

@@ -137,7 +137,7 @@ def _is_plain_answer_read(client: Client, inference: Inference, outputs: Tensors
     own = inference.outputs and tuple(one for one in inference.outputs if one.name in named)
     plain = make_control_inference(replace(inference, outputs=own))
     script = make_script(outputs)
-    return is_met(lambda: expect_outputs(client.anew().infer(plain, script), through_json=True))
+    return is_met(lambda: expect_outputs(client.refresh().infer(plain, script), through_json=True))
 
 
 def make_control_inference(inference: Inference) -> Inference:
@@ -158,7 +158,7 @@ _WIDE = frozenset(name for name, known in DATATYPES.items() if (known.size or 1)
 
 def list_owed_requirements(inference: Inference) -> tuple[str, ...]:
     """Return the HTTP ids of the requirements that apply to the tensors of a request."""
-    pairs = [(one.datatype, inference.form_of(place)) for place, one in enumerate(inference.inputs)]
+    pairs = [(one.datatype, inference.get_form(place)) for place, one in enumerate(inference.inputs)]
     binary = [datatype for datatype, form in pairs if form == "binary"]
     if inference.is_raw:
         return ("CLIENT-SENDS-VALUES", "CLIENT-SENDS-RAW")

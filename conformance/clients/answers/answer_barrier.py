@@ -27,12 +27,12 @@ class AnswerBarrier:
         self._barrier = Barrier(count)
         self.is_met = False
 
-    def http(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
+    def answer_http(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Wait, then return the HTTP answer; an `HttpScript`."""
         self._wait()
         return honest.USUAL(received, inference, tensors)
 
-    def grpc(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+    def answer_call(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         """Wait, then return the gRPC answer; a `CallScript`."""
         self._wait()
         return honest_calls.USUAL(received, inference, tensors)

@@ -42,12 +42,12 @@ class ErrorAnswer:
     body: bytes
     content_type: str = JSON
 
-    def http(self, received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+    def answer_http(self, received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
         """Return the answer over HTTP."""
         headers = (("Content-Type", self.content_type),) if self.body else ()
         return PLAIN.answer(self.status, headers, self.body, received)
 
-    def grpc(self, _received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+    def answer_call(self, _received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
         """Return the answer over gRPC."""
         return CallAnswer(code=self.code, details=self.message)
 
@@ -61,12 +61,12 @@ class ErrorAnswer:
             return (self.message,)
         return (self.message, status) if self.message else (status,)
 
-    def script(self) -> Script:
+    def build_script(self) -> Script:
         """Return a script that answers with this error, for a model without outputs."""
-        return Script(lambda _: (), self.http, self.grpc)
+        return Script(lambda _: (), self.answer_http, self.answer_call)
 
 
-def _with_object(status: int, code: str, message: str = MESSAGE) -> ErrorAnswer:
+def _build_error_answer(status: int, code: str, message: str = MESSAGE) -> ErrorAnswer:
     return ErrorAnswer(status, code, message, json.dumps({"error": message}, ensure_ascii=False).encode())
 
 
@@ -74,11 +74,11 @@ LIKE_AN_ANSWER: Final = (
     b'{"model_name":"m","model_version":"1","outputs":[{"name":"OUT0","datatype":"INT32","shape":[1],"data":[1]}]}'
 )
 ERRORS: Final[Mapping[str, ErrorAnswer]] = {
-    "400-object": _with_object(400, "INVALID_ARGUMENT"),
-    "404-object": _with_object(404, "NOT_FOUND"),
-    "500-object": _with_object(500, "INTERNAL"),
-    "503-object": _with_object(503, "UNAVAILABLE"),
-    "400-object-not-ascii": _with_object(400, "FAILED_PRECONDITION", "Größe: 3 Lampen, 猫"),
+    "400-object": _build_error_answer(400, "INVALID_ARGUMENT"),
+    "404-object": _build_error_answer(404, "NOT_FOUND"),
+    "500-object": _build_error_answer(500, "INTERNAL"),
+    "503-object": _build_error_answer(503, "UNAVAILABLE"),
+    "400-object-not-ascii": _build_error_answer(400, "FAILED_PRECONDITION", "Größe: 3 Lampen, 猫"),
     "429-text": ErrorAnswer(429, "RESOURCE_EXHAUSTED", MESSAGE, MESSAGE.encode(), "text/plain"),
     "500-empty": ErrorAnswer(500, "UNKNOWN", "", b""),
     "502-html": ErrorAnswer(502, "UNIMPLEMENTED", "", b"<html><body>Bad Gateway</body></html>", "text/html"),
@@ -92,42 +92,42 @@ ERRORS: Final[Mapping[str, ErrorAnswer]] = {
 _HEAD_ENDS: Final = b"\r\n\r\n"
 
 
-def before_anything(_octets: bytes) -> int:
+def cut_before_all(_octets: bytes) -> int:
     """Send nothing."""
     return 0
 
 
-def in_the_status_line(_octets: bytes) -> int:
+def cut_in_status_line(_octets: bytes) -> int:
     """Cut inside the status line."""
     return 11
 
 
-def in_the_head(octets: bytes) -> int:
+def cut_in_head(octets: bytes) -> int:
     """Cut inside the headers."""
     return octets.index(_HEAD_ENDS) - 8
 
 
-def in_the_json(octets: bytes) -> int:
+def cut_in_json(octets: bytes) -> int:
     """Cut inside the JSON."""
     return octets.index(_HEAD_ENDS) + len(_HEAD_ENDS) + 40
 
 
-def in_the_last_tensor(octets: bytes) -> int:
+def cut_in_last_tensor(octets: bytes) -> int:
     """Cut three bytes before the end."""
     return len(octets) - 3
 
 
-def before_the_last_chunk(octets: bytes) -> int:
+def cut_before_last_chunk(octets: bytes) -> int:
     """Cut before the terminating chunk."""
     return len(octets) - len(b"0\r\n\r\n")
 
 
 PLACES: Final[Mapping[str, Callable[[bytes], int]]] = {
-    "before-anything": before_anything,
-    "in-the-status-line": in_the_status_line,
-    "in-the-head": in_the_head,
-    "in-the-json": in_the_json,
-    "in-the-last-tensor": in_the_last_tensor,
+    "before-anything": cut_before_all,
+    "in-the-status-line": cut_in_status_line,
+    "in-the-head": cut_in_head,
+    "in-the-json": cut_in_json,
+    "in-the-last-tensor": cut_in_last_tensor,
 }
 
 

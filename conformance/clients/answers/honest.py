@@ -38,12 +38,12 @@ def encode_elements(one: Tensor, *, nested: bool = False) -> list[Any]:
     if not lookup(one.datatype).has_json_form:
         raise ValueError(f"{one.datatype} has no JSON form")
     values = one.array.tolist() if nested and one.array.ndim else one.array.reshape(-1).tolist()
-    texts: list[Any] = _as_texts(values) if one.datatype == "BYTES" else values
+    texts: list[Any] = _decode_texts(values) if one.datatype == "BYTES" else values
     return texts
 
 
-def _as_texts(values: Any) -> Any:
-    return [_as_texts(value) for value in values] if isinstance(values, list) else values.decode()
+def _decode_texts(values: Any) -> Any:
+    return [_decode_texts(value) for value in values] if isinstance(values, list) else values.decode()
 
 
 Document = dict[str, Any]
@@ -75,11 +75,11 @@ class Style:
 
     def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Return the answer; makes a style an `HttpScript`."""
-        parts = self.parts(received, inference, tensors)
+        parts = self.build_parts(received, inference, tensors)
         headers = make_framing_headers(parts, self.header, self.content_type)
         return self.delivery.answer(200, headers, parts.json + parts.binary, received)
 
-    def parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
+    def build_parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
         """Return the JSON and the binary data of the answer."""
         listed = self.order(tensors)
         forms = {one.name: self.form or find_requested_form(one.name, received, inference) for one in listed}

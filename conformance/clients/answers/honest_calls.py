@@ -100,14 +100,16 @@ class CallStyle:
         listed = self.order(tensors)
         if self.is_raw(listed):
             raw = [encode_binary(one) for one in listed]
-            return CallAnswer(self.message(inference, [self.entry(one) for one in listed], raw))
-        return CallAnswer(self.message(inference, [self.entry(one, self.contents(one)) for one in listed], []))
+            return CallAnswer(self.encode_message(inference, [self.encode_entry(one) for one in listed], raw))
+        return CallAnswer(
+            self.encode_message(inference, [self.encode_entry(one, self.encode_contents(one)) for one in listed], [])
+        )
 
     def is_raw(self, tensors: Tensors) -> bool:
         """Whether the contents are raw: by the style, or because a datatype has no typed field."""
         return self.form == "raw" or any(not lookup(one.datatype).contents for one in tensors)
 
-    def message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
+    def encode_message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
         """Encode the message of an answer with these outputs."""
         outputs = b"".join(encode_delimited(OUTPUTS, entry) for entry in entries)
         contents = b"".join(encode_delimited(RAW_CONTENTS, octets) for octets in raw)
@@ -115,17 +117,17 @@ class CallStyle:
         both = contents + outputs if self.raw_first else outputs + contents
         return named + encode_text(ID, inference.id or "") + self.more + both
 
-    def entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
+    def encode_entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
         """Encode one output with its typed contents, if any; `shape` overrides its shape."""
         named = encode_text(NAME, one.name) + encode_text(DATATYPE, one.datatype)
         dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
         return named + dimensions + self.more + contents
 
-    def contents(self, one: Tensor) -> bytes:
+    def encode_contents(self, one: Tensor) -> bytes:
         """Encode the typed contents of an output."""
-        return encode_delimited(CONTENTS, self._elements(one))
+        return encode_delimited(CONTENTS, self._encode_elements(one))
 
-    def _elements(self, one: Tensor) -> bytes:
+    def _encode_elements(self, one: Tensor) -> bytes:
         flat = one.array.reshape(-1)
         if one.datatype == "BYTES":
             return b"".join(encode_delimited(BYTES_CONTENTS, element) for element in flat.tolist())

@@ -97,7 +97,7 @@ class Script:
     http: HttpScript
     grpc: CallScript
 
-    def asked_outputs(self, inference: Inference) -> Tensors:
+    def list_requested_outputs(self, inference: Inference) -> Tensors:
         """Return the tensors that the inference requests, in its order; all tensors if it names none."""
         made = self.outputs(inference)
         if inference.outputs is None:
@@ -157,11 +157,11 @@ class Delivery:
         more = (*self.more, *(field for field in closing if field not in self.more))
         all_headers = (*headers, *codings, framing, *more)
         framed = encode_chunks(coded, chunk, self.extension, self.trailers) if chunk else coded
-        octets = self.head(status, all_headers) + framed
+        octets = self.encode_head(status, all_headers) + framed
         whole = HttpAnswer((octets,), status, all_headers, coded, self.ending)
         return replace(whole, pieces=split_pieces(octets), pause=0.002) if self.dribbled else whole
 
-    def head(self, status: int, headers: Headers) -> bytes:
+    def encode_head(self, status: int, headers: Headers) -> bytes:
         """Return status line and headers."""
         lines = [f"{self.spelled(name)}{self.colon}{value}" for name, value in headers]
         return "\r\n".join([f"HTTP/1.1 {status} -", *lines, "", ""]).encode("latin-1")

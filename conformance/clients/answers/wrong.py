@@ -25,149 +25,149 @@ SIZE: Final = "binary_data_size"
 # --- the JSON ---------------------------------------------------------------------------------------------------------
 
 
-def size_too_large(document: Document) -> None:
+def enlarge_last_size(document: Document) -> None:
     """The last output claims more bytes than the body has left."""
     document["outputs"][-1]["parameters"][SIZE] += 8
 
 
-def size_too_small(document: Document) -> None:
+def shrink_last_size(document: Document) -> None:
     """The last output claims one byte less than follows."""
     document["outputs"][-1]["parameters"][SIZE] -= 1
 
 
-def sizes_shifted(document: Document) -> None:
+def shift_sizes(document: Document) -> None:
     """The sizes add up, but one is 4 bytes too large and the next one 4 bytes too small."""
     document["outputs"][0]["parameters"][SIZE] += 4
     document["outputs"][1]["parameters"][SIZE] -= 4
 
 
-def size_negative(document: Document) -> None:
+def negate_size(document: Document) -> None:
     """A size is negative."""
     document["outputs"][0]["parameters"][SIZE] *= -1
 
 
-def size_missing(document: Document) -> None:
+def drop_size(document: Document) -> None:
     """An output has neither data nor a size, though its bytes are there."""
     del document["outputs"][0]["parameters"]
 
 
-def shape_too_large(document: Document) -> None:
+def enlarge_shape(document: Document) -> None:
     """The last dimension of a shape is too large by one."""
     document["outputs"][0]["shape"][-1] += 1
 
 
-def shape_too_small(document: Document) -> None:
+def shrink_shape(document: Document) -> None:
     """The last dimension of a shape is too small by one."""
     document["outputs"][0]["shape"][-1] -= 1
 
 
-def shape_huge(document: Document) -> None:
+def set_huge_shape(document: Document) -> None:
     """A shape has more elements than fit into any memory."""
     document["outputs"][0]["shape"] = [2**31, 2**31]
 
 
-def datatype_wider(document: Document) -> None:
+def widen_datatype(document: Document) -> None:
     """The datatype has elements of 8 bytes (FP64)."""
     document["outputs"][0]["datatype"] = "FP64"
 
 
-def datatype_unknown(document: Document) -> None:
+def set_unknown_datatype(document: Document) -> None:
     """The datatype is not in the protocol."""
     document["outputs"][0]["datatype"] = "FLOAT"
 
 
-def element_missing(document: Document) -> None:
+def drop_last_element(document: Document) -> None:
     """JSON data lack the last element."""
     del document["outputs"][0]["data"][-1]
 
 
-def element_too_many(document: Document) -> None:
+def append_element(document: Document) -> None:
     """JSON data have an extra element."""
     document["outputs"][0]["data"].append(7)
 
 
-def element_of_another_type(document: Document) -> None:
+def replace_number_by_string(document: Document) -> None:
     """A number is replaced by a string."""
     document["outputs"][0]["data"][0] = "seven"
 
 
-def element_out_of_range(document: Document) -> None:
+def exceed_range(document: Document) -> None:
     """A number is out of range for the datatype."""
     document["outputs"][0]["data"][0] = 2**40
 
 
-def data_missing(document: Document) -> None:
+def drop_data(document: Document) -> None:
     """An output has neither data nor a size."""
     del document["outputs"][0]["data"]
 
 
-def size_wrapped(document: Document) -> None:
+def wrap_size(document: Document) -> None:
     """A size is too large by 2**32, which a reader of 32 bits does not see."""
     document["outputs"][0]["parameters"][SIZE] += 2**32
 
 
-def last_size_wrapped(document: Document) -> None:
+def wrap_last_size(document: Document) -> None:
     """The size of the last output is too large by 2**32."""
     document["outputs"][-1]["parameters"][SIZE] += 2**32
 
 
-def id_of_another(document: Document) -> None:
+def set_other_id(document: Document) -> None:
     """The answer has the id of another request."""
     document["id"] = "another-id"
 
 
 JSON_OF_BINARY: Final[Mapping[str, Callable[[Document], None]]] = {
-    "size-too-large": size_too_large,
-    "size-too-small": size_too_small,
-    "sizes-shifted": sizes_shifted,
-    "size-negative": size_negative,
-    "size-missing": size_missing,
-    "shape-too-large": shape_too_large,
-    "shape-too-small": shape_too_small,
-    "shape-huge": shape_huge,
-    "datatype-wider": datatype_wider,
-    "datatype-unknown": datatype_unknown,
-    "size-wrapped": size_wrapped,
-    "last-size-wrapped": last_size_wrapped,
+    "size-too-large": enlarge_last_size,
+    "size-too-small": shrink_last_size,
+    "sizes-shifted": shift_sizes,
+    "size-negative": negate_size,
+    "size-missing": drop_size,
+    "shape-too-large": enlarge_shape,
+    "shape-too-small": shrink_shape,
+    "shape-huge": set_huge_shape,
+    "datatype-wider": widen_datatype,
+    "datatype-unknown": set_unknown_datatype,
+    "size-wrapped": wrap_size,
+    "last-size-wrapped": wrap_last_size,
 }
 JSON_OF_DATA: Final[Mapping[str, Callable[[Document], None]]] = {
-    "json-element-missing": element_missing,
-    "json-element-too-many": element_too_many,
-    "json-element-of-another-type": element_of_another_type,
-    "json-element-out-of-range": element_out_of_range,
-    "json-data-missing": data_missing,
+    "json-element-missing": drop_last_element,
+    "json-element-too-many": append_element,
+    "json-element-of-another-type": replace_number_by_string,
+    "json-element-out-of-range": exceed_range,
+    "json-data-missing": drop_data,
 }
 
 
 # --- the binary data --------------------------------------------------------------------------------------------------
 
 
-def prefix_past_the_end(octets: bytes) -> bytes:
+def point_prefix_past_end(octets: bytes) -> bytes:
     """The first length prefix of a BYTES tensor points past its end."""
     return (len(octets) + 100).to_bytes(4, "little") + octets[4:]
 
 
-def prefix_short(octets: bytes) -> bytes:
+def shorten_prefix(octets: bytes) -> bytes:
     """The first length prefix of a BYTES tensor is too small by one, which shifts all later elements."""
     return (int.from_bytes(octets[:4], "little") - 1).to_bytes(4, "little") + octets[4:]
 
 
-def prefix_huge(octets: bytes) -> bytes:
+def set_huge_prefix(octets: bytes) -> bytes:
     """The first length prefix of a BYTES tensor is 2**32 - 1."""
     return b"\xff\xff\xff\xff" + octets[4:]
 
 
-def prefix_cut(octets: bytes) -> bytes:
+def append_cut_prefix(octets: bytes) -> bytes:
     """The bytes end inside the length prefix of an extra element."""
     return octets + b"\x01\x00"
 
 
 # The size in the JSON is adjusted to the data, so that only the framing of elements is wrong.
 FRAMES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
-    "prefix-past-the-end": prefix_past_the_end,
-    "prefix-short": prefix_short,
-    "prefix-huge": prefix_huge,
-    "prefix-cut": prefix_cut,
+    "prefix-past-the-end": point_prefix_past_end,
+    "prefix-short": shorten_prefix,
+    "prefix-huge": set_huge_prefix,
+    "prefix-cut": append_cut_prefix,
 }
 
 
@@ -197,12 +197,12 @@ BODIES: Final[Mapping[str, bytes]] = {
 def make_json_script(edit: Callable[[Document], None], form: Form) -> HttpScript:
     """Return a script of answers whose JSON is edited."""
 
-    def edited(document: Document) -> Document:
+    def edit_copy(document: Document) -> Document:
         copy: Document = json.loads(json.dumps(document))
         edit(copy)
         return copy
 
-    return Style(form=form, edit=edited)
+    return Style(form=form, edit=edit_copy)
 
 
 def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
@@ -210,11 +210,11 @@ def make_frame_script(spoil: Callable[[bytes], bytes]) -> HttpScript:
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         place = [one.datatype for one in tensors].index("BYTES")
-        honest = Style(form="binary").parts(received, inference, tensors)
+        honest = Style(form="binary").build_parts(received, inference, tensors)
         blobs = tuple(spoil(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
         document: dict[str, Any] = json.loads(json.dumps(honest.document))
         document["outputs"][place]["parameters"][SIZE] = len(blobs[place])
-        return _framed(replace(honest, json=json.dumps(document).encode(), blobs=blobs), received)
+        return _frame_answer(replace(honest, json=json.dumps(document).encode(), blobs=blobs), received)
 
     return answer
 
@@ -223,7 +223,7 @@ def make_header_script(value: Callable[[AnswerParts], str]) -> HttpScript:
     """Return a script of answers with another value of the inference header."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        parts = Style(form="binary").parts(received, inference, tensors)
+        parts = Style(form="binary").build_parts(received, inference, tensors)
         headers = (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, value(parts)))
         return PLAIN.answer(200, headers, parts.json + parts.binary, received)
 
@@ -239,7 +239,7 @@ def make_body_script(body: bytes) -> HttpScript:
     return answer
 
 
-def _framed(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
+def _frame_answer(parts: AnswerParts, received: ClientRequest) -> HttpAnswer:
     return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
 
@@ -277,10 +277,10 @@ def make_bool_script(output: int, element: int) -> HttpScript:
     """Return a script of answers in which a byte of a BOOL output is 2."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        parts = Style(form="binary").parts(received, inference, tensors)
+        parts = Style(form="binary").build_parts(received, inference, tensors)
         blobs = [bytearray(blob) for blob in parts.blobs]
         blobs[output][element] = 2
-        return _framed(replace(parts, blobs=tuple(map(bytes, blobs))), received)
+        return _frame_answer(replace(parts, blobs=tuple(map(bytes, blobs))), received)
 
     return answer
 
@@ -298,17 +298,17 @@ WRONG_JSON: Final[Mapping[str, HttpScript]] = {
 FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(announces="gzip"))
 
 
-def bytes_left_over(parts: AnswerParts) -> AnswerParts:
+def append_bytes(parts: AnswerParts) -> AnswerParts:
     """Extra bytes follow the last output."""
     return replace(parts, blobs=(*parts.blobs, b"\x01\x02\x03\x04"))
 
 
-def last_tensor_missing(parts: AnswerParts) -> AnswerParts:
+def drop_last_tensor(parts: AnswerParts) -> AnswerParts:
     """The body ends where the last output begins."""
     return replace(parts, blobs=parts.blobs[:-1])
 
 
-def last_tensor_short(parts: AnswerParts) -> AnswerParts:
+def cut_last_tensor(parts: AnswerParts) -> AnswerParts:
     """The body ends inside the last output."""
     return replace(parts, blobs=(*parts.blobs[:-1], parts.blobs[-1][:-4]))
 
@@ -317,28 +317,28 @@ def make_parts_script(spoil: Callable[[AnswerParts], AnswerParts]) -> HttpScript
     """Return a script of answers with corrupted parts; Content-Length is correct."""
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
-        parts = spoil(Style(form="binary").parts(received, inference, tensors))
+        parts = spoil(Style(form="binary").build_parts(received, inference, tensors))
         return PLAIN.answer(200, make_framing_headers(parts), parts.json + parts.binary, received)
 
     return answer
 
 
-def header_past_the_json(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
+def send_header_past_json(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
     """The inference header of a JSON-only answer points past its end."""
-    parts = Style(form="json").parts(received, inference, tensors)
+    parts = Style(form="json").build_parts(received, inference, tensors)
     headers = (("Content-Type", JSON), (INFERENCE_HEADER, str(len(parts.json) + 4)))
     return PLAIN.answer(200, headers, parts.json, received)
 
 
-def entry_too_many(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+def send_extra_entry(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """Raw contents have an extra entry, without an output."""
     style = CallStyle()
     raw = [encode_binary(one) for one in tensors]
-    return CallAnswer(style.message(inference, [style.entry(one) for one in tensors], [*raw, raw[0]]))
+    return CallAnswer(style.encode_message(inference, [style.encode_entry(one) for one in tensors], [*raw, raw[0]]))
 
 
 WRONG_LENGTHS: Final[Mapping[str, HttpScript]] = {
-    "bytes-left-over": make_parts_script(bytes_left_over),
-    "last-tensor-missing": make_parts_script(last_tensor_missing),
-    "last-tensor-short": make_parts_script(last_tensor_short),
+    "bytes-left-over": make_parts_script(append_bytes),
+    "last-tensor-missing": make_parts_script(drop_last_tensor),
+    "last-tensor-short": make_parts_script(cut_last_tensor),
 }

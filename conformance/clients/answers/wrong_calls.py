@@ -9,7 +9,7 @@ from typing import Final
 from conformance.clients.answers.honest import encode_binary
 from conformance.clients.answers.honest_calls import CONTENTS, CallStyle, encode_delimited
 from conformance.clients.answers.script import CallAnswer, CallScript, Tensors
-from conformance.clients.answers.wrong import prefix_huge, prefix_past_the_end, prefix_short
+from conformance.clients.answers.wrong import point_prefix_past_end, set_huge_prefix, shorten_prefix
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 
@@ -18,22 +18,22 @@ TYPED: Final = CallStyle(form="typed")
 Raw = list[bytes]
 
 
-def entry_one_byte_short(raw: Raw) -> Raw:
+def cut_first_entry(raw: Raw) -> Raw:
     """The first entry ends one byte early."""
     return [raw[0][:-1], *raw[1:]]
 
 
-def entry_too_long(raw: Raw) -> Raw:
+def lengthen_first_entry(raw: Raw) -> Raw:
     """The first entry has an extra element of 4 bytes."""
     return [raw[0] + raw[0][:4], *raw[1:]]
 
 
-def entry_missing(raw: Raw) -> Raw:
+def drop_last_entry(raw: Raw) -> Raw:
     """The last output has no entry."""
     return raw[:-1]
 
 
-def entry_empty(raw: Raw) -> Raw:
+def empty_first_entry(raw: Raw) -> Raw:
     """The first entry is empty, although the shape has elements."""
     return [b"", *raw[1:]]
 
@@ -44,13 +44,13 @@ def _spoil_bytes(spoil: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
 
 
 RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
-    "entry-one-byte-short": entry_one_byte_short,
-    "entry-too-long": entry_too_long,
-    "entry-missing": entry_missing,
-    "entry-empty": entry_empty,
-    "prefix-past-the-end": _spoil_bytes(prefix_past_the_end),
-    "prefix-short": _spoil_bytes(prefix_short),
-    "prefix-huge": _spoil_bytes(prefix_huge),
+    "entry-one-byte-short": cut_first_entry,
+    "entry-too-long": lengthen_first_entry,
+    "entry-missing": drop_last_entry,
+    "entry-empty": empty_first_entry,
+    "prefix-past-the-end": _spoil_bytes(point_prefix_past_end),
+    "prefix-short": _spoil_bytes(shorten_prefix),
+    "prefix-huge": _spoil_bytes(set_huge_prefix),
 }
 
 
@@ -58,8 +58,8 @@ def make_raw_script(spoil: Callable[[Raw], Raw]) -> CallScript:
     """Return a script of answers with corrupted raw contents."""
 
     def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        entries = [RAW.entry(one) for one in tensors]
-        return CallAnswer(RAW.message(inference, entries, spoil([encode_binary(one) for one in tensors])))
+        entries = [RAW.encode_entry(one) for one in tensors]
+        return CallAnswer(RAW.encode_message(inference, entries, spoil([encode_binary(one) for one in tensors])))
 
     return answer
 
@@ -71,30 +71,37 @@ def make_shape_script(change: int, style: CallStyle) -> CallScript:
         is_raw = style.is_raw(tensors)
         shapes = [(*tensors[0].shape[:-1], tensors[0].shape[-1] + change), *(one.shape for one in tensors[1:])]
         pairs = zip(tensors, shapes, strict=True)
-        entries = [style.entry(one, b"" if is_raw else style.contents(one), shape) for one, shape in pairs]
-        return CallAnswer(style.message(inference, entries, [encode_binary(one) for one in tensors] if is_raw else []))
+        entries = [
+            style.encode_entry(one, b"" if is_raw else style.encode_contents(one), shape) for one, shape in pairs
+        ]
+        return CallAnswer(
+            style.encode_message(inference, entries, [encode_binary(one) for one in tensors] if is_raw else [])
+        )
 
     return answer
 
 
-def field_of_another_datatype(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+def send_other_field(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The typed contents of an INT32 output are in the FP32 field."""
     wrong = encode_delimited(CONTENTS, encode_delimited(6, encode_binary(tensors[0])))
-    entries = [TYPED.entry(tensors[0], wrong), *(TYPED.entry(one, TYPED.contents(one)) for one in tensors[1:])]
-    return CallAnswer(TYPED.message(inference, entries, []))
+    entries = [
+        TYPED.encode_entry(tensors[0], wrong),
+        *(TYPED.encode_entry(one, TYPED.encode_contents(one)) for one in tensors[1:]),
+    ]
+    return CallAnswer(TYPED.encode_message(inference, entries, []))
 
 
-def garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def send_garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The bytes are not a valid message."""
     return CallAnswer(b"\xff\xff\xff\xffgarbage")
 
 
-def cut_off(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+def cut_message(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The message is cut off inside its last entry."""
     return CallAnswer(RAW(received, inference, tensors).message[:-3])
 
 
-def id_of_another(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+def set_other_id(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
     """The answer has the id of another request."""
     return RAW(received, replace(inference, id="another-id"), tensors)
 
@@ -105,25 +112,29 @@ WRONG_CALLS: Final[Mapping[str, CallScript]] = {
     "shape-too-small": make_shape_script(-1, RAW),
     "typed-shape-too-large": make_shape_script(1, TYPED),
     "typed-shape-too-small": make_shape_script(-1, TYPED),
-    "typed-field-of-another-datatype": field_of_another_datatype,
-    "garbage": garbage,
-    "cut-off": cut_off,
+    "typed-field-of-another-datatype": send_other_field,
+    "garbage": send_garbage,
+    "cut-off": cut_message,
 }
 
 
-def silent(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def send_nothing(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The server sends nothing."""
     return CallAnswer(is_silent=True)
 
 
-def cancelled(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def cancel_call(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The server cancels the call."""
     return CallAnswer(is_cancelled=True)
 
 
-def closed(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+def close_connection(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
     """The server closes the connection."""
     return CallAnswer(is_closed=True)
 
 
-UNENDED_CALLS: Final[Mapping[str, CallScript]] = {"silent": silent, "cancelled": cancelled, "closed": closed}
+UNENDED_CALLS: Final[Mapping[str, CallScript]] = {
+    "silent": send_nothing,
+    "cancelled": cancel_call,
+    "closed": close_connection,
+}

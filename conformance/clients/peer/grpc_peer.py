@@ -38,7 +38,7 @@ class Relay:
     """Forwards a free port of 127.0.0.1 to another port."""
 
     def __init__(self, port: int) -> None:
-        self._to = ("127.0.0.1", port)
+        self._target = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -68,7 +68,7 @@ class Relay:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(self._to)
+                far = socket.create_connection(self._target)
                 for connection in (near, far):
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 thread = threading.Thread(target=self._forward, args=(near, far))
@@ -82,9 +82,9 @@ class Relay:
 
         Neither is closed while the other direction may still use it: its number may belong to a new connection.
         """
-        back = threading.Thread(target=_pass_on, args=(far, near))
+        back = threading.Thread(target=_forward_one_way, args=(far, near))
         back.start()
-        _pass_on(near, far)
+        _forward_one_way(near, far)
         back.join()
         with self._lock:
             self._open -= {near, far}
@@ -92,7 +92,7 @@ class Relay:
         far.close()
 
 
-def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+def _forward_one_way(source: socket.socket, sink: socket.socket) -> None:
     """Forward bytes in one direction until either side closes, then shut both sides down."""
     with suppress(OSError):
         while octets := source.recv(_READ):
@@ -116,11 +116,11 @@ Method = Callable[[bytes, Context], bytes]
 class GrpcPeer:
     """A peer on a free port of 127.0.0.1."""
 
-    def __init__(self, stage: PeerScript) -> None:
-        self._stage = stage
+    def __init__(self, peer_script: PeerScript) -> None:
+        self._peer_script = peer_script
         self._closing = Event()
         self._pool = ThreadPoolExecutor(THREADS)
-        self._server = grpc.server(self._pool, handlers=[_Handlers(self._methods())], options=_OPTIONS)
+        self._server = grpc.server(self._pool, handlers=[_Handlers(self._list_methods())], options=_OPTIONS)
         port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
         self._relay, self._port = Relay(port), port
@@ -142,42 +142,45 @@ class GrpcPeer:
         self._server.stop(None).wait()  # with a grace period, grpcio leaves a thread running for a moment
         self._pool.shutdown()
 
-    def _methods(self) -> dict[str, Method]:
+    def _list_methods(self) -> dict[str, Method]:
         named: dict[str, Callable[[Any], Any]] = {
             "ServerLive": lambda _: {"live": True},
             "ServerReady": lambda _: {"ready": True},
             "ServerMetadata": lambda _: SERVER,
-            "ModelReady": lambda request: {"ready": self._stage.inference_of(request.name) is not None},
+            "ModelReady": lambda request: {"ready": self._peer_script.find_inference(request.name) is not None},
             "ModelMetadata": lambda request: self._answer_for_model(request.name, make_model_metadata),
             "ModelConfig": lambda request: self._answer_for_model(
-                request.name, lambda *asked: {"config": make_model_config(*asked)}
+                request.name, lambda *found: {"config": make_model_config(*found)}
             ),
             "ModelStatistics": lambda request: self._answer_for_model(
-                request.name, lambda one, _: make_model_statistics(one, self._stage.count_of(one.model))
+                request.name, lambda one, _: make_model_statistics(one, self._peer_script.count_requests(one.model))
             ),
         }
-        return {INFER: self._infer, **{f"/{SERVICE}/{name}": _says(name, say) for name, say in named.items()}}
+        return {
+            INFER: self._infer,
+            **{f"/{SERVICE}/{name}": _build_method(name, build_document) for name, build_document in named.items()},
+        }
 
-    def _answer_for_model(self, name: str, say: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
-        asked = self._stage.inference_of(name)
-        return None if asked is None else say(*asked)
+    def _answer_for_model(self, name: str, build_document: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
+        found = self._peer_script.find_inference(name)
+        return None if found is None else build_document(*found)
 
     def _infer(self, body: bytes, context: Context) -> bytes:
         metadata = tuple((key, str(value)) for key, value in context.invocation_metadata())
         received = ClientRequest(GRPC_METHOD, INFER, metadata, body)
-        model = _model_of(body)
-        scene = self._stage.scene_of(model)
-        if scene is None:
+        model = _parse_model_name(body)
+        scenario = self._peer_script.find_scenario(model)
+        if scenario is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "nothing is asked of this peer")
             return b""
-        place = scene.place_of(model)
-        answer = scene.answer(received, place)
+        place = scenario.assign_inference(model)
+        answer = scenario.answer(received, place)
         if not isinstance(answer, CallAnswer):
             raise TypeError("an answer over HTTP to a call")
-        scene.keep(place, ReceivedRequest(received, answer, self.address))
-        return self._given(answer, context)
+        scenario.keep(place, ReceivedRequest(received, answer, self.address))
+        return self._apply_answer(answer, context)
 
-    def _given(self, answer: CallAnswer, context: Context) -> bytes:
+    def _apply_answer(self, answer: CallAnswer, context: Context) -> bytes:
         if answer.is_silent:
             self._wait(context)
         if answer.is_closed:
@@ -209,11 +212,11 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no 
         return None if method is None else grpc.unary_unary_rpc_method_handler(method)
 
 
-def _says(name: str, say: Callable[[Any], dict[str, Any] | None]) -> Method:
-    """Return a method that answers with the JSON object of `say`, converted to a message."""
+def _build_method(name: str, build_document: Callable[[Any], dict[str, Any] | None]) -> Method:
+    """Return a method that answers with the JSON object of `build_document`, converted to a message."""
 
     def method(body: bytes, context: Context) -> bytes:
-        document = say(getattr(load_stubs(), f"{name}Request").FromString(body))
+        document = build_document(getattr(load_stubs(), f"{name}Request").FromString(body))
         if document is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "there is no such model")
         octets: bytes = ParseDict(document, getattr(load_stubs(), f"{name}Response")()).SerializeToString()
@@ -222,7 +225,7 @@ def _says(name: str, say: Callable[[Any], dict[str, Any] | None]) -> Method:
     return method
 
 
-def _model_of(body: bytes) -> str | None:
+def _parse_model_name(body: bytes) -> str | None:
     """Return the model name of a call, or None if the message cannot be parsed."""
     try:
         name: str = load_stubs().ModelInferRequest.FromString(body).model_name

@@ -42,7 +42,7 @@ class RequestReader:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
-        self._left_over = b""
+        self._unread_bytes = b""
 
     def read(self) -> ClientRequest | None:
         """Return the next request; None if the client has closed, or sent nothing more in time.
@@ -50,12 +50,12 @@ class RequestReader:
         An invalid or incomplete request is returned as far as it was received, with `trouble`.
         """
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
-        if self._left_over:  # h11 takes empty data for the end of the connection
-            parser.receive_data(self._left_over)
+        if self._unread_bytes:  # h11 takes empty data for the end of the connection
+            parser.receive_data(self._unread_bytes)
         head: h11.Request | None = None
         body = bytearray()
         try:
-            while not isinstance(event := self._next(parser), h11.EndOfMessage):
+            while not isinstance(event := self._read_event(parser), h11.EndOfMessage):
                 if isinstance(event, h11.Request):
                     head = event
                 elif isinstance(event, h11.Data):
@@ -68,10 +68,10 @@ class RequestReader:
             return make_received(head, bytes(body), escape_text(str(error)))
         except OSError:
             return None if head is None else make_received(head, bytes(body), "the rest of the request never came")
-        self._left_over = parser.trailing_data[0]
+        self._unread_bytes = parser.trailing_data[0]
         return make_received(head, bytes(body), "")
 
-    def _next(self, parser: h11.Connection) -> object:
+    def _read_event(self, parser: h11.Connection) -> object:
         """Read until h11 returns an event other than NEED_DATA."""
         while (event := parser.next_event()) is h11.NEED_DATA:
             if parser.they_are_waiting_for_100_continue:
@@ -84,13 +84,15 @@ def make_received(head: h11.Request | None, body: bytes, trouble: str) -> Client
     """Build the request object that the rules for clients judge."""
     if head is None:
         return ClientRequest("", "", body=body, trouble=trouble)
-    headers = tuple((_text(name), _text(value)) for name, value in head.headers.raw_items())
+    headers = tuple((_decode_latin1(name), _decode_latin1(value)) for name, value in head.headers.raw_items())
     chunked = any(name.lower() == "transfer-encoding" and value.lower().endswith("chunked") for name, value in headers)
-    version = f"HTTP/{_text(head.http_version)}"
-    return ClientRequest(_text(head.method), _text(head.target), headers, body, version, chunked, trouble)
+    version = f"HTTP/{_decode_latin1(head.http_version)}"
+    return ClientRequest(
+        _decode_latin1(head.method), _decode_latin1(head.target), headers, body, version, chunked, trouble
+    )
 
 
-def _text(octets: bytes) -> str:
+def _decode_latin1(octets: bytes) -> str:
     return bytes(octets).decode("latin-1")
 
 
@@ -104,8 +106,8 @@ _NO_LINGER: Final = struct.pack("ii", 1, 0)  # a close that resets the connectio
 class HttpPeer:
     """A peer on a free port of 127.0.0.1."""
 
-    def __init__(self, stage: PeerScript) -> None:
-        self._stage = stage
+    def __init__(self, peer_script: PeerScript) -> None:
+        self._peer_script = peer_script
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._connections: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
@@ -147,8 +149,8 @@ class HttpPeer:
             with suppress(OSError, ScriptFault):
                 while not self._is_closing and (received := reader.read()) is not None:
                     answer = self._answer(received)
-                    _write(connection, answer)
-                    if not _goes_on(connection, received, answer):
+                    _send_answer(connection, answer)
+                    if not _apply_ending(connection, received, answer):
                         break
         finally:
             with self._lock:
@@ -163,34 +165,34 @@ class HttpPeer:
         found = _MODEL.search(received.path.partition("?")[0])
         model = unquote(found[1]) if found else None
         if received.is_inference or not received.path:
-            return self._inferred(received, model)
-        document = self._document(received.path, model, (found and found[2]) or "")
+            return self._answer_inference(received, model)
+        document = self._find_document(received.path, model, (found and found[2]) or "")
         return (
             make_json_answer(404, {"error": "there is no such thing here"}, received)
             if document is None
             else make_json_answer(200, document, received)
         )
 
-    def _inferred(self, received: ClientRequest, model: str | None) -> HttpAnswer:
-        scene = self._stage.scene_of(model)
-        if scene is None:
+    def _answer_inference(self, received: ClientRequest, model: str | None) -> HttpAnswer:
+        scenario = self._peer_script.find_scenario(model)
+        if scenario is None:
             return make_json_answer(404, {"error": "nothing is asked of this peer"}, received)
-        place = scene.place_of(model)
+        place = scenario.assign_inference(model)
         answer = (
             make_json_answer(400, {"error": received.trouble}, received)
             if received.trouble
-            else scene.answer(received, place)
+            else scenario.answer(received, place)
         )
         if not isinstance(answer, HttpAnswer):
             raise TypeError("an answer over gRPC to a request over HTTP")
-        scene.keep(place, ReceivedRequest(received, answer, self.address))
+        scenario.keep(place, ReceivedRequest(received, answer, self.address))
         return answer
 
-    def _document(self, path: str, model: str | None, what: str) -> dict[str, Any] | None:
+    def _find_document(self, path: str, model: str | None, what: str) -> dict[str, Any] | None:
         """Return the answer to a request other than an inference; None if the path does not exist."""
         if model is None:
-            return _OF_SERVER.get(path.partition("?")[0].strip("/"))
-        asked = self._stage.inference_of(model)
+            return _SERVER_DOCUMENTS.get(path.partition("?")[0].strip("/"))
+        asked = self._peer_script.find_inference(model)
         if asked is None:
             return None
         inference, script = asked
@@ -200,13 +202,13 @@ class HttpPeer:
             case "config":
                 return make_model_config(inference, script)
             case "stats":
-                return make_model_statistics(inference, self._stage.count_of(model))
+                return make_model_statistics(inference, self._peer_script.count_requests(model))
             case "ready":
                 return {"name": inference.model, "ready": True}
         return None
 
 
-_OF_SERVER: Final[Mapping[str, dict[str, Any]]] = {
+_SERVER_DOCUMENTS: Final[Mapping[str, dict[str, Any]]] = {
     "v2": SERVER,
     "v2/health/live": {"live": True},
     "v2/health/ready": {"ready": True},
@@ -218,15 +220,15 @@ def make_json_answer(status: int, document: dict[str, Any], received: ClientRequ
     return PLAIN.answer(status, (("Content-Type", "application/json"),), json.dumps(document).encode(), received)
 
 
-def _write(connection: socket.socket, answer: HttpAnswer) -> None:
+def _send_answer(connection: socket.socket, answer: HttpAnswer) -> None:
     for number, piece in enumerate(answer.pieces):
         if number and answer.pause:
             time.sleep(answer.pause)
         connection.sendall(piece)
 
 
-def _goes_on(connection: socket.socket, received: ClientRequest, answer: HttpAnswer) -> bool:
-    """Whether the connection stays open for another request; apply the ending of the answer."""
+def _apply_ending(connection: socket.socket, received: ClientRequest, answer: HttpAnswer) -> bool:
+    """Apply the ending of the answer; return whether the connection stays open for another request."""
     if answer.ending is Ending.SILENT:
         connection.settimeout(MAX_SILENCE_S)
         connection.recv(1)  # until the client closes, or the timeout is over

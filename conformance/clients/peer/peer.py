@@ -25,7 +25,7 @@ class Peer:
     """
 
     def __init__(self) -> None:
-        self._stage = PeerScript()
+        self._peer_script = PeerScript()
         self._http: HttpPeer | None = None
         self._grpc: GrpcPeer | None = None
         self._disturbed: set[str] = set()
@@ -42,11 +42,11 @@ class Peer:
 
     def __enter__(self) -> Self:
         """Open both ports."""
-        self._http = HttpPeer(self._stage)
+        self._http = HttpPeer(self._peer_script)
         if has_grpc():
             from conformance.clients.peer.grpc_peer import GrpcPeer  # comes with the extra
 
-            self._grpc = GrpcPeer(self._stage)
+            self._grpc = GrpcPeer(self._peer_script)
         return self
 
     def __exit__(
@@ -68,11 +68,11 @@ class Peer:
         self._disturbed.discard(transport)
         if transport == HTTP and self._http is not None:
             self._http.close()
-            self._http = HttpPeer(self._stage)
+            self._http = HttpPeer(self._peer_script)
         elif self._grpc is not None:
             self._grpc.move()
 
-    def address(self, transport: str) -> str:
+    def get_address(self, transport: str) -> str:
         """Return the current address for clients.
 
         Raises:
@@ -83,10 +83,10 @@ class Peer:
             raise NotApplicableError("the packages that gRPC needs are not installed")
         return address
 
-    def outputs(self) -> Tensors:
+    def list_outputs(self) -> Tensors:
         """Return the tensors of the last scripted answers."""
-        return self._stage.outputs()
+        return self._peer_script.list_outputs()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
         """Answer these inferences by a script from now on; the returned scenario records their requests."""
-        return self._stage.play(inferences, script)
+        return self._peer_script.play(inferences, script)

@@ -47,7 +47,7 @@ class ReceivedRequest:
             self.received.headers,
             self.received.body,
             self.received.method,
-            json_length=_json_length(self.received),
+            json_length=_find_json_length(self.received),
         )
         url = f"{self.address}{self.received.path}"
         chunked = self.received.is_chunked
@@ -62,10 +62,10 @@ class ReceivedRequest:
         )
 
 
-def _json_length(received: ClientRequest) -> int:
+def _find_json_length(received: ClientRequest) -> int:
     """Return the declared length of the JSON, at most that of the body."""
-    said = received.header(INFERENCE_HEADER) or ""
-    length = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else len(received.body)
+    stated = received.header(INFERENCE_HEADER) or ""
+    length = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 12 else len(received.body)
     return 0 if received.is_over_grpc else min(length, len(received.body))
 
 
@@ -85,16 +85,16 @@ class Scenario:
         self.inferences = tuple(inferences)
         self.script = script
         self.fault: Exception | None = None
-        self._heard: list[tuple[int, ReceivedRequest]] = []
+        self._requests: list[tuple[int, ReceivedRequest]] = []
         self._taken: set[int] = set()
         self._lock = threading.Lock()
 
-    def place_of(self, model: str | None) -> int:
+    def assign_inference(self, model: str | None) -> int:
         """Return the index of the inference of this model; for an unknown name, of the first one without a request."""
         with self._lock:
             names = [one.model for one in self.inferences]
-            unheard = (place for place in range(len(names)) if place not in self._taken)
-            place = names.index(model) if model in names else next(unheard, len(names) - 1)
+            unrequested = (place for place in range(len(names)) if place not in self._taken)
+            place = names.index(model) if model in names else next(unrequested, len(names) - 1)
             self._taken.add(place)
             return place
 
@@ -107,25 +107,25 @@ class Scenario:
         inference = self.inferences[place]
         made = self.script.grpc if received.is_over_grpc else self.script.http
         try:
-            return made(received, inference, self.script.asked_outputs(inference))
+            return made(received, inference, self.script.list_requested_outputs(inference))
         except Exception as error:
             self.fault = error
             raise ScriptFault(str(error)) from error
 
-    def outputs(self, beside: int | None = None) -> Tensors:
+    def list_outputs(self, beside: int | None = None) -> Tensors:
         """Return the tensors of its answers, except those for the inference at index `beside`."""
         asked = [one for place, one in enumerate(self.inferences) if place != beside]
         return tuple(tensor for one in asked for tensor in self.script.outputs(one))
 
-    def keep(self, place: int, heard: ReceivedRequest) -> None:
+    def keep(self, place: int, request: ReceivedRequest) -> None:
         """Store a received request; called before its answer is sent."""
         with self._lock:
-            self._heard.append((place, heard))
+            self._requests.append((place, request))
 
-    def heard(self) -> list[tuple[int, ReceivedRequest]]:
+    def list_received(self) -> list[tuple[int, ReceivedRequest]]:
         """Return the requests received so far, in order, each with the index of its inference."""
         with self._lock:
-            return list(self._heard)
+            return list(self._requests)
 
 
 class PeerScript:
@@ -133,36 +133,36 @@ class PeerScript:
 
     def __init__(self) -> None:
         self._by_model: dict[str, Scenario] = {}
-        self._now: Scenario | None = None
+        self._current: Scenario | None = None
         self._outputs: Tensors = ()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scenario:
         """Start a scenario."""
-        scene = Scenario(inferences, script)
-        self._by_model.update({one.model: scene for one in inferences})
-        self._now = scene
-        self._outputs = scene.outputs() or self._outputs
-        return scene
+        scenario = Scenario(inferences, script)
+        self._by_model.update({one.model: scenario for one in inferences})
+        self._current = scenario
+        self._outputs = scenario.list_outputs() or self._outputs
+        return scenario
 
-    def outputs(self) -> Tensors:
+    def list_outputs(self) -> Tensors:
         """Return the tensors of the last scenario that had any."""
         return self._outputs
 
-    def scene_of(self, model: str | None) -> Scenario | None:
+    def find_scenario(self, model: str | None) -> Scenario | None:
         """Return the scenario that a request to this model belongs to; None before the first scenario."""
-        return self._by_model.get(model, self._now) if model is not None else self._now
+        return self._by_model.get(model, self._current) if model is not None else self._current
 
-    def count_of(self, model: str) -> int:
+    def count_requests(self, model: str) -> int:
         """Return the number of received requests in the scenario of a model."""
-        scene = self._by_model.get(model)
-        return 0 if scene is None else len(scene.heard())
+        scenario = self._by_model.get(model)
+        return 0 if scenario is None else len(scenario.list_received())
 
-    def inference_of(self, model: str) -> tuple[Inference, Script] | None:
+    def find_inference(self, model: str) -> tuple[Inference, Script] | None:
         """Return the inference of a model and its script; None for an unknown model."""
-        scene = self._by_model.get(model)
-        if scene is None:
+        scenario = self._by_model.get(model)
+        if scenario is None:
             return None
-        return next(one for one in scene.inferences if one.model == model), scene.script
+        return next(one for one in scenario.inferences if one.model == model), scenario.script
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
@@ -181,8 +181,8 @@ def make_model_metadata(inference: Inference, script: Script) -> dict[str, Any]:
         "name": inference.model,
         "versions": [inference.version or VERSION],
         "platform": "",
-        "inputs": [_signature(one) for one in inference.inputs],
-        "outputs": [_signature(one) for one in _declared(inference, script)],
+        "inputs": [_build_signature(one) for one in inference.inputs],
+        "outputs": [_build_signature(one) for one in _list_declared_outputs(inference, script)],
     }
 
 
@@ -193,8 +193,8 @@ def make_model_config(inference: Inference, script: Script) -> dict[str, Any]:
         "platform": "",
         "backend": "",
         "max_batch_size": 0,
-        "input": [_configured(one) for one in inference.inputs],
-        "output": [_configured(one) for one in _declared(inference, script)],
+        "input": [_build_config_entry(one) for one in inference.inputs],
+        "output": [_build_config_entry(one) for one in _list_declared_outputs(inference, script)],
     }
 
 
@@ -204,15 +204,15 @@ def make_model_statistics(inference: Inference, count: int) -> dict[str, Any]:
     return {"model_stats": [{**one, "inference_count": count, "execution_count": count}]}
 
 
-def _declared(inference: Inference, script: Script) -> tuple[Tensor, ...]:
+def _list_declared_outputs(inference: Inference, script: Script) -> tuple[Tensor, ...]:
     """Return the outputs to declare; the inputs if the answer has none, such as an error."""
     return script.outputs(inference) or inference.inputs
 
 
-def _signature(one: Tensor) -> dict[str, Any]:
+def _build_signature(one: Tensor) -> dict[str, Any]:
     return {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
 
 
-def _configured(one: Tensor) -> dict[str, Any]:
+def _build_config_entry(one: Tensor) -> dict[str, Any]:
     kind = "STRING" if one.datatype == "BYTES" else one.datatype
     return {"name": one.name, "data_type": f"TYPE_{kind}", "dims": list(one.shape)}

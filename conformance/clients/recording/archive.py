@@ -1,4 +1,4 @@
-"""A recording of clients in the HTTP Archive format 1.2: an entry for each request, written as soon as it is answered.
+"""A recording of clients in the HTTP Archive format 1.2; each entry is written once its request is answered.
 
 The members are those of `transport.har`. In addition, `log` has `_watched`, `_strict` and `_stopped`; an entry has
 `_client`, the name of its sender, and `_received`, for properties without a HAR member. The closing brackets are
@@ -77,14 +77,14 @@ class ArchiveWriter:
         (entry,) = har.make_entries(
             Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings, self._bodies
         )
-        seen = {
+        received_fields = {
             "path": received.path,
             "version": received.version,
             "chunked": received.is_chunked,
             "trouble": received.trouble,
             "whole": recorded.is_whole,
         }
-        own = {"startedDateTime": recorded.started, "_client": client, "_received": seen}
+        own = {"startedDateTime": recorded.started, "_client": client, "_received": received_fields}
         self._file.write(f"{self._separator}{json.dumps({**entry, **own})}")
         self._separator = ",\n"
 
@@ -114,7 +114,7 @@ def load(path: Path) -> Archive:
     try:
         log, entries = recording.read_archive(path)
         bodies = BodyReader()
-        requests = sorted((_read(entry, bodies) for entry in entries), key=lambda pair: pair[1].number)
+        requests = sorted((_read_entry(entry, bodies) for entry in entries), key=lambda pair: pair[1].number)
         return Archive(
             str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
         )
@@ -126,20 +126,20 @@ def load(path: Path) -> Archive:
         raise HarError(f"{path} is no recording of clients: {type(error).__name__}: {error}") from error
 
 
-def _read(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, RecordedExchange]:
-    exchange, seen = har.parse_exchange(entry, bodies), entry["_received"]
+def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, RecordedExchange]:
+    exchange, received_fields = har.parse_exchange(entry, bodies), entry["_received"]
     if isinstance(exchange.body, Excerpt):
         exchange = replace(exchange, body=b"")
     message = exchange.message
-    is_whole = seen["whole"] is True and not isinstance(message.body, Excerpt)
+    is_whole = received_fields["whole"] is True and not isinstance(message.body, Excerpt)
     received = ClientRequest(
         GRPC_METHOD if "_grpc" in entry else message.method,
-        str(seen["path"]),
+        str(received_fields["path"]),
         message.headers,
         message.body if is_whole else b"",
-        str(seen["version"]),
-        seen["chunked"] is True,
-        str(seen["trouble"]),
+        str(received_fields["version"]),
+        received_fields["chunked"] is True,
+        str(received_fields["trouble"]),
     )
     number, started = int(entry["_call"]), str(entry["startedDateTime"])
     recorded = RecordedExchange(number, received, is_whole, read_recorded_answer(exchange), exchange.elapsed, started)

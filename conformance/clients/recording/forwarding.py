@@ -69,16 +69,16 @@ def read_grpc_upstream(settings: Settings) -> Upstream:
 class Tap(Protocol):
     """Reads one connection."""
 
-    def sent(self, data: bytes) -> None:
+    def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
 
-    def came(self, data: bytes) -> None:
+    def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
 
-    def left(self) -> None:
-        """Handle a reset of the connection by the client; `ended` follows."""
+    def handle_reset(self) -> None:
+        """Handle a reset of the connection by the client; `handle_end` follows."""
 
-    def ended(self) -> None:
+    def handle_end(self) -> None:
         """Handle the end of the connection in both directions."""
 
 
@@ -96,70 +96,74 @@ class Connection:
 
     Args:
         tap: gets copies of the bytes.
-        heard: awaited after each piece from the client, so that judging it delays the next piece; returns the number of
-            requests so far.
-        trouble: called with the reason why the connection cannot be forwarded or read.
+        wait_for_judging: awaited after each piece from the client, so that judging it delays the next piece; returns
+            the number of requests so far.
+        report_trouble: called with the reason why the connection cannot be forwarded or read.
     """
 
-    def __init__(self, tap: Tap, heard: Callable[[], Awaitable[int]], trouble: Callable[[str], None]) -> None:
+    def __init__(
+        self, tap: Tap, wait_for_judging: Callable[[], Awaitable[int]], report_trouble: Callable[[str], None]
+    ) -> None:
         self._tap: Tap | None = tap
-        self._heard = heard
-        self._trouble = trouble
+        self._wait_for_judging = wait_for_judging
+        self._report_trouble = report_trouble
 
     async def forward(self, reader: StreamReader, writer: StreamWriter, upstream: Upstream) -> None:
-        """Forward until both sides have ended; call `ended` of the tap in any case."""
+        """Forward until both sides have ended; call `handle_end` of the tap in any case."""
         try:
-            server = await _connected(upstream)
+            server = await _connect(upstream)
             if isinstance(server, str):
-                self._trouble(server)
-                await self._listen_alone(reader)
-                _reset(writer)
+                self._report_trouble(server)
+                await self._read_without_server(reader)
+                _reset_connection(writer)
             else:
-                await self._both(reader, writer, *server)
+                await self._forward_both(reader, writer, *server)
         finally:
-            self._read_along(lambda tap: tap.ended())
-            await self._heard()
-            await _closed(writer)
+            self._call_tap(lambda tap: tap.handle_end())
+            await self._wait_for_judging()
+            await _close_writer(writer)
 
-    async def _both(self, reader: StreamReader, writer: StreamWriter, back: StreamReader, forth: StreamWriter) -> None:
+    async def _forward_both(
+        self, reader: StreamReader, writer: StreamWriter, back: StreamReader, forth: StreamWriter
+    ) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._guarded(self._forth(reader, forth), writer, forth))
-                tasks.create_task(self._guarded(self._back(back, writer), writer, forth))
+                tasks.create_task(self._forward_guarded(self._forward_requests(reader, forth), writer, forth))
+                tasks.create_task(self._forward_guarded(self._forward_answers(back, writer), writer, forth))
         finally:
-            await _closed(forth)
+            await _close_writer(forth)
 
-    async def _forth(self, reader: StreamReader, forth: StreamWriter) -> None:
+    async def _forward_requests(self, reader: StreamReader, forth: StreamWriter) -> None:
         while piece := await self._read_from_client(reader):
-            self._read_along(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
+            self._call_tap(lambda tap, piece=piece: tap.read_from_client(piece))  # type: ignore[misc]
             forth.write(piece)
             await forth.drain()
-            await self._heard()
-        _pass_end_on(forth)
+            await self._wait_for_judging()
+        _forward_end(forth)
 
     async def _read_from_client(self, reader: StreamReader) -> bytes:
         try:
             return await reader.read(_PIECE)
         except ConnectionResetError:
-            self._read_along(lambda tap: tap.left())
+            self._call_tap(lambda tap: tap.handle_reset())
             raise
 
-    async def _back(self, back: StreamReader, writer: StreamWriter) -> None:
+    async def _forward_answers(self, back: StreamReader, writer: StreamWriter) -> None:
         while piece := await back.read(_PIECE):
-            self._read_along(lambda tap, piece=piece: tap.came(piece))  # type: ignore[misc]
+            self._call_tap(lambda tap, piece=piece: tap.read_from_server(piece))  # type: ignore[misc]
             writer.write(piece)
             await writer.drain()
-        _pass_end_on(writer)
+        _forward_end(writer)
 
-    async def _guarded(self, direction: Awaitable[None], *both: StreamWriter) -> None:
+    async def _forward_guarded(self, direction: Awaitable[None], *both: StreamWriter) -> None:
         """Forward one direction; reset both ends if either is reset."""
         try:
             await direction
         except OSError:
             for writer in both:
-                _reset(writer)
+                _reset_connection(writer)
 
-    def _read_along(self, take: Callable[[Tap], None]) -> None:
+    def _call_tap(self, take: Callable[[Tap], None]) -> None:
         """Call the tap; forwarding goes on even if it fails."""
         if self._tap is None:
             return
@@ -167,21 +171,21 @@ class Connection:
             take(self._tap)
         except Exception as error:  # a bug of the suite must not affect the connection
             self._tap = None
-            self._trouble(f"a connection is not read any further: {type(error).__name__}: {error}")
+            self._report_trouble(f"a connection is not read any further: {type(error).__name__}: {error}")
 
-    async def _listen_alone(self, reader: StreamReader) -> None:
+    async def _read_without_server(self, reader: StreamReader) -> None:
         """Read from a client whose server cannot be reached: its requests are judged all the same."""
         try:
             async with asyncio.timeout(MAX_UNSERVED_S):
                 while piece := await reader.read(_PIECE):
-                    self._read_along(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
-                    if await self._heard():
+                    self._call_tap(lambda tap, piece=piece: tap.read_from_client(piece))  # type: ignore[misc]
+                    if await self._wait_for_judging():
                         return
         except (OSError, TimeoutError):
             return
 
 
-def _pass_end_on(writer: StreamWriter) -> None:
+def _forward_end(writer: StreamWriter) -> None:
     """Forward a half-close; over TLS, abort the connection after a delay instead."""
     if writer.can_write_eof():
         writer.write_eof()
@@ -189,7 +193,7 @@ def _pass_end_on(writer: StreamWriter) -> None:
         asyncio.get_running_loop().call_later(MAX_TLS_LINGER_S, writer.transport.abort)
 
 
-async def _connected(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | str:
+async def _connect(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | str:
     """Connect to the server; return an error message on failure."""
     name = upstream.host if upstream.tls else None
     try:
@@ -201,7 +205,7 @@ async def _connected(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | 
         return f"{upstream.url} cannot be reached: {error.strerror or error}"
 
 
-def _reset(writer: StreamWriter) -> None:
+def _reset_connection(writer: StreamWriter) -> None:
     """Reset a connection."""
     found = writer.get_extra_info("socket")
     if found is not None and found.fileno() >= 0:
@@ -209,7 +213,7 @@ def _reset(writer: StreamWriter) -> None:
     writer.transport.abort()
 
 
-async def _closed(writer: StreamWriter) -> None:
+async def _close_writer(writer: StreamWriter) -> None:
     writer.close()
     try:
         async with asyncio.timeout(MAX_CLOSE_S):

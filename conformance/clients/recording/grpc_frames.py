@@ -71,8 +71,8 @@ class FrameReader:
         if self._needs_preface and not self._take_preface():
             return
         try:
-            while (frame := self._next()) is not None:
-                yield from self._event(frame)
+            while (frame := self._parse_frame()) is not None:
+                yield from self._list_events(frame)
         except (HyperframeError, HPACKError, UnicodeDecodeError) as error:
             raise NotHttp2Error(f"a connection of gRPC cannot be read: {type(error).__name__}: {error}") from error
 
@@ -85,7 +85,7 @@ class FrameReader:
         self._needs_preface = False
         return True
 
-    def _next(self) -> Frame | None:
+    def _parse_frame(self) -> Frame | None:
         if len(self._buffer) < _HEAD:
             return None
         frame, length = Frame.parse_frame_header(memoryview(bytes(self._buffer[:_HEAD])))
@@ -95,15 +95,15 @@ class FrameReader:
         del self._buffer[: _HEAD + length]
         return frame
 
-    def _event(self, frame: Frame) -> Iterator[Event]:
+    def _list_events(self, frame: Frame) -> Iterator[Event]:
         if isinstance(frame, DataFrame):
             yield Event(frame.stream_id, data=bytes(frame.data), has_ended="END_STREAM" in frame.flags)
         elif isinstance(frame, RstStreamFrame):
             yield Event(frame.stream_id, has_ended=True, reset=frame.error_code)
         elif isinstance(frame, HeadersFrame | ContinuationFrame):
-            yield from self._headers(frame)
+            yield from self._list_header_events(frame)
 
-    def _headers(self, frame: HeadersFrame | ContinuationFrame) -> Iterator[Event]:
+    def _list_header_events(self, frame: HeadersFrame | ContinuationFrame) -> Iterator[Event]:
         if isinstance(frame, HeadersFrame):
             self._ends_stream = "END_STREAM" in frame.flags
         self._block += frame.data
@@ -130,27 +130,27 @@ class MessageSplitter:
         self._store = store
         self._prefix = bytearray()
         self._body: Body | None = None
-        self._left = 0
+        self._missing_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[bool, Body]]:
         """Process a piece; for each message that ends in it, yield whether it is compressed, and its body."""
-        while data or (self._body is not None and not self._left):
+        while data or (self._body is not None and not self._missing_bytes):
             if self._body is None:
-                data = self._begin(data)
+                data = self._begin_message(data)
                 continue
-            piece, data = data[: self._left], data[self._left :]
+            piece, data = data[: self._missing_bytes], data[self._missing_bytes :]
             self._body.add(piece)
-            self._left -= len(piece)
-            if not self._left:
+            self._missing_bytes -= len(piece)
+            if not self._missing_bytes:
                 done, self._body = self._body, None
                 yield bool(self._prefix[0]), done
                 self._prefix.clear()
 
-    def _begin(self, data: bytes) -> bytes:
+    def _begin_message(self, data: bytes) -> bytes:
         missing = PREFIX - len(self._prefix)
         self._prefix += data[:missing]
         if len(self._prefix) == PREFIX:
-            self._left = int.from_bytes(self._prefix[1:], "big")
+            self._missing_bytes = int.from_bytes(self._prefix[1:], "big")
             self._body = Body(self._store)
         return data[missing:]
 
@@ -161,13 +161,13 @@ class MessageSplitter:
             self._body = None
 
 
-def decompress_message(data: bytes, coding: str, longest: int) -> bytes | None:
-    """Decompress a message; return None if it is invalid, its coding unknown, or its length above `longest`."""
+def decompress_message(data: bytes, coding: str, max_bytes: int) -> bytes | None:
+    """Decompress a message; return None if it is invalid, its coding unknown, or its length above `max_bytes`."""
     if coding not in _WINDOWS:
         return None
     decoder = zlib.decompressobj(_WINDOWS[coding])
     try:
-        plain = decoder.decompress(data, longest)
+        plain = decoder.decompress(data, max_bytes)
     except zlib.error:
         return None
     return plain if decoder.eof else None

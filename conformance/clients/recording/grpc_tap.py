@@ -32,20 +32,20 @@ class _Call:
     """One call.
 
     Attributes:
-        asked: the request messages, in order; `bodies`: the answer messages.
+        pending: the request messages, in order; `bodies`: the answer messages.
         trouble: why it ended without a status, or empty; None until it ends. A server may end a call before the client
             has sent all messages; the later ones are recorded as well.
-        is_said: whether the client's side of the stream has ended.
+        has_client_ended: whether the client's side of the stream has ended.
     """
 
     headers: Headers
     requests: MessageSplitter
     answers: MessageSplitter
-    asked: list[PendingRequest] = field(default_factory=list)
+    pending: list[PendingRequest] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    answered: Headers = ()
+    answer_headers: Headers = ()
     trouble: str | None = None
-    is_said: bool = False
+    has_client_ended: bool = False
 
 
 class GrpcTap:
@@ -53,42 +53,42 @@ class GrpcTap:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._sent = FrameReader(is_of_client=True)
-        self._came = FrameReader(is_of_client=False)
+        self._client_frames = FrameReader(is_of_client=True)
+        self._server_frames = FrameReader(is_of_client=False)
         self._calls: dict[int, _Call] = {}
         self._is_stuck = False
 
-    def sent(self, data: bytes) -> None:
+    def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
-        self._read(self._sent, data, is_of_client=True)
+        self._read_events(self._client_frames, data, is_of_client=True)
 
-    def came(self, data: bytes) -> None:
+    def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
-        self._read(self._came, data, is_of_client=False)
+        self._read_events(self._server_frames, data, is_of_client=False)
 
-    def left(self) -> None:
+    def handle_reset(self) -> None:
         """Do nothing: calls have their own resets."""
 
-    def ended(self) -> None:
+    def handle_end(self) -> None:
         """End the calls that are open."""
         for call in self._calls.values():
             _release(call)
             if call.trouble is None:
-                self._end(call, "the connection ended before the call")
+                self._end_call(call, "the connection ended before the call")
 
-    def _read(self, reader: FrameReader, data: bytes, *, is_of_client: bool) -> None:
+    def _read_events(self, reader: FrameReader, data: bytes, *, is_of_client: bool) -> None:
         if self._is_stuck:
             return
         try:
             for event in reader.feed(data):
-                (self._take_sent if is_of_client else self._take_came)(event)
+                (self._handle_client_event if is_of_client else self._handle_server_event)(event)
         except NotHttp2Error as error:
             self._is_stuck = True
-            self._recorder.unread(str(error))
+            self._recorder.report_unread(str(error))
 
     # --- the client's side ---
 
-    def _take_sent(self, event: Event) -> None:
+    def _handle_client_event(self, event: Event) -> None:
         if event.headers is not None and event.stream not in self._calls:
             if len(self._calls) >= MAX_STREAMS:
                 raise NotHttp2Error("a connection of gRPC has more open calls than are read")
@@ -98,56 +98,56 @@ class GrpcTap:
         if call is None:
             return
         for is_compressed, body in call.requests.feed(event.data):
-            if len(call.asked) < MAX_MESSAGES:
-                self._ask(call, body, is_compressed=is_compressed)
+            if len(call.pending) < MAX_MESSAGES:
+                self._record_request(call, body, is_compressed=is_compressed)
             else:
                 body.release()
-        call.is_said = call.is_said or event.has_ended
+        call.has_client_ended = call.has_client_ended or event.has_ended
         if event.reset is not None and call.trouble is None:
-            self._end(call, f"the client gave the call up: {RESET_NAMES.get(event.reset, event.reset)}")
-        self._forget(event.stream, call)
+            self._end_call(call, f"the client gave the call up: {RESET_NAMES.get(event.reset, event.reset)}")
+        self._remove_call(event.stream, call)
 
-    def _ask(self, call: _Call, body: Body, *, is_compressed: bool) -> None:
+    def _record_request(self, call: _Call, body: Body, *, is_compressed: bool) -> None:
         is_whole, data = body.is_whole, body.release()
         if is_whole and is_compressed:
-            coding = _value(call.headers, "grpc-encoding") or ""
-            plain = decompress_message(data, coding, self._recorder.store.longest)
+            coding = _find_header(call.headers, "grpc-encoding") or ""
+            plain = decompress_message(data, coding, self._recorder.store.max_body_bytes)
             is_whole, data = plain is not None, plain or b""
         metadata = tuple(pair for pair in call.headers if not pair[0].startswith(":"))
-        received = ClientRequest(GRPC_METHOD, _value(call.headers, ":path") or "", metadata, data, "HTTP/2")
-        asked = self._recorder.asked(received, is_whole=is_whole)
-        call.asked.append(asked)
+        received = ClientRequest(GRPC_METHOD, _find_header(call.headers, ":path") or "", metadata, data, "HTTP/2")
+        pending = self._recorder.record_request(received, is_whole=is_whole)
+        call.pending.append(pending)
         if call.trouble is not None:
-            self._recorder.answered(asked, _answered(call.answered, b"", call.trouble))
+            self._recorder.record_answer(pending, _build_answer(call.answer_headers, b"", call.trouble))
 
     # --- the server's side ---
 
-    def _take_came(self, event: Event) -> None:
+    def _handle_server_event(self, event: Event) -> None:
         call = self._calls.get(event.stream)
         if call is None:
             return
         for is_compressed, body in call.answers.feed(event.data):
             data = body.release()
             if is_compressed:
-                coding = _value(call.answered, "grpc-encoding") or ""
-                data = decompress_message(data, coding, self._recorder.store.longest) or b""
+                coding = _find_header(call.answer_headers, "grpc-encoding") or ""
+                data = decompress_message(data, coding, self._recorder.store.max_body_bytes) or b""
             if len(call.bodies) < MAX_MESSAGES:
                 call.bodies.append(data)
-        call.answered += tuple(pair for pair in event.headers or () if pair != (":status", "200"))
+        call.answer_headers += tuple(pair for pair in event.headers or () if pair != (":status", "200"))
         if event.has_ended and call.trouble is None:
-            self._end(call, "" if event.reset is None else f"reset: {RESET_NAMES.get(event.reset, event.reset)}")
-        self._forget(event.stream, call)
+            self._end_call(call, "" if event.reset is None else f"reset: {RESET_NAMES.get(event.reset, event.reset)}")
+        self._remove_call(event.stream, call)
 
-    def _end(self, call: _Call, trouble: str) -> None:
+    def _end_call(self, call: _Call, trouble: str) -> None:
         """End a call: pair its requests with the answers in order, each with the status of the call."""
         call.trouble = trouble
-        for place, asked in enumerate(call.asked):
+        for place, pending in enumerate(call.pending):
             body = call.bodies[place] if place < len(call.bodies) else b""
-            self._recorder.answered(asked, _answered(call.answered, body, trouble))
+            self._recorder.record_answer(pending, _build_answer(call.answer_headers, body, trouble))
 
-    def _forget(self, stream: int, call: _Call) -> None:
+    def _remove_call(self, stream: int, call: _Call) -> None:
         """Remove a call that has ended on both sides."""
-        if call.is_said and call.trouble is not None:
+        if call.has_client_ended and call.trouble is not None:
             _release(call)
             del self._calls[stream]
 
@@ -157,14 +157,14 @@ def _release(call: _Call) -> None:
     call.answers.close()
 
 
-def _answered(headers: Headers, body: bytes, trouble: str) -> RecordedAnswer:
-    number = _value(headers, "grpc-status")
+def _build_answer(headers: Headers, body: bytes, trouble: str) -> RecordedAnswer:
+    number = _find_header(headers, "grpc-status")
     if number is None or not number.isdecimal() or int(number) >= len(CODES):
         return RecordedAnswer(None, headers, body, "HTTP/2", trouble=trouble or "the call ended without a status")
     code, status = CODES[int(number)]
-    details = unquote(_value(headers, "grpc-message") or "", errors="replace")
+    details = unquote(_find_header(headers, "grpc-message") or "", errors="replace")
     return RecordedAnswer(status, headers, body, "HTTP/2", code, details)
 
 
-def _value(headers: Headers, name: str) -> str | None:
+def _find_header(headers: Headers, name: str) -> str | None:
     return next((value for key, value in headers if key == name), None)

@@ -24,76 +24,76 @@ class HttpTap:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._requests = make_request_reader(recorder.store)
-        self._answers = make_answer_reader(recorder.store, self._next_method)
+        self._answers = make_answer_reader(recorder.store, self._find_next_method)
         self._waiting: deque[PendingRequest] = deque()
-        self._early: deque[RecordedAnswer] = deque()  # answers to requests that are still incomplete
-        self._last: ClientRequest | None = None
-        self._answered: PendingRequest | None = None
+        self._early_answers: deque[RecordedAnswer] = deque()  # answers to requests that are still incomplete
+        self._last_request: ClientRequest | None = None
+        self._last_answered: PendingRequest | None = None
 
-    def sent(self, data: bytes) -> None:
+    def read_from_client(self, data: bytes) -> None:
         """Process bytes from the client."""
         for read in self._requests.feed(data):
             self._take_request(read)
 
-    def came(self, data: bytes) -> None:
+    def read_from_server(self, data: bytes) -> None:
         """Process bytes from the server."""
         for read in self._answers.feed(data):
-            self._take_answer(_answered(read))
+            self._take_answer(_build_answer(read))
         if self._answers.is_stuck and not self._requests.is_stuck:
             self._requests.is_stuck = True
-            self._recorder.unread("a connection went on with what is not HTTP/1")
+            self._recorder.report_unread("a connection went on with what is not HTTP/1")
 
-    def left(self) -> None:
+    def handle_reset(self) -> None:
         """Handle a reset by the client: after an answer, unless a further request waits or has begun."""
-        if self._answered is not None and not self._waiting and self._requests.current is None:
-            self._recorder.left(self._answered)
+        if self._last_answered is not None and not self._waiting and self._requests.current is None:
+            self._recorder.report_reset(self._last_answered)
 
-    def ended(self) -> None:
+    def handle_end(self) -> None:
         """Handle the open messages: an answer that ends with the connection, and an incomplete request."""
         if read := self._answers.end():
-            self._take_answer(_answered(read))
+            self._take_answer(_build_answer(read))
         if (current := self._requests.current) is not None:
-            self._take_open(current)
-        elif begun := self._requests.begun:
-            self._take_rest(begun)
+            self._record_incomplete(current)
+        elif head := self._requests.incomplete_head:
+            self._handle_rest(head)
         while self._waiting:
-            self._recorder.answered(self._waiting.popleft(), RecordedAnswer(trouble=_NO_ANSWER))
+            self._recorder.record_answer(self._waiting.popleft(), RecordedAnswer(trouble=_NO_ANSWER))
 
     # --- requests ---
 
     def _take_request(self, read: HttpMessage) -> None:
         is_whole, body = read.body.is_whole, read.body.release()
         if read.trouble and not read.method:
-            self._take_rest(body)
+            self._handle_rest(body)
         elif read.is_beyond_reader:
-            self._recorder.unread(read.trouble)
+            self._recorder.report_unread(read.trouble)
         else:
-            self._record(_received(read, body, _trouble(read)), is_whole=is_whole)
+            self._record(_build_request(read, body, _describe_trouble(read)), is_whole=is_whole)
 
     def _record(self, received: ClientRequest, *, is_whole: bool = True) -> None:
-        self._last = received
-        asked = self._recorder.asked(received, is_whole=is_whole)
-        if self._early:
-            self._recorder.answered(asked, self._early.popleft())
+        self._last_request = received
+        pending = self._recorder.record_request(received, is_whole=is_whole)
+        if self._early_answers:
+            self._recorder.record_answer(pending, self._early_answers.popleft())
         else:
-            self._waiting.append(asked)
+            self._waiting.append(pending)
 
-    def _take_open(self, read: HttpMessage) -> None:
+    def _record_incomplete(self, read: HttpMessage) -> None:
         """Record an incomplete request if its body has all declared data. Otherwise the client may have aborted it."""
         body = read.body.release()
         missing = "but for its last chunk" if read.is_chunked else "and a larger Content-Length"
         trouble = f"a body of {len(body)} bytes, whole, {missing}"
-        received = _received(read, body, trouble)
+        received = _build_request(read, body, trouble)
         if has_declared_bytes(received):
             self._record(received)
         else:
-            self._recorder.unread("a request was given up before it was whole")
+            self._recorder.report_unread("a request was given up before it was whole")
 
-    def _take_rest(self, rest: bytes) -> None:
+    def _handle_rest(self, rest: bytes) -> None:
         """Handle bytes that are not an HTTP request: they may belong to the body of the last request."""
-        last = self._last
+        last = self._last_request
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
-            self._recorder.unread("what came is no request of HTTP/1")
+            self._recorder.report_unread("what came is no request of HTTP/1")
             return
         trouble = f"a body that goes on behind its Content-Length of {len(last.body)}"
         shown = rest[:MAX_REST_BYTES]
@@ -101,7 +101,7 @@ class HttpTap:
 
     # --- answers ---
 
-    def _next_method(self) -> str:
+    def _find_next_method(self) -> str:
         """Return the method of the request that the next answer belongs to."""
         if self._waiting:
             return self._waiting[0].recorded.received.method
@@ -109,10 +109,10 @@ class HttpTap:
 
     def _take_answer(self, answer: RecordedAnswer) -> None:
         if self._waiting:
-            self._answered = self._waiting.popleft()
-            self._recorder.answered(self._answered, answer)
+            self._last_answered = self._waiting.popleft()
+            self._recorder.record_answer(self._last_answered, answer)
         elif self._requests.current is not None:
-            self._early.append(answer)
+            self._early_answers.append(answer)
 
 
 def has_declared_bytes(received: ClientRequest) -> bool:
@@ -127,16 +127,16 @@ def has_declared_bytes(received: ClientRequest) -> bool:
         return False
 
 
-def _received(read: HttpMessage, body: bytes, trouble: str) -> ClientRequest:
+def _build_request(read: HttpMessage, body: bytes, trouble: str) -> ClientRequest:
     return ClientRequest(read.method, read.path, read.headers, body, read.version, bool(read.is_chunked), trouble)
 
 
-def _trouble(read: HttpMessage) -> str:
+def _describe_trouble(read: HttpMessage) -> str:
     """Return why a request is not valid HTTP; empty if it is."""
     part = "head" if read.is_chunked is None else "chunks"
     return f"{part}: {read.trouble}" if read.trouble else ""
 
 
-def _answered(read: HttpMessage) -> RecordedAnswer:
+def _build_answer(read: HttpMessage) -> RecordedAnswer:
     body = read.body.release()
     return RecordedAnswer(read.status, read.headers, body, read.version, trouble=read.trouble)

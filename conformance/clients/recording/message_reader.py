@@ -63,19 +63,19 @@ class MessageReader:
 
     Args:
         store: storage for bodies.
-        made: makes the parser of the next message.
+        make_parser: makes the parser of the next message.
     """
 
-    def __init__(self, store: Store, made: Callable[[], h11.Connection]) -> None:
+    def __init__(self, store: Store, make_parser: Callable[[], h11.Connection]) -> None:
         self._store = store
-        self._made = made
+        self._make_parser = make_parser
         self._parser: h11.Connection | None = None
         self._head = bytearray()  # bytes of the next message, until its head is parsed
         self.current: HttpMessage | None = None
         self.is_stuck = False
 
     @property
-    def begun(self) -> bytes:
+    def incomplete_head(self) -> bytes:
         """The bytes of a message whose head is incomplete."""
         return bytes(self._head) if self.current is None else b""
 
@@ -84,18 +84,18 @@ class MessageReader:
         while data and not self.is_stuck:
             if self._parser is None:
                 data = data.lstrip(b"\r\n")  # ignore empty lines before a message (RFC 9112 2.2)
-                self._parser = self._made() if data else None
+                self._parser = self._make_parser() if data else None
             if self._parser is not None:
-                read, data = self._step(self._parser, data)
+                read, data = self._parse_step(self._parser, data)
                 yield from [read] if read else []
 
     def end(self) -> HttpMessage | None:
         """Handle the end of the direction; return the message that ends with it, as an answer may."""
         if self._parser is None or self.is_stuck:
             return None
-        return self._step(self._parser, b"")[0]
+        return self._parse_step(self._parser, b"")[0]
 
-    def _step(self, parser: h11.Connection, data: bytes) -> tuple[HttpMessage | None, bytes]:
+    def _parse_step(self, parser: h11.Connection, data: bytes) -> tuple[HttpMessage | None, bytes]:
         """Parse bytes (empty at the end); return the message that ends in them and the bytes behind it."""
         if self.current is None:
             self._head += data
@@ -103,51 +103,51 @@ class MessageReader:
             parser.receive_data(data)
             while (event := parser.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
                 if isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
-                    return self._finished(), parser.trailing_data[0]
-                self._take(event)
+                    return self._finish_message(), parser.trailing_data[0]
+                self._handle_event(event)
         except h11.RemoteProtocolError as error:
-            if self.current is None and (repaired := _with_host(bytes(self._head))):
+            if self.current is None and (repaired := _insert_host(bytes(self._head))):
                 self._head.clear()
-                self._parser = self._made()
-                return self._without_host(self._step(self._parser, repaired))
-            return self._broken(error), b""
+                self._parser = self._make_parser()
+                return self._remove_host(self._parse_step(self._parser, repaired))
+            return self._stop_parsing(error), b""
         return None, b""
 
-    def _take(self, event: Any) -> None:
+    def _handle_event(self, event: Any) -> None:
         if isinstance(event, h11.Data) and self.current is not None:
             self.current.body.add(event.data)
         elif isinstance(event, h11.Request | h11.Response):
-            self.current = _begun(event, Body(self._store))
+            self.current = _begin_message(event, Body(self._store))
         elif isinstance(event, h11.InformationalResponse) and event.status_code == SWITCHING:
             self.is_stuck = True
 
-    def _without_host(self, step: tuple[HttpMessage | None, bytes]) -> tuple[HttpMessage | None, bytes]:
-        """Remove the Host header that `_with_host` inserted."""
+    def _remove_host(self, step: tuple[HttpMessage | None, bytes]) -> tuple[HttpMessage | None, bytes]:
+        """Remove the Host header that `_insert_host` inserted."""
         for read in (self.current, step[0]):
             if read is not None:
                 read.headers = tuple(pair for pair in read.headers if pair != ("Host", "absent"))
         return step
 
-    def _finished(self) -> HttpMessage | None:
+    def _finish_message(self) -> HttpMessage | None:
         read, self.current, self._parser = self.current, None, None
         self._head.clear()
         return read
 
-    def _broken(self, error: h11.RemoteProtocolError) -> HttpMessage:
+    def _stop_parsing(self, error: h11.RemoteProtocolError) -> HttpMessage:
         """Stop parsing; return the message so far, with its head as far as it is readable."""
         self.is_stuck = True
-        read, self.current = self.current or _salvaged(bytes(self._head), Body(self._store)), None
+        read, self.current = self.current or _salvage_head(bytes(self._head), Body(self._store)), None
         self._head.clear()
-        read.trouble, read.is_beyond_reader = _reason(error), error.error_status_hint in _UNREADABLE_STATUSES
+        read.trouble, read.is_beyond_reader = _describe_error(error), error.error_status_hint in _UNREADABLE_STATUSES
         return read
 
 
-def _reason(error: h11.RemoteProtocolError) -> str:
+def _describe_error(error: h11.RemoteProtocolError) -> str:
     """Return the message of h11 without the line that it quotes, which may contain a credential."""
     return str(error).partition(": bytearray(")[0]
 
 
-def _begun(event: Any, body: Body) -> HttpMessage:
+def _begin_message(event: Any, body: Body) -> HttpMessage:
     headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items())
     version = f"HTTP/{event.http_version.decode('ascii')}"
     read = HttpMessage(body, version=version, headers=headers, is_chunked=False)
@@ -159,7 +159,7 @@ def _begun(event: Any, body: Body) -> HttpMessage:
     return read
 
 
-def _with_host(head: bytes) -> bytes:
+def _insert_host(head: bytes) -> bytes:
     """Insert a Host header behind the request line; return nothing if the head has one or is incomplete."""
     end, line = _END_OF_HEAD.search(head), _REQUEST_LINE.match(head)
     fields = head[: end.start() + 1] if end else b""
@@ -168,7 +168,7 @@ def _with_host(head: bytes) -> bytes:
     return head[: line.end()] + _HOST + head[line.end() :]
 
 
-def _salvaged(head: bytes, body: Body) -> HttpMessage:
+def _salvage_head(head: bytes, body: Body) -> HttpMessage:
     """Return the readable parts of a head that h11 rejects."""
     line = _REQUEST_LINE.match(head)
     if line is None or line[3] is None:
@@ -189,10 +189,10 @@ def make_request_reader(store: Store) -> MessageReader:
 def make_answer_reader(store: Store, method: Callable[[], str]) -> MessageReader:
     """Return a reader of answers; `method` returns the method of the next one's request, since HEAD has no body."""
 
-    def made() -> h11.Connection:
+    def make_parser() -> h11.Connection:
         parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         parser.send(h11.Request(method=method(), target="/", headers=[("Host", "h")]))
         parser.send(h11.EndOfMessage())
         return parser
 
-    return MessageReader(store, made)
+    return MessageReader(store, make_parser)

@@ -112,10 +112,12 @@ class Proxy:
         assert task is not None  # noqa: S101 - for the type checker
         assert self._listener is not None  # noqa: S101 - likewise: set by `serve`
         self._open.add(task)
-        told = _ListenerQueue(self._listener, self._judge, self._keep_fault)
-        recorder = Recorder(told, self._store, self._numbers)
+        queue = _ListenerQueue(self._listener, self._judge, self._keep_fault)
+        recorder = Recorder(queue, self._store, self._numbers)
         try:
-            await Connection(route.tap(recorder), told.wait, told.unread).forward(reader, writer, route.upstream)
+            await Connection(route.tap(recorder), queue.wait, queue.report_unread).forward(
+                reader, writer, route.upstream
+            )
         except asyncio.CancelledError:  # at the end of the recording
             writer.transport.abort()
         finally:
@@ -136,34 +138,36 @@ class Proxy:
 class _ListenerQueue:
     """Passes the events of one connection to the thread of the listener, in order."""
 
-    def __init__(self, listener: Listener, judge: ThreadPoolExecutor, failed: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, listener: Listener, judge: ThreadPoolExecutor, report_fault: Callable[[BaseException], None]
+    ) -> None:
         self._listener = listener
         self._judge = judge
-        self._failed = failed
+        self._report_fault = report_fault
         self._pending: list[Future[None]] = []
         self._count = 0
 
-    def asked(self, recorded: RecordedExchange) -> None:
+    def handle_request(self, recorded: RecordedExchange) -> None:
         """Queue a request."""
         self._count += 1
-        self._pending.append(self._judge.submit(self._listener.asked, recorded))
+        self._pending.append(self._judge.submit(self._listener.handle_request, recorded))
 
-    def answered(self, recorded: RecordedExchange) -> None:
+    def handle_answer(self, recorded: RecordedExchange) -> None:
         """Queue its answer."""
-        self._pending.append(self._judge.submit(self._listener.answered, recorded))
+        self._pending.append(self._judge.submit(self._listener.handle_answer, recorded))
 
-    def left(self, recorded: RecordedExchange) -> None:
+    def handle_reset(self, recorded: RecordedExchange) -> None:
         """Queue a reset by the client."""
-        self._pending.append(self._judge.submit(self._listener.left, recorded))
+        self._pending.append(self._judge.submit(self._listener.handle_reset, recorded))
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         """Queue a report that something cannot be read."""
-        self._pending.append(self._judge.submit(self._listener.unread, why))
+        self._pending.append(self._judge.submit(self._listener.report_unread, why))
 
     async def wait(self) -> int:
         """Wait until the listener has handled all events; return the number of requests so far."""
         pending, self._pending = self._pending, []
         for fault in await asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True):
             if isinstance(fault, Exception):
-                self._failed(fault)
+                self._report_fault(fault)
         return self._count

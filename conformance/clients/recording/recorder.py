@@ -25,9 +25,9 @@ MAX_TOTAL_BYTES: Final = 512 * 1024 * 1024  # bytes of all incomplete bodies tog
 class Store:
     """The memory budget that all connections of a recording share."""
 
-    def __init__(self, most: int = MAX_TOTAL_BYTES, longest: int = MAX_BODY_BYTES) -> None:
-        self.left = most
-        self.longest = longest
+    def __init__(self, max_total_bytes: int = MAX_TOTAL_BYTES, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        self.free_bytes = max_total_bytes
+        self.max_body_bytes = max_body_bytes
 
 
 class Body:
@@ -47,17 +47,17 @@ class Body:
     def add(self, data: bytes | bytearray) -> None:
         """Append the next bytes."""
         self.length += len(data)
-        if self.is_whole and (self.length > self._store.longest or len(data) > self._store.left):
+        if self.is_whole and (self.length > self._store.max_body_bytes or len(data) > self._store.free_bytes):
             self.is_whole = False
             self.release()
         if self.is_whole:
-            self._store.left -= len(data)
+            self._store.free_bytes -= len(data)
             self._pieces += data
 
     def release(self) -> bytes:
         """Release the memory and return the stored body; empty if it is incomplete."""
         kept = bytes(self._pieces)
-        self._store.left += len(kept)
+        self._store.free_bytes += len(kept)
         self._pieces = bytearray()
         return kept if self.is_whole else b""
 
@@ -68,7 +68,7 @@ class PendingRequest:
     def __init__(self, recorded: RecordedExchange, secrets: tuple[str, ...]) -> None:
         self.recorded = recorded
         self.secrets = secrets
-        self.at = time.monotonic()
+        self.received_at = time.monotonic()
 
 
 class Recorder:
@@ -86,26 +86,26 @@ class Recorder:
         self._listener = listener
         self._numbers = numbers
 
-    def asked(self, received: ClientRequest, *, is_whole: bool = True) -> PendingRequest:
+    def record_request(self, received: ClientRequest, *, is_whole: bool = True) -> PendingRequest:
         """Record a request, report it to the listener, and return it as pending."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         recorded = RecordedExchange(next(self._numbers), mask_request(received), is_whole, started=started)
-        self._listener.asked(recorded)
+        self._listener.handle_request(recorded)
         return PendingRequest(recorded, find_secrets(received))
 
-    def answered(self, asked: PendingRequest, answer: RecordedAnswer) -> None:
+    def record_answer(self, pending: PendingRequest, answer: RecordedAnswer) -> None:
         """Record the answer of a request, or that there was none, and report it to the listener."""
-        asked.recorded.answer = mask_answer(answer, asked.secrets)
-        asked.recorded.elapsed = time.monotonic() - asked.at
-        self._listener.answered(asked.recorded)
+        pending.recorded.answer = mask_answer(answer, pending.secrets)
+        pending.recorded.elapsed = time.monotonic() - pending.received_at
+        self._listener.handle_answer(pending.recorded)
 
-    def left(self, asked: PendingRequest) -> None:
+    def report_reset(self, pending: PendingRequest) -> None:
         """Report to the listener that the client reset the connection after the answer to this request."""
-        self._listener.left(asked.recorded)
+        self._listener.handle_reset(pending.recorded)
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         """Report to the listener that something was forwarded without being read."""
-        self._listener.unread(why)
+        self._listener.report_unread(why)
 
 
 # --- masking credentials ----------------------------------------------------------------------------------------------
@@ -127,11 +127,11 @@ def find_secrets(received: ClientRequest) -> tuple[str, ...]:
 def mask_request(received: ClientRequest) -> ClientRequest:
     """Mask the credentials in a request."""
     long = [secret for secret in find_secrets(received) if len(secret) >= MIN_SECRET_CHARS and not secret.isdecimal()]
-    path = _PARAMETER.sub(_hidden_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
+    path = _PARAMETER.sub(_mask_parameter, _USER.sub(rf"\1{HIDDEN}@", received.path))
     return replace(
         received,
-        path=_without(path, long),
-        headers=_headers(received.headers, long),
+        path=_hide_secrets(path, long),
+        headers=_mask_headers(received.headers, long),
         body=credentials.hide_bytes(received.body, long),
     )
 
@@ -140,22 +140,22 @@ def mask_answer(answer: RecordedAnswer, secrets: tuple[str, ...]) -> RecordedAns
     """Mask cookies in an answer, and credentials of the request that it repeats."""
     return replace(
         answer,
-        headers=_headers(answer.headers, secrets),
+        headers=_mask_headers(answer.headers, secrets),
         body=credentials.hide_bytes(answer.body, secrets),
-        details=_without(answer.details, secrets),
+        details=_hide_secrets(answer.details, secrets),
     )
 
 
-def _headers(headers: tuple[tuple[str, str], ...], secrets: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _mask_headers(headers: tuple[tuple[str, str], ...], secrets: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, HIDDEN if credentials.is_credential(name) else _without(value, secrets)) for name, value in headers
+        (name, HIDDEN if credentials.is_credential(name) else _hide_secrets(value, secrets)) for name, value in headers
     )
 
 
-def _without(text: str, secrets: Sequence[str]) -> str:
+def _hide_secrets(text: str, secrets: Sequence[str]) -> str:
     return credentials.hide_bytes(text.encode("utf-8", "surrogatepass"), secrets).decode("utf-8", "surrogatepass")
 
 
-def _hidden_parameter(match: re.Match[str]) -> str:
+def _mask_parameter(match: re.Match[str]) -> str:
     before, name, value = match.groups()
     return f"{before}{name}={HIDDEN if credentials.is_credential(name) else value}"

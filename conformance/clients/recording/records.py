@@ -53,23 +53,23 @@ class RecordedExchange:
 class Listener(Protocol):
     """Receives the records. All calls are made sequentially in one thread."""
 
-    def asked(self, recorded: RecordedExchange) -> None:
+    def handle_request(self, recorded: RecordedExchange) -> None:
         """Handle a request once it is complete, or cut short."""
 
-    def answered(self, recorded: RecordedExchange) -> None:
+    def handle_answer(self, recorded: RecordedExchange) -> None:
         """Handle the same exchange again once its answer has ended."""
 
-    def left(self, recorded: RecordedExchange) -> None:
+    def handle_reset(self, recorded: RecordedExchange) -> None:
         """Handle that the client reset the connection after the answer to this request, the last on it."""
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         """Handle bytes of a connection that were forwarded without being read; `why` is the reason."""
 
 
 # --- as exchanges -----------------------------------------------------------------------------------------------------
 
 
-_NOT_YET: Final = RecordedAnswer(trouble="no answer came")
+_NO_ANSWER: Final = RecordedAnswer(trouble="no answer came")
 
 
 def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = None) -> Exchange:
@@ -80,7 +80,7 @@ def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = 
         url: the base URL given to the client.
         message: the request, if the caller knows more of it than is recorded.
     """
-    received, answer = recorded.received, recorded.answer or _NOT_YET
+    received, answer = recorded.received, recorded.answer or _NO_ANSWER
     kind = FailureKind.CLOSED if answer.status is None else FailureKind.BROKEN
     return Exchange(
         recorded.number,
@@ -91,7 +91,7 @@ def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = 
         answer.body,
         TransportFailure(kind, answer.trouble) if answer.trouble else None,
         recorded.elapsed,
-        note=_note(recorded),
+        note=_describe_request(recorded),
         code=answer.code,
         details=answer.details,
         version=answer.version,
@@ -99,7 +99,7 @@ def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = 
     )
 
 
-def _note(recorded: RecordedExchange) -> str:
+def _describe_request(recorded: RecordedExchange) -> str:
     """Return the facts about a request that its head and body do not show."""
     received = recorded.received
     version = received.version if not received.is_over_grpc and received.version != "HTTP/1.1" else ""

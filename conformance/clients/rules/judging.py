@@ -59,13 +59,13 @@ def judge_content_type(request: ParsedRequest) -> Faults:
     if not request.is_raw and request.document is None:
         return None
     given = request.received.header("Content-Type")
-    wanted = _wanted_types(request)
+    wanted = _list_expected_types(request)
     if given is not None and given.partition(";")[0].strip().lower() in wanted:
         return ()
     return [Fault(" or ".join(wanted), "none" if given is None else format_value(given))]
 
 
-def _wanted_types(request: ParsedRequest) -> tuple[str, ...]:
+def _list_expected_types(request: ParsedRequest) -> tuple[str, ...]:
     if request.is_raw or request.has_binary_data:
         return (OCTET_STREAM,)
     # With the inference header but no data, or with empty tensors: the examples allow both types.
@@ -131,12 +131,12 @@ _CLASSIFICATION: Final = "classification"
 _OUTPUT: Final = "a requested output"
 
 
-def _named(call: ParsedCall) -> Faults:
+def _judge_model_name(call: ParsedCall) -> Faults:
     """The call names its model."""
     return () if call.message.model_name else [Fault("a model_name", "none")]
 
 
-def _members(call: ParsedCall) -> Iterator[Fault]:
+def _judge_members(call: ParsedCall) -> Iterator[Fault]:
     """Inputs have a name, a datatype and a shape, requested outputs a name."""
     for index, entry in enumerate(call.message.inputs):
         if not entry.name:
@@ -150,7 +150,7 @@ def _members(call: ParsedCall) -> Iterator[Fault]:
             yield Fault("a name", f"outputs[{index}]: none")
 
 
-def _classification(call: ParsedCall) -> Faults:
+def _judge_classification(call: ParsedCall) -> Faults:
     """`classification`, in the parameters of a requested output, is a count of classes as int64_param."""
     asked = [
         (f"outputs[{index}]", entry.parameters[_CLASSIFICATION])
@@ -158,12 +158,14 @@ def _classification(call: ParsedCall) -> Faults:
         if _CLASSIFICATION in entry.parameters
     ]
     found = [
-        Fault("an int64_param from 0", f"{field}: {_shown(value)}") for field, value in asked if not _is_count(value)
+        Fault("an int64_param from 0", f"{field}: {_format_parameter(value)}")
+        for field, value in asked
+        if not _is_count(value)
     ]
     return found if asked else None
 
 
-def _place_of_classification(call: ParsedCall) -> Faults:
+def _judge_classification_place(call: ParsedCall) -> Faults:
     """A count of classes is only in the parameters of a requested output."""
     message = call.message
     owners = [("request", message), *((f"inputs[{index}]", entry) for index, entry in enumerate(message.inputs))]
@@ -180,7 +182,7 @@ def _is_count(parameter: Any) -> bool:
     return parameter.WhichOneof("parameter_choice") == "int64_param" and int(parameter.int64_param) >= 0
 
 
-def _shown(parameter: Any) -> str:
+def _format_parameter(parameter: Any) -> str:
     kind = parameter.WhichOneof("parameter_choice")
     return "no value" if kind is None else f"{kind} {format_value(getattr(parameter, kind))}"
 
@@ -200,10 +202,10 @@ def _has_numbers(call: ParsedCall) -> bool:
 _CallRule = Rule[ParsedCall]
 
 CALL_RULES: Final[tuple[_CallRule, ...]] = (
-    _CallRule("CLIENT-SENDS-POST/grpc", _named),
-    _CallRule("CLIENT-SENDS-MEMBERS/grpc", _members),
-    _CallRule("CLIENT-SENDS-CLASSIFICATION/grpc", _classification),
-    _CallRule("CLIENT-SENDS-CLASSIFICATION-PLACE/grpc", _place_of_classification),
+    _CallRule("CLIENT-SENDS-POST/grpc", _judge_model_name),
+    _CallRule("CLIENT-SENDS-MEMBERS/grpc", _judge_members),
+    _CallRule("CLIENT-SENDS-CLASSIFICATION/grpc", _judge_classification),
+    _CallRule("CLIENT-SENDS-CLASSIFICATION-PLACE/grpc", _judge_classification_place),
     _CallRule("CLIENT-SENDS-DATA/grpc", judge_kinds("data-count", "field-of-another", where=_has_typed)),
     _CallRule("CLIENT-SENDS-ELEMENTS/grpc", judge_kinds("data-value", where=_has_typed)),
     _CallRule("CLIENT-SENDS-FP16/grpc", judge_kinds("half-precision-typed", where=_has_half_precision)),

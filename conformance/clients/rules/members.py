@@ -9,7 +9,7 @@ from conformance.clients.rules.rule import Fault, Faults, to_fault
 from conformance.wire.finding import format_value
 from conformance.wire.parsed_request import ParsedRequest
 
-# Findings about `inputs` and its elements. `_members` judges names itself, since it accepts an empty string.
+# Findings about `inputs` and its elements. `_find_member_faults` judges names itself, since it accepts an empty string.
 _MEMBERS: Final = frozenset(
     {"inputs-missing", "inputs-invalid", "input-invalid", "datatype-unknown", "shape-no-integers"}
 )
@@ -29,34 +29,34 @@ _CLASSES: Final[Mapping[str, str]] = {CLASSIFICATION: _OUTPUT}
 
 def judge_members(request: ParsedRequest) -> Faults:
     """Inputs, requested outputs and the id have the types that the protocol defines."""
-    return None if request.document is None else _members(request, request.document)
+    return None if request.document is None else _find_member_faults(request, request.document)
 
 
-def _members(request: ParsedRequest, document: Mapping[str, Any]) -> Iterator[Fault]:
+def _find_member_faults(request: ParsedRequest, document: Mapping[str, Any]) -> Iterator[Fault]:
     yield from (to_fault(finding) for finding in request.findings if finding.kind in _MEMBERS)
     for index, item in request.items().items():
-        yield from _string(f"inputs[{index}].name", item.get("name"))
+        yield from _expect_string(f"inputs[{index}].name", item.get("name"))
         shape = item.get("shape")
         if not _is_shape(shape):
-            yield Fault("an array of unsigned integers", f"inputs[{index}].shape: {_shown(shape)}")
+            yield Fault("an array of unsigned integers", f"inputs[{index}].shape: {_format_optional(shape)}")
     outputs = document.get("outputs")
     if outputs is not None and not isinstance(outputs, list):
         yield Fault("an array", f"outputs: {format_value(outputs)}")
     for index, item in enumerate(outputs if isinstance(outputs, list) else ()):
         if isinstance(item, dict):
-            yield from _string(f"outputs[{index}].name", item.get("name"))
+            yield from _expect_string(f"outputs[{index}].name", item.get("name"))
         else:
             yield Fault("an object", f"outputs[{index}]: {format_value(item)}")
     if document.get("id") is not None:
-        yield from _string("id", document["id"])
+        yield from _expect_string("id", document["id"])
 
 
-def _string(field: str, value: Any) -> Iterator[Fault]:
+def _expect_string(field: str, value: Any) -> Iterator[Fault]:
     if not isinstance(value, str):
-        yield Fault("a string", f"{field}: {_shown(value)}")
+        yield Fault("a string", f"{field}: {_format_optional(value)}")
 
 
-def _shown(value: Any) -> str:
+def _format_optional(value: Any) -> str:
     return "nothing" if value is None else format_value(value)
 
 
@@ -76,9 +76,9 @@ def judge_parameters(request: ParsedRequest) -> Faults:
     """The parameters of the binary tensor data extension have the right types, in the places where they are defined."""
     if request.document is None:
         return None
-    found = [to_fault(finding) for finding in request.findings if finding.kind in _OF_SIZES]
-    found += _not_objects(request.document)
-    named = list(_named(request.document, _BINARY))
+    found = [to_fault(finding) for finding in request.findings if finding.kind in _SIZE_KINDS]
+    found += _find_non_objects(request.document)
+    named = list(_list_parameters(request.document, _BINARY))
     found += [
         Fault("a boolean", f"{field}.{name}: {format_value(value)}")
         for owner, field, name, value in named
@@ -87,15 +87,15 @@ def judge_parameters(request: ParsedRequest) -> Faults:
     return found if found or named else None
 
 
-_OF_SIZES: Final = frozenset({"size-missing", "size-not-integer"})
+_SIZE_KINDS: Final = frozenset({"size-missing", "size-not-integer"})
 
 
 def judge_parameter_places(request: ParsedRequest) -> Faults:
     """The parameters of the binary tensor data extension are only in the places where they are defined."""
-    return None if request.document is None else _misplaced(_named(request.document, _BINARY), _BINARY)
+    return None if request.document is None else _find_misplaced(_list_parameters(request.document, _BINARY), _BINARY)
 
 
-def _misplaced(named: Iterable[_Named], homes: Mapping[str, str]) -> Faults:
+def _find_misplaced(named: Iterable[_NamedParameter], homes: Mapping[str, str]) -> Faults:
     found = list(named)
     astray = [
         Fault(f"{name} in the parameters of {homes[name]}", f"{field}.{name}")
@@ -105,8 +105,8 @@ def _misplaced(named: Iterable[_Named], homes: Mapping[str, str]) -> Faults:
     return astray if found else None
 
 
-def _not_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
-    for _, field, value in _owners(document):
+def _find_non_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
+    for _, field, value in _list_owners(document):
         given = value.get("parameters")
         if given is not None and not isinstance(given, dict):
             yield Fault("an object", f"{field}parameters: {format_value(given)}")
@@ -116,7 +116,9 @@ def judge_classification(request: ParsedRequest) -> Faults:
     """`classification`, in the parameters of a requested output, is a count of classes."""
     if request.document is None:
         return None
-    counts = [(field, value) for owner, field, _, value in _named(request.document, _CLASSES) if owner == _OUTPUT]
+    counts = [
+        (field, value) for owner, field, _, value in _list_parameters(request.document, _CLASSES) if owner == _OUTPUT
+    ]
     found = [
         Fault("a number of classes", f"{field}.{CLASSIFICATION}: {format_value(value)}")
         for field, value in counts
@@ -130,8 +132,8 @@ def judge_classification_place(request: ParsedRequest) -> Faults:
     if request.document is None:
         return None
     # Elsewhere, a value that is not a count is a custom parameter of the server.
-    counts = [named for named in _named(request.document, _CLASSES) if is_count(named[3])]
-    return _misplaced(counts, _CLASSES)
+    counts = [named for named in _list_parameters(request.document, _CLASSES) if is_count(named[3])]
+    return _find_misplaced(counts, _CLASSES)
 
 
 def is_count(value: Any) -> bool:
@@ -140,28 +142,28 @@ def is_count(value: Any) -> bool:
 
 
 Owned = tuple[str, str, Mapping[str, Any]]
-_Named = tuple[str, str, str, Any]
+_NamedParameter = tuple[str, str, str, Any]
 
 
-def _named(document: Mapping[str, Any], names: Iterable[str]) -> Iterator[_Named]:
+def _list_parameters(document: Mapping[str, Any], names: Iterable[str]) -> Iterator[_NamedParameter]:
     """Yield the parameters with these names as owner, field, name and value; `null` counts as absent."""
-    for owner, field, given in _given(document):
+    for owner, field, given in _list_parameter_holders(document):
         yield from ((owner, field, name, given[name]) for name in names if given.get(name) is not None)
 
 
-def _given(document: Mapping[str, Any]) -> Iterator[Owned]:
+def _list_parameter_holders(document: Mapping[str, Any]) -> Iterator[Owned]:
     """Yield objects that may hold parameters, as owner, field and the object.
 
     The owner of members outside `parameters` is "nobody": an extension's parameter among them is misplaced.
     """
-    for owner, field, value in _owners(document):
+    for owner, field, value in _list_owners(document):
         given = value.get("parameters")
         if isinstance(given, dict):
             yield owner, f"{field}parameters", given
         yield "nobody", field.rstrip(".") or "the request", value
 
 
-def _owners(document: Mapping[str, Any]) -> Iterator[Owned]:
+def _list_owners(document: Mapping[str, Any]) -> Iterator[Owned]:
     """Yield the objects of a request that can have `parameters`, as owner, field prefix and the object."""
     yield "the request", "", document
     for member, owner in (("inputs", "an input"), ("outputs", _OUTPUT)):

@@ -39,7 +39,11 @@ class RuleResults:
 
 
 class Fault(NamedTuple):
-    """The expected and actual content, each one line of ASCII, and the offset of the wrong byte in the body, if any."""
+    """A fault of a request: the expected and the actual content, each one line of ASCII.
+
+    Attributes:
+        offset: the offset of the wrong byte in the body, or None.
+    """
 
     expected: str
     actual: str

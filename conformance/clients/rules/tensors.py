@@ -59,7 +59,9 @@ def judge_data(request: ParsedRequest) -> Faults:
     given = list_json_inputs(request)
     items = request.items()
     found += _find_value_faults(request, are_elements=False)
-    found += [fault for one in given if one.array is not None for fault in _nesting(one, items[one.index]["data"])]
+    found += [
+        fault for one in given if one.array is not None for fault in _find_nesting_faults(one, items[one.index]["data"])
+    ]
     return found if found or given else None
 
 
@@ -84,7 +86,7 @@ def _has_elements(data: Any) -> bool:
     return isinstance(data, list) and all(isinstance(one, _ELEMENTS) for one in flatten(data, ()))
 
 
-def _nesting(one: Output, given: Any) -> Iterator[Fault]:
+def _find_nesting_faults(one: Output, given: Any) -> Iterator[Fault]:
     if one.shape and one.array is not None and one.array.size and not is_nested_as(given, one.shape):
         expected = f"elements in one array, or nested as {format_value(list(one.shape))}"
         yield Fault(expected, f"{one.place}.data: {format_value(given)}")

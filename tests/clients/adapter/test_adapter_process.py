@@ -33,8 +33,8 @@ for line in sys.stdin:
 
 @pytest.fixture(autouse=True)
 def _is_in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter, "MARGIN", 0.3)
-    monkeypatch.setattr(adapter, "GRACE", 0.2)
+    monkeypatch.setattr(adapter, "MARGIN_S", 0.3)
+    monkeypatch.setattr(adapter, "GRACE_S", 0.2)
 
 
 def asked(process: AdapterProcess, *inferences: Inference) -> object:

@@ -132,7 +132,7 @@ def build_request(inference: Inference) -> tuple[str, dict[str, str], bytes]:
     version = f"/versions/{quote(inference.version, safe='')}" if inference.version else ""
     path = f"/v2/models/{quote(inference.model, safe='')}{version}/infer"
     headers = {"Accept-Encoding": inference.accepts or "identity", "Content-Type": "application/json"}
-    blobs = [encode_tensor(one) for place, one in enumerate(inference.inputs) if inference.form_of(place) == "binary"]
+    blobs = [encode_tensor(one) for place, one in enumerate(inference.inputs) if inference.get_form(place) == "binary"]
     head = (
         b"" if inference.is_raw else json.dumps(build_document(inference), ensure_ascii=False, allow_nan=False).encode()
     )
@@ -166,7 +166,7 @@ def _parameters(form: str | None, classes: int | None) -> dict[str, Any]:
 def _input(inference: Inference, place: int) -> dict[str, Any]:
     one = inference.inputs[place]
     entry: dict[str, Any] = {"name": one.name, "shape": list(one.shape), "datatype": one.datatype}
-    if inference.form_of(place) == "binary":
+    if inference.get_form(place) == "binary":
         return {**entry, "parameters": {"binary_data_size": len(encode_tensor(one))}}
     if one.datatype == "FP16":
         raise ValueError("FP16 has no JSON form")

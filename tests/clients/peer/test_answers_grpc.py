@@ -77,7 +77,7 @@ def test_contents_in_the_field_of_another_datatype_are_there() -> None:
 
 def test_errors_and_answers_that_never_come_say_so() -> None:
     for error in ERRORS.values():
-        answer = error.grpc(CALL, make_small_inference("call"), ())
+        answer = error.answer_call(CALL, make_small_inference("call"), ())
         assert (answer.code, answer.details, answer.message) == (error.code, error.message, b"")
     assert UNENDED_CALLS["silent"](CALL, make_small_inference("call"), ()).is_silent
     assert UNENDED_CALLS["cancelled"](CALL, make_small_inference("call"), ()).is_cancelled

@@ -107,7 +107,7 @@ def test_an_answer_to_http_1_0_has_no_chunks() -> None:
 @pytest.mark.parametrize("name", ERRORS)
 def test_an_error_is_one_and_says_what_it_is_to_say(name: str) -> None:
     error = ERRORS[name]
-    got = parse_answer(error.http(POST, make_small_inference("error"), ()))
+    got = parse_answer(error.answer_http(POST, make_small_inference("error"), ()))
     assert got.status >= 400
     assert error.message in (got.body.decode() if error.content_type != "application/json" else _message(got.body))
 

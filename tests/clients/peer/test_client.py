@@ -99,7 +99,7 @@ def test_one_that_hangs_with_its_request_sent_leaves_the_row_unmet(peer: Peer) -
     client = Client(PostingAdapter(AdapterHangsError("no answer")), peer, HTTP)
     with pytest.raises(UnmetError, match="nothing came: no answer"):
         client.infer(INFERENCE, make_small_script(INFERENCE))
-    assert len(client.heard) == 1
+    assert len(client.requests) == 1
 
 
 def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
@@ -107,15 +107,15 @@ def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
     second = replace(INFERENCE, model="another_model")
     seen = client.infer_all([INFERENCE, second], make_small_script(INFERENCE))
     assert [one.inference.model for one in seen] == [INFERENCE.model, "another_model"]
-    assert [[heard.number for heard in one.heard] for one in seen] == [[0], [1]]
+    assert [[heard.number for heard in one.requests] for one in seen] == [[0], [1]]
     third = client.infer(INFERENCE, make_small_script(INFERENCE))
-    assert [heard.number for heard in third.heard] == [2]
-    assert len(client.heard) == 3
+    assert [heard.number for heard in third.requests] == [2]
+    assert len(client.requests) == 3
 
 
 def test_what_was_heard_is_an_exchange(peer: Peer) -> None:
     seen = Client(PostingAdapter(Result(())), peer, HTTP).infer(INFERENCE, make_small_script(INFERENCE))
-    exchange = seen.heard[0].exchange()
+    exchange = seen.requests[0].exchange()
     assert (exchange.url, exchange.status) == (f"{peer.http_address}{MODEL}/infer", 200)
     assert exchange.message.body == b"{}"
     assert Reply(exchange).answer.names() == ("OUT0",)
@@ -125,7 +125,7 @@ def test_an_answer_that_broke_off_is_an_exchange_with_a_failure(peer: Peer) -> N
     made = (make_tensor("x", "OUT0", "INT32", (2,)),)
     script = make_script(made, make_broken_off_script(PLACES["in-the-json"], Ending.CLOSE))
     client = Client(PostingAdapter(Result(error="broken off")), peer, HTTP)
-    failure = client.infer(INFERENCE, script).heard[0].exchange(7).failure
+    failure = client.infer(INFERENCE, script).requests[0].exchange(7).failure
     assert failure is not None
     assert failure.kind is FailureKind.BROKEN
 

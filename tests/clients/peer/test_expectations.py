@@ -104,7 +104,7 @@ def test_outputs_of_the_answer_are_right_whatever_else_is_given() -> None:
 
 
 def test_a_client_that_sends_nothing_is_told_so() -> None:
-    silent = replace(seen(ERROR), heard=())
+    silent = replace(seen(ERROR), requests=())
     with pytest.raises(UnmetError, match="none came; the client gives its caller an error: broken") as raised:
         expect_sent(silent)
     assert raised.value.requirement == "CLIENT-SENDS-VALUES"
@@ -120,7 +120,7 @@ READING = (
 
 @pytest.mark.parametrize("expectation", READING)
 def test_what_a_client_reads_is_not_judged_where_it_sends_nothing(expectation: Callable[[Observation], None]) -> None:
-    unsent = replace(seen(ERROR), heard=())
+    unsent = replace(seen(ERROR), requests=())
     unfinished = seen(ERROR, replace(received(), trouble="the rest never came"))
     for one, why in ((unsent, "none came; the client gives"), (unfinished, "the rest never came")):
         with pytest.raises(BlockedError, match=why):
@@ -129,7 +129,7 @@ def test_what_a_client_reads_is_not_judged_where_it_sends_nothing(expectation: C
 
 def test_outputs_without_a_request_are_made_up() -> None:
     with pytest.raises(UnmetError, match="none came; the client gives its caller outputs nevertheless") as raised:
-        expect_outputs(replace(seen(given(7, -8)), heard=()))
+        expect_outputs(replace(seen(given(7, -8)), requests=()))
     assert raised.value.requirement is None
 
 

@@ -69,7 +69,7 @@ def test_a_request_is_kept_as_it_came(peer: Peer, scene: Scenario) -> None:
         peer, f"POST {MODEL}/infer?x=1 HTTP/1.1\r\nHOST: h\r\nX-own:  a \r\ncontent-LENGTH: 2\r\n\r\n{{}}".encode()
     )
     assert answer.startswith(b"HTTP/1.1 200 ")
-    (_, heard) = scene.heard()[0]
+    (_, heard) = scene.list_received()[0]
     assert heard.received == ClientRequest(
         "POST", f"{MODEL}/infer?x=1", (("HOST", "h"), ("X-own", "a"), ("content-LENGTH", "2")), b"{}"
     )
@@ -77,20 +77,20 @@ def test_a_request_is_kept_as_it_came(peer: Peer, scene: Scenario) -> None:
 
 def test_chunks_are_kept_as_one_body(peer: Peer, scene: Scenario) -> None:
     send_and_read(peer, HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n")
-    received = scene.heard()[0][1].received
+    received = scene.list_received()[0][1].received
     assert (received.body, received.is_chunked, received.trouble) == (b"{}", True, "")
 
 
 def test_requests_that_are_sent_together_are_told_apart(peer: Peer, scene: Scenario) -> None:
     assert send_and_read(peer, REQUEST + REQUEST).count(b"HTTP/1.1 200") == 2
-    assert [heard.received.body for _, heard in scene.heard()] == [b"{}", b"{}"]
+    assert [heard.received.body for _, heard in scene.list_received()] == [b"{}", b"{}"]
 
 
 def test_http_1_0_is_answered_and_closed(peer: Peer, scene: Scenario) -> None:
     with connected(peer) as connection:
         connection.sendall(f"POST {MODEL}/infer HTTP/1.0\r\nContent-Length: 2\r\n\r\n{{}}".encode())
         assert b"".join(iter(lambda: connection.recv(65536), b"")).startswith(b"HTTP/1.1 200")
-    assert scene.heard()[0][1].received.version == "HTTP/1.0"
+    assert scene.list_received()[0][1].received.version == "HTTP/1.0"
 
 
 def test_a_body_that_waits_for_leave_is_asked_for(peer: Peer, scene: Scenario) -> None:
@@ -100,7 +100,7 @@ def test_a_body_that_waits_for_leave_is_asked_for(peer: Peer, scene: Scenario) -
         assert connection.recv(1024) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(b"{}")
         assert connection.recv(1024).startswith(b"HTTP/1.1 200")
-    assert scene.heard()[0][1].received.body == b"{}"
+    assert scene.list_received()[0][1].received.body == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_body_that_waits_for_leave_is_asked_for(peer: Peer, scene: Scenario) -
 )
 def test_what_is_no_whole_request_is_kept_with_its_trouble(peer: Peer, scene: Scenario, octets: bytes) -> None:
     assert send_and_read(peer, octets.replace(b"%s", f"{MODEL}/infer".encode())).startswith(b"HTTP/1.1 400")
-    assert scene.heard()[0][1].received.trouble != ""
+    assert scene.list_received()[0][1].received.trouble != ""
 
 
 # --- how connections end ----------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_silence_ends_when_the_client_goes(peer: Peer) -> None:
         connection.settimeout(0.2)
         with pytest.raises(TimeoutError):
             connection.recv(1)
-    assert len(scene.heard()) == 1
+    assert len(scene.list_received()) == 1
     assert threading.active_count() <= before + 1
 
 
@@ -184,7 +184,7 @@ def test_what_clients_ask_beside_inference(
 ) -> None:
     found, document = got(peer, path)
     assert (found, document[member]) == (status, value)
-    assert scene.heard() == []
+    assert scene.list_received() == []
 
 
 def test_the_same_over_grpc(peer: Peer, scene: Scenario) -> None:
@@ -200,7 +200,7 @@ def test_the_same_over_grpc(peer: Peer, scene: Scenario) -> None:
     with pytest.raises(InferenceServerException, match="there is no such model"):
         client.get_model_metadata("another")
     client.close()
-    assert scene.heard() == []
+    assert scene.list_received() == []
 
 
 def test_a_method_that_nobody_has_is_not_implemented(peer: Peer) -> None:

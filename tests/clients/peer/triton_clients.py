@@ -67,7 +67,7 @@ def _cannot(inference: Inference, transport: str) -> str:
         return "there is no way to send a raw binary request with the infer call"
     if inference.all_outputs == "json" or (inference.all_outputs and inference.outputs):
         return "what all outputs come as cannot be said"
-    forms = {inference.form_of(place) for place in range(len(inference.inputs))}
+    forms = {inference.get_form(place) for place in range(len(inference.inputs))}
     return "only raw contents are sent" if transport != HTTP and "json" in forms else ""
 
 
@@ -87,7 +87,7 @@ def _asked(inference: Inference, transport: str, call: Callable[..., Any], timeo
 def _input(module: Any, inference: Inference, place: int, transport: str) -> Any:
     one = inference.inputs[place]
     made = module.InferInput(one.name, list(one.shape), one.datatype)
-    options = {"binary_data": inference.form_of(place) == "binary"} if transport == HTTP else {}
+    options = {"binary_data": inference.get_form(place) == "binary"} if transport == HTTP else {}
     made.set_data_from_numpy(one.array, **options)
     return made
 

@@ -210,7 +210,7 @@ def test_a_server_behind_tls_is_reached() -> None:
 class FailingLog(ListenerLog):
     """A listener whose disk is full."""
 
-    def asked(self, recorded: RecordedExchange) -> None:
+    def handle_request(self, recorded: RecordedExchange) -> None:
         raise OSError(f"no room for request {recorded.number}")
 
 
@@ -231,16 +231,16 @@ def test_what_the_listener_cannot_do_keeps_nothing_from_passing() -> None:
 class BrokenTap:
     """A tap that cannot read."""
 
-    def sent(self, data: bytes) -> None:
+    def read_from_client(self, data: bytes) -> None:
         raise ZeroDivisionError(len(data))
 
-    def came(self, data: bytes) -> None:
+    def read_from_server(self, data: bytes) -> None:
         raise ZeroDivisionError(len(data))
 
-    def left(self) -> None:
+    def handle_reset(self) -> None:
         raise ZeroDivisionError
 
-    def ended(self) -> None:
+    def handle_end(self) -> None:
         raise ZeroDivisionError
 
 

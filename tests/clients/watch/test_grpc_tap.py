@@ -174,8 +174,8 @@ def test_headers_that_go_on_padding_and_empty_messages_are_read_byte_by_byte() -
     notes = ListenerLog()
     tap = GrpcTap(Recorder(notes, Store(), count(1)))
     for byte in sent:
-        tap.sent(bytes([byte]))
-    tap.ended()
+        tap.read_from_client(bytes([byte]))
+    tap.handle_end()
     assert [(one.received.path, one.received.body) for one in notes.asked_for] == [
         ("/M/Infer", b""),
         ("/M/Infer", b"ab"),
@@ -195,16 +195,16 @@ def test_what_a_client_says_after_the_server_has_ended_is_recorded_too() -> None
         tap = GrpcTap(Recorder(notes, Store(), count(1)))
         for number, piece in enumerate([*sent, b""]):
             if number == place:
-                tap.came(refused)
-            tap.sent(piece)
-        tap.ended()
+                tap.read_from_server(refused)
+            tap.read_from_client(piece)
+        tap.handle_end()
         assert [one.received.body for one in notes.asked_for] == [b"ab", b"c"]
         codes = [one.answer.code for one in notes.answers if one.answer]
         assert codes == (["UNIMPLEMENTED"] * 2 if place else ["", ""])  # before the call there is none to be answered
 
 
 def test_a_message_that_is_too_long_is_not_kept() -> None:
-    store = Store(longest=3)
+    store = Store(max_body_bytes=3)
     messages = MessageSplitter(store)
     data = b"\0\0\0\0\4abcd\0\0\0\0\3abc"
     found = [body for at in range(len(data)) for _, body in messages.feed(data[at : at + 1])]

@@ -22,10 +22,10 @@ GET = b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n"
 def read(sent: bytes, came: bytes = b"", size: int = 1 << 20, store: Store | None = None) -> ListenerLog:
     notes = ListenerLog()
     tap = HttpTap(Recorder(notes, store or Store(), count(1)))
-    for data, take in ((sent, tap.sent), (came, tap.came)):
+    for data, take in ((sent, tap.read_from_client), (came, tap.read_from_server)):
         for at in range(0, len(data), size):
             take(data[at : at + size])
-    tap.ended()
+    tap.handle_end()
     return notes
 
 
@@ -135,10 +135,10 @@ def test_an_answer_may_come_before_the_request_has() -> None:
     notes = ListenerLog()
     tap = HttpTap(Recorder(notes, Store(), count(1)))
     whole = make_request()
-    tap.sent(whole[:-5])
-    tap.came(OK)
-    tap.sent(whole[-5:])
-    tap.ended()
+    tap.read_from_client(whole[:-5])
+    tap.read_from_server(OK)
+    tap.read_from_client(whole[-5:])
+    tap.handle_end()
     assert describe_records(notes.asked_for) == [(PATH, BINARY, "")]
     assert [one.answer.status for one in notes.answers if one.answer] == [200]
 
@@ -147,30 +147,30 @@ def test_after_switching_nothing_is_read_and_that_is_said() -> None:
     came = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + make_request()
     notes = ListenerLog()
     tap = HttpTap(Recorder(notes, Store(), count(1)))
-    tap.sent(b"GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
-    tap.came(came)
-    tap.sent(make_request())
-    tap.ended()
+    tap.read_from_client(b"GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+    tap.read_from_server(came)
+    tap.read_from_client(make_request())
+    tap.handle_end()
     assert [one.received.path for one in notes.asked_for] == ["/a"]
     assert len(notes.reasons) == 1
 
 
 def test_a_body_that_is_too_long_is_not_kept_and_the_next_one_is() -> None:
-    store = Store(most=200, longest=150)
+    store = Store(max_total_bytes=200, max_body_bytes=150)
     notes = read(make_request(b"x" * 151) + make_request() + make_request(b"x" * 149), store=store)
     assert [(one.is_whole, len(one.received.body)) for one in notes.asked_for] == [(False, 0), (True, 122), (True, 149)]
-    assert store.left == 200
+    assert store.free_bytes == 200
 
 
 def test_all_bodies_together_are_limited() -> None:
-    store = Store(most=200, longest=150)
+    store = Store(max_total_bytes=200, max_body_bytes=150)
     tap = HttpTap(Recorder(notes := ListenerLog(), store, count(1)))
-    tap.sent(make_request()[:-1])
+    tap.read_from_client(make_request()[:-1])
     other = HttpTap(Recorder(notes, store, count(1)))
-    other.sent(make_request())
-    tap.sent(make_request()[-1:])
+    other.read_from_client(make_request())
+    tap.read_from_client(make_request()[-1:])
     assert [one.is_whole for one in notes.asked_for] == [False, True]
-    assert store.left == 200
+    assert store.free_bytes == 200
 
 
 def test_deep_json_of_a_request_that_is_cut_off_is_no_fault_of_ours() -> None:

@@ -44,8 +44,8 @@ def called(number: int, agent: str = "g/1") -> RecordedExchange:
 def traffic(*requests: RecordedExchange, header: str | None = None, strict: bool = False) -> Traffic:
     made = Traffic(partial(describe_violation, url_of=lambda _: "http://h"), header, strict=strict)
     for one in requests:
-        made.asked(one)
-        made.answered(one)
+        made.add_request(one)
+        made.add_answer(one)
     return made
 
 
@@ -67,7 +67,7 @@ def test_every_requirement_that_a_request_alone_can_miss_is_watched() -> None:
 
 def test_a_result_counts_requests_and_shows_the_first_wrong_one() -> None:
     wrong = sent(2, length=len(JSON_PART) - 1)
-    results = traffic(sent(1), wrong, sent(3), sent(4, length=1)).results()
+    results = traffic(sent(1), wrong, sent(3), sent(4, length=1)).list_results()
     found = find_result(results, LENGTH, "a/1")
     assert found.outcome is Outcome.FAIL
     assert found.id == "client.watched-header-counts-the-json"
@@ -82,7 +82,7 @@ def test_a_result_counts_requests_and_shows_the_first_wrong_one() -> None:
 
 
 def test_what_is_never_concerned_does_not_apply() -> None:
-    results = traffic(sent(1)).results()
+    results = traffic(sent(1)).list_results()
     raw = find_result(results, "CLIENT-SENDS-RAW", "a/1")
     assert raw.outcome is Outcome.NOT_APPLICABLE
     assert raw.is_for(ReasonKind.NOT_FOR_THIS_TARGET)
@@ -91,7 +91,7 @@ def test_what_is_never_concerned_does_not_apply() -> None:
 
 @pytest.mark.parametrize(("strict", "outcome"), [(False, Outcome.ADVISORY), (True, Outcome.FAIL)])
 def test_a_should_advises_unless_that_is_to_fail(strict: bool, outcome: Outcome) -> None:
-    results = traffic(sent(1, kind="text/plain"), strict=strict).results()
+    results = traffic(sent(1, kind="text/plain"), strict=strict).list_results()
     assert find_result(results, "CLIENT-SENDS-CONTENT-TYPE", "a/1").outcome is outcome
 
 
@@ -104,7 +104,7 @@ def test_clients_are_told_apart_by_user_agent_or_a_header() -> None:
         UNNAMED: {HTTP: 1},
         "g/1": {GRPC: 1},
     }
-    outcomes = {one.row: one.outcome for one in found.results() if one.requirements == [LENGTH]}
+    outcomes = {one.row: one.outcome for one in found.list_results() if one.requirements == [LENGTH]}
     assert outcomes == {"a/1": Outcome.PASS, "b/2": Outcome.FAIL, UNNAMED: Outcome.PASS}
     assert list(traffic(*requests, header="x-name").clients) == ["n1", "n2", "n3", UNNAMED]
 
@@ -122,15 +122,15 @@ def test_names_are_safe_short_and_not_endlessly_many() -> None:
 def test_only_the_first_miss_of_each_kind_is_told() -> None:
     made = traffic()
     wrong = [sent(number, length=1) for number in range(1, 4)]
-    assert [[first.miss.requirement for first in made.asked(one)] for one in wrong] == [[LENGTH], [], []]
-    assert [[first.failure is not None for first in made.answered(one)] for one in wrong] == [[True], [], []]
+    assert [[first.miss.requirement for first in made.add_request(one)] for one in wrong] == [[LENGTH], [], []]
+    assert [[first.failure is not None for first in made.add_answer(one)] for one in wrong] == [[True], [], []]
 
 
 def test_a_miss_is_shown_with_its_answer_and_without_one() -> None:
     made = traffic()
     wrong = sent(1, length=1)
-    made.asked(wrong)
-    (found,) = [one for one in made.results() if one.failure]
+    made.add_request(wrong)
+    (found,) = [one for one in made.list_results() if one.failure]
     assert found.failure is not None
     assert found.failure.answer == "no answer came"
     answered = replace(wrong, answer=RecordedAnswer(400, (), b'{"error": "no"}'))
@@ -141,18 +141,18 @@ def test_a_miss_is_shown_with_its_answer_and_without_one() -> None:
 def test_what_is_no_inference_is_not_judged() -> None:
     made = traffic(RecordedExchange(1, ClientRequest("GET", "/v2/health/ready", (("User-Agent", "a"),))))
     assert made.clients == {}
-    assert made.results() == []
+    assert made.list_results() == []
 
 
 def test_a_body_that_was_not_kept_is_judged_by_its_head_alone() -> None:
     received = replace(sent(1).received, body=b"")
-    results = traffic(RecordedExchange(1, received, is_whole=False)).results()
+    results = traffic(RecordedExchange(1, received, is_whole=False)).list_results()
     judged = [one.requirements[0] for one in results if one.outcome is not Outcome.NOT_APPLICABLE]
     assert judged == ["CLIENT-SENDS-POST"]
     lower = replace(received, method="PUT")
-    assert [one.outcome for one in traffic(RecordedExchange(1, lower, is_whole=False)).results() if one.failure] == [
-        "fail"
-    ]
+    assert [
+        one.outcome for one in traffic(RecordedExchange(1, lower, is_whole=False)).list_results() if one.failure
+    ] == ["fail"]
 
 
 def test_a_call_is_shown_in_words_and_bytes() -> None:
@@ -183,7 +183,7 @@ def test_a_raw_request_is_shown_where_its_tensor_is_wrong() -> None:
 def test_the_verdict_is_by_the_rules_for_servers(
     requests: tuple[RecordedExchange, ...], stopped: str, verdict: str, complete: bool
 ) -> None:
-    conclusion = conclude_watch(traffic(*requests).results(), None, stopped)
+    conclusion = conclude_watch(traffic(*requests).list_results(), None, stopped)
     assert conclusion.verdict.verdict == verdict
     assert conclusion.is_complete is complete
     assert conclusion.verdict.why
@@ -194,7 +194,7 @@ def test_the_verdict_is_by_the_rules_for_servers(
 def test_a_watch_that_was_cut_short_knows_who_is_not_interoperable(
     request_: RecordedExchange, interoperable: bool | None
 ) -> None:
-    assert conclude_watch(traffic(request_).results(), None, "interrupted").verdict.interoperable is interoperable
+    assert conclude_watch(traffic(request_).list_results(), None, "interrupted").verdict.interoperable is interoperable
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_watch_that_was_cut_short_knows_who_is_not_interoperable(
     ],
 )
 def test_a_report_names_the_clients(names: list[str], name: str | None, version: str | None) -> None:
-    survey = summarize_clients(traffic(sent(1)).results(), names)
+    survey = summarize_clients(traffic(sent(1)).list_results(), names)
     assert (survey.name, survey.version) == (name, version)
     assert set(survey.offered) == {"protocol", "binary_tensor_data"}
 
@@ -221,10 +221,10 @@ def observe(*answers: tuple[bytes, RecordedAnswer | None], over_grpc: bool = Fal
     made = traffic()
     for number, (body, answer) in enumerate(answers, 1):
         one = called(number) if over_grpc else sent(number, body=body)
-        made.asked(one)
+        made.add_request(one)
         one.answer = answer
-        made.answered(one)
-    return {one.requirements[0]: one.observation for one in made.results() if one.outcome is Outcome.OBSERVED}
+        made.add_answer(one)
+    return {one.requirements[0]: one.observation for one in made.list_results() if one.outcome is Outcome.OBSERVED}
 
 
 OTHER = BINARY[:-1] + b"\x7f"
@@ -261,10 +261,10 @@ def test_a_reset_on_a_right_answer_is_observed() -> None:
     made = traffic()
     for number, answer in enumerate((FINE, BUSY, RecordedAnswer(200, trouble="cut short")), 1):
         one = sent(number)
-        made.asked(one)
+        made.add_request(one)
         one.answer = answer
-        made.answered(one)
-        made.left(one)
-    found = find_result(made.results(), "CLIENT-LEAVES", "a/1")
+        made.add_answer(one)
+        made.add_reset(one)
+    found = find_result(made.list_results(), "CLIENT-LEAVES", "a/1")
     assert found.observation == "the connection was reset 1 time on a whole answer with success"
-    assert conclude_watch(made.results(), None, "").verdict.verdict == "partial"
+    assert conclude_watch(made.list_results(), None, "").verdict.verdict == "partial"

@@ -86,7 +86,7 @@ def manifests(data: bytes) -> None:
 
 def _manifest(path: Path) -> None:
     found = manifest.read(path.parent)
-    path.write_text(found.text(), encoding="utf-8")
+    path.write_text(found.to_json(), encoding="utf-8")
     assert manifest.read(path.parent) == found
 
 
@@ -106,8 +106,8 @@ def _page(path: Path) -> None:
 
 def certified() -> Iterator[bytes]:
     """Yield manifests."""
-    yield make_manifest().text().encode()
-    yield make_full_manifest().text().encode()
+    yield make_manifest().to_json().encode()
+    yield make_full_manifest().to_json().encode()
 
 
 def reports() -> Iterator[bytes]:
