@@ -47,13 +47,13 @@ def read_http_metadata(target: Target, survey: DiscoveryResult) -> None:
         survey.silence = str(reply.exchange.failure or f"HTTP {reply.status}")
         survey.coding = reply.unasked_coding
         return
-    survey.name = _text(document.get("name"))
-    survey.version = _text(document.get("version"))
+    survey.name = _keep_text(document.get("name"))
+    survey.version = _keep_text(document.get("version"))
     listed = document.get("extensions")
     survey.listed = [str(entry) for entry in listed] if isinstance(listed, list) else []
 
 
-def _text(value: object) -> str | None:
+def _keep_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
@@ -109,7 +109,9 @@ class Probe:
     @property
     def is_recognized(self) -> bool:
         """Whether the extension affected the answer, correctly or not."""
-        return is_answered(self.reply) and (self.plain is None or _gist(self.reply) != _gist(self.plain))
+        return is_answered(self.reply) and (
+            self.plain is None or _extract_form(self.reply) != _extract_form(self.plain)
+        )
 
 
 def send_probe(target: Target, request: InferRequest | Message, plain: InferRequest | Message) -> Probe:
@@ -123,7 +125,7 @@ def is_answered(reply: Reply) -> bool:
     return reply.status is not None and 200 <= reply.status < 300
 
 
-def _gist(reply: Reply) -> tuple[object, ...]:
+def _extract_form(reply: Reply) -> tuple[object, ...]:
     """Return the properties of an answer that are equal in answers of the same form."""
     answer = reply.answer
     outputs = [(output.name, output.datatype, output.shape, output.binary) for output in answer.outputs]
