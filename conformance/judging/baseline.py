@@ -55,7 +55,7 @@ class BaselineEntry:
     def names(self, result: CheckResult) -> bool:
         """Return whether the entry names a row."""
         if self.check is None:
-            return self.requirement in _about(result)
+            return self.requirement in _list_requirements(result)
         return is_match(result.id, self.check) and any(is_match(result.row, pattern) for pattern in self.rows)
 
     def explains(self, result: CheckResult) -> bool:
@@ -68,7 +68,7 @@ class BaselineEntry:
         return self.expires is not None and today > self.expires
 
 
-def _about(result: CheckResult) -> Sequence[str]:
+def _list_requirements(result: CheckResult) -> Sequence[str]:
     """Return the requirement that a row does not meet, or all requirements of the row if it has no failure."""
     return [result.failure.requirement] if result.failure else result.requirements
 
@@ -158,21 +158,21 @@ class Baseline:
                     continue
                 new.append(result.label)
         fixed = [result.label for result in results if result.outcome is Outcome.FIXED]
-        return GateResult(known, new, fixed, tuple(self._stale(results, whole)))
+        return GateResult(known, new, fixed, tuple(self._describe_outdated_entries(results, whole)))
 
     def _is_known_advice(self, result: CheckResult) -> bool:
         valid = (entry for entry in self.entries if not entry.has_expired(self.today))
         is_counted = self.advice and result.outcome is Outcome.ADVISORY
         return is_counted and any(entry.names(result) and entry.explains(result) for entry in valid)
 
-    def _stale(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
+    def _describe_outdated_entries(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
         for entry in self.entries:
             if entry.has_expired(self.today):
                 yield f"{entry.label} expired on {entry.expires}: {entry.reason}"
             elif whole:
-                yield from self._without_use(entry, results)
+                yield from self._describe_unused_parts(entry, results)
 
-    def _without_use(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
+    def _describe_unused_parts(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
         """Yield a message for each pattern that matches no row, and for a wide entry that no longer fails."""
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))

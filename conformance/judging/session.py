@@ -77,7 +77,7 @@ class Session:
         )
         self._robustness_judge = RobustnessJudge(self._judge)
         if survey is not None:
-            self._use(survey)
+            self._set_survey(survey)
 
     def discover(
         self,
@@ -117,7 +117,7 @@ class Session:
         finally:
             found.broken = [one.to_dict() for one in self.target.broken]
             self.target.broken = []
-            self._use(found.without(self.target.settings.secrets))
+            self._set_survey(found.without(self.target.settings.secrets))
         return self.survey
 
     def _note_end(self, lost: TargetLostError) -> None:
@@ -141,7 +141,7 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _use(self, survey: DiscoveryResult) -> None:
+    def _set_survey(self, survey: DiscoveryResult) -> None:
         self.survey = self._judge.models.survey = survey
         self.target.roles = survey.roles
         self.target.placements = self._placements or {}
