@@ -61,12 +61,12 @@ def judge(
     arguments = read_arguments(
         target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
     )
-    with _address(arguments) as url:
+    with _serve_target(arguments) as url:
         return _judge_at(url, arguments)
 
 
 @contextmanager
-def _address(arguments: Arguments) -> Iterator[str]:
+def _serve_target(arguments: Arguments) -> Iterator[str]:
     """Yield the URL of the target; an app or the bundled server is served inside the block."""
     if arguments.app is not None:
         from conformance.api.serving import serve_app  # imports uvicorn
@@ -87,15 +87,15 @@ def _judge_at(url: str, arguments: Arguments) -> Report:
     settings, file = arguments.settings(url), arguments.file
     seed = client_names.choose_seed(arguments.profile, settings)
     with Session(Target(settings), placements=file.roles, strict=arguments.strict, seed=seed) as session:
-        started = _now()
+        started = _format_now()
         subjects, conclusion = start_run(
             session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
         )
         arguments = replace(arguments, subjects=subjects)
-        return _report(session, conclusion or _run(session, arguments), arguments, settings, started, seed)
+        return _build_report(session, conclusion or _judge_rows(session, arguments), arguments, settings, started, seed)
 
 
-def _run(session: Session, arguments: Arguments) -> Conclusion:
+def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     subjects, profile = arguments.subjects, arguments.profile
     transports = session.target.settings.transports
     survey = session.survey
@@ -109,7 +109,7 @@ def _run(session: Session, arguments: Arguments) -> Conclusion:
     return conclude_run(results, missing, None, "", coverage=coverage)
 
 
-def _report(
+def _build_report(
     session: Session, conclusion: Conclusion, arguments: Arguments, settings: Settings, started: str, seed: int | None
 ) -> Report:
     options = json_report.describe_options(
@@ -131,7 +131,7 @@ def _report(
             options=options,
             seed=seed,
             started=started,
-            finished=_now(),
+            finished=_format_now(),
             complete=conclusion.is_complete,
             missing=conclusion.missing,
             about={} if session.target.has_answered else {"unreachable": True},
@@ -141,5 +141,5 @@ def _report(
     )
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -140,7 +140,7 @@ class BaseRun(ABC):
 
     # --- for subclasses ---
 
-    def _select(self, judge: Callable[[Check, Row], CheckResult]) -> None:
+    def _store_selection(self, judge: Callable[[Check, Row], CheckResult]) -> None:
         """Store the selection of rows and their judge for collection; apply the baseline if there is one."""
         options = self.options
         applied = judge if options.baseline is None else options.baseline.applying(judge)

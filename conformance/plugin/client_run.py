@@ -61,13 +61,13 @@ def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
         raise pytest.UsageError("--conformance-profile explore: nothing of a client is explored, take certify")
     return ClientOptions(
         command=command,
-        words=_words(command),
+        words=_split_command(command),
         patience=option.client_timeout,
         **common_options.read_fields(option),
     )
 
 
-def _words(command: str) -> tuple[str, ...]:
+def _split_command(command: str) -> tuple[str, ...]:
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -180,7 +180,7 @@ class ClientRun(BaseRun):
             return
         if not self.transports:
             self.conclusion = conclude_nothing_judged(client_terminal.describe_transports(self.client, self.transports))
-        self._select(self.session.judge)
+        self._store_selection(self.session.judge)
 
     def for_worker(self) -> dict[str, Any]:
         """Return the client's introduction for a worker."""

@@ -28,18 +28,18 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
     """Conclude the run, write its output files, and return the exit status and the JSON report (None if not built)."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
-    conclusion = run.conclusion or _conclude(run, is_content=_is_content(config, exitstatus))
+    conclusion = run.conclusion or _conclude_run(run, is_content=_has_ended_normally(config, exitstatus))
     run.conclusion = conclusion
     report = _write_reports(run, conclusion)
     if run.options.evidence is not None:
         run.left.attempt(
             f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
         )
-    status = _exit_status(run, conclusion, config, exitstatus)
+    status = _choose_exit_status(run, conclusion, config, exitstatus)
     return status if run.left.is_whole else EXIT_STATUS[INCOMPLETE], report
 
 
-def _is_content(config: pytest.Config, chosen: int) -> bool:
+def _has_ended_normally(config: pytest.Config, chosen: int) -> bool:
     """Return whether pytest ended normally; failures of the user's own tests do not count against that."""
     return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
 
@@ -49,7 +49,7 @@ def _has_paths(config: pytest.Config) -> bool:
     return config.args != [str(FOLDER)]
 
 
-def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
+def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
     """Return the exit status of the verdict or the gate, unless pytest's own status takes precedence.
 
     Args:
@@ -73,7 +73,7 @@ def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, ch
     return own
 
 
-def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
+def _conclude_run(run: BaseRun, *, is_content: bool) -> Conclusion:
     options = run.options
     results: Sequence[CheckResult] = sort_results(run.results, run.subjects)
     missing = find_missing_rows(
@@ -99,13 +99,13 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
         party=run.party,
     )
     absent = (label for labels in missing.values() for label in labels)
-    is_narrowed = is_content and not all(_is_kept_back(label, run.never) for label in absent)
+    is_narrowed = is_content and not all(_is_excluded(label, run.never) for label in absent)
     return conclude_run(
         results, missing, baseline, run.stopped, options.gate, coverage=coverage, is_narrowed=is_narrowed
     )
 
 
-def _is_kept_back(label: str, never: Iterable[str]) -> bool:
+def _is_excluded(label: str, never: Iterable[str]) -> bool:
     """Return whether the target file lists a row under `never`."""
     names = (label, label.partition("[")[0])
     return any(is_match(name, pattern) for pattern in never for name in names)

@@ -51,14 +51,14 @@ def print_summary(run: BaseRun, reporter: Any) -> None:
     if conclusion is None or not (conclusion.results or conclusion.robustness):
         return
     is_quiet, explains = reporter.verbosity < 0, reporter.verbosity > 0
-    for title, section in _sections(run, conclusion, is_quiet=is_quiet, explains=explains):
+    for title, section in _list_sections(run, conclusion, is_quiet=is_quiet, explains=explains):
         lines = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in section]
         if lines:
             reporter.write_sep("=", title)
-            _write(reporter, lines)
+            _write_lines(reporter, lines)
 
 
-def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
+def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
     """Yield the sections: with a baseline only the differences, with `-q` only unmet requirements, else everything.
 
     With `-v` the words of the summary are explained as well.
@@ -93,7 +93,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains:
     yield "fix first", terminal_findings.format_fix_first(checks, patterns)
 
 
-def _write(reporter: Any, lines: Iterable[Line]) -> None:
+def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
     """Write lines with pytest's terminal writer; on a terminal they are wrapped and colored."""
     writer = reporter.config.get_terminal_writer()
     width = writer.fullwidth if reporter.isatty else None
