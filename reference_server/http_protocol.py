@@ -26,19 +26,19 @@ class Unsent:
         self._loop = loop
         self._patience = patience
         self._size = transport.get_write_buffer_size()
-        self._timer = loop.call_later(patience, self._look)
+        self._timer = loop.call_later(patience, self._check_buffer)
 
     def stop(self) -> None:
         """Stop checking."""
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check_buffer(self) -> None:
         size = self._transport.get_write_buffer_size()
         if size >= self._size:
             self._transport.abort()
             return
         self._size = size
-        self._timer = self._loop.call_later(self._patience, self._look)
+        self._timer = self._loop.call_later(self._patience, self._check_buffer)
 
 
 class RefusedHeadError(Exception):
@@ -229,10 +229,10 @@ class OipHttpProtocol(HttpToolsProtocol):
     def _end_with(self, refusal: HeadRefusal) -> None:
         """Send a refusal and close; send nothing if the answer to the refused request has already started."""
         if not (self._is_in_body and self.cycle.response_started):
-            self.transport.write(self._refused(refusal.status, encode({"error": refusal.message})))
+            self.transport.write(self._format_refusal(refusal.status, encode({"error": refusal.message})))
         self.transport.close()
 
-    def _refused(self, status: HTTPStatus, body: bytes) -> bytes:
+    def _format_refusal(self, status: HTTPStatus, body: bytes) -> bytes:
         head = f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         return f"{head}connection: close\r\n\r\n".encode("ascii") + body
 
