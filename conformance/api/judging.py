@@ -14,7 +14,7 @@ from conformance.judging.conclusion import Conclusion, conclude_run, find_missin
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import PYTHON_NAMES, start_run
-from conformance.judging.selection import collected_rows, is_named
+from conformance.judging.selection import is_named, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.transport import client_names
@@ -99,7 +99,7 @@ def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     subjects, profile = arguments.subjects, arguments.profile
     transports = session.target.settings.transports
     survey = session.survey
-    rows = collected_rows(profile, subjects=subjects, transports=transports, survey=survey)
+    rows = list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
     chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
     results = sort_results([session.judge(check, row) for check, row in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(

@@ -106,7 +106,7 @@ def update_text(text: str, results: Sequence[CheckResult]) -> str:
     for index in reversed(range(len(tables))):
         _drop_fixed_rows(tables, index, results, failing)
     kept = [_parse_entry(table.unwrap()) for table in tables]
-    new = [result for result in failing if not any(entry.names(result) and entry.explains(result) for entry in kept)]
+    new = [result for result in failing if not any(entry.is_about(result) and entry.explains(result) for entry in kept)]
     for table in _build_tables(new, results):
         tables.append(table)
     return tomlkit.dumps(document)
@@ -115,8 +115,8 @@ def update_text(text: str, results: Sequence[CheckResult]) -> str:
 def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult]) -> None:
     """Remove the rows of an entry that no longer fail, and the whole entry if no row is left."""
     entry = _parse_entry(tables[index].unwrap())
-    held = [result for result in failing if entry.names(result) and entry.explains(result)]
-    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.names(result)]
+    held = [result for result in failing if entry.is_about(result) and entry.explains(result)]
+    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.is_about(result)]
     rows = [
         pattern
         for pattern in entry.rows

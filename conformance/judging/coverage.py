@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.applicability import is_offered
-from conformance.judging.selection import CLIENTS, ROLES, collected_rows
+from conformance.judging.selection import CLIENTS, ROLES, list_profile_rows
 from conformance.roles import roles
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
@@ -53,12 +53,12 @@ def find_coverage(
     subjects = ROLES if party is Party.SERVER else CLIENTS
     others = [
         (check, row)
-        for check, row in collected_rows("certify", subjects=subjects, transports=transports)
+        for check, row in list_profile_rows("certify", subjects=subjects, transports=transports)
         if (check.id, row.id) not in run and is_offered(check, row, survey.offered, transports)
     ]
     chosen = {
         (check.id, row.id)
-        for check, row in collected_rows(profile, subjects=subjects, transports=transports, survey=survey)
+        for check, row in list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
     }
     rows = [*_iterate_unjudged_run_rows(results), *_iterate_rows_not_run(others, survey.roles, chosen)]
     return _build_coverage(list(_limit_to_applicable(rows, known)), known, profile)

@@ -34,7 +34,7 @@ class CrashTracker:
     since: str = ""
     _is_settled: bool = False
 
-    def blamed(self, lost: TargetLostError) -> UnmetError | None:
+    def find_violation(self, lost: TargetLostError) -> UnmetError | None:
         """Return the unmet requirement of the row in which the target was lost, or None if the row is not to blame."""
         if not lost.has_died or self.since:
             return None
@@ -53,7 +53,7 @@ class CrashTracker:
         is_legal = last is not None and last.succeeded and not self.is_one_of_several
         return ALIVE_LEGAL if is_legal else ALIVE
 
-    def told(self, lost: TargetLostError) -> str:
+    def explain_loss(self, lost: TargetLostError) -> str:
         """Return why the target is gone, on one line."""
         return f"{lost}, since {self.since}" if lost.has_died and self.since else str(lost)
 

@@ -27,7 +27,7 @@ from conformance.judging.row_judge import (
     name_requirement,
     no_verdict,
 )
-from conformance.judging.row_models import RowModels, absence
+from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.server_limits import ServerLimits
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key, format_label
@@ -117,7 +117,7 @@ class Judge(RowJudge):
             return self._run_body(check, row)
         except (UnmetError, BlockedError) as error:
             if self.models.is_unsteady(check, row):
-                return absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
+                return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             if isinstance(error, BlockedError):
                 return self._conclude_blocked(check, row, error)
             found = self.crashes.limit_to_crash(error)
@@ -214,12 +214,12 @@ class Judge(RowJudge):
             if entry.level != "MUST":  # a crash always violates a MUST
                 unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
             return self._conclude_unmet(check, row, unmet)
-        why = escape_text(self.crashes.told(lost))
+        why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
     def _find_blamed(self, lost: TargetLostError) -> UnmetError | None:
         """Return the unmet requirement of the row in which the target was lost, or None."""
-        return self.crashes.blamed(lost)
+        return self.crashes.find_violation(lost)
 
     # --- unmet requirements ---
 
@@ -229,9 +229,9 @@ class Judge(RowJudge):
             return None
         model, named = self.models.make(check, row), unmet.requirement or check.requirements(row)[0]
         if reading := self._raw_interpretation.find_exemption(unmet.reply, named, model):
-            return absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
+            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
         limit = self._limits.find_limit(unmet.reply, model)
-        return absence(ReasonKind.TOO_LARGE, limit) if limit else None
+        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit) if limit else None
 
     def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
         if limit := self._find_limit(check, row, unmet):
@@ -245,7 +245,7 @@ class Judge(RowJudge):
 
     def _name_requirement(self, check: Check, row: Row, unmet: UnmetError) -> str:
         """Return the id of the unmet requirement."""
-        return self._raw_interpretation.named(name_requirement(check, row, unmet))
+        return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
 
     def _grade_requirement(self, requirement: str) -> Outcome:
         return grade(requirement, strict=self._strict)

@@ -38,7 +38,7 @@ class RawInterpretation:
         is_turned = self._ask_once("big-endian", "cast_int32_fp32", is_big_endian) or self._is_big_endian_model(model)
         return f"raw contents are in the other byte order: see {ORDER}" if is_turned else ""
 
-    def named(self, requirement: str) -> str:
+    def adjust_requirement(self, requirement: str) -> str:
         """Return the requirement to report: wrong elements with the advised framing violate `GRPC-RAW`."""
         if requirement == FRAMING and self._ask_once("framed", "identity_bytes", is_framed):
             return CONTENTS

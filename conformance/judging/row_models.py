@@ -43,15 +43,15 @@ class RowModels:
         broke = check.of_survey and any(not one.is_deliberate for one in self._target.broken_before)
         applies = check.is_over_grpc or broke or entry.is_of_robustness
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
-            return absence(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
+            return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
         missing = [name for name in (str(entry.extension), *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
         if entry.extension not in missing:
             for transport in check.over:
                 if transport not in transports:
                     message = f"{ADDRESS_OPTIONS[transport]} is not given"
-                    return absence(ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
+                    return conclude_not_applicable(ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
         if missing:
-            return absence(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
+            return conclude_not_applicable(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
         return self._find_absent_model(check, row)
 
     def _find_absent_model(self, check: Check, row: Row) -> RowOutcome | None:
@@ -62,18 +62,24 @@ class RowModels:
         if role is None:
             return None
         if role not in self.survey.roles:
-            return absence(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
+            return conclude_not_applicable(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
         if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
             return None
-        return absence(ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role)
+        return conclude_not_applicable(
+            ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role
+        )
 
     def _find_unsuitable_model(self, check: Check, row: Row) -> RowOutcome | None:
         """Return a not-applicable outcome if a deployed model does not fit the row, else None."""
         model, fit = self._find_model(check, row), check.find_fit(row)
         if fit is None or model.trouble:
             return None
-        lack = fit.lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
-        return absence(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name) if lack else None
+        lack = fit.describe_lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
+        return (
+            conclude_not_applicable(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name)
+            if lack
+            else None
+        )
 
     # --- the model of a row ---
 
@@ -121,6 +127,6 @@ class RowModels:
             return typed if self._target.send(make_infer_message(typed.plain()), fresh=True).succeeded else model
 
 
-def absence(kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:
+def conclude_not_applicable(kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:
     """Return the outcome of a row that does not apply."""
     return no_verdict(Outcome.NOT_APPLICABLE, kind, message, subject)

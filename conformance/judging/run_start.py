@@ -13,7 +13,7 @@ from enum import StrEnum
 from conformance.discovery import placement_search
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
-from conformance.judging.selection import ROLES, Subjects, collected_rows
+from conformance.judging.selection import ROLES, Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL
@@ -189,7 +189,7 @@ def _explain_nothing_to_judge(session: Session, found: DiscoveryResult) -> Nothi
     if is_empty:
         return _explain_missing_models(session, found)
     if offers_nothing:
-        absences = tuple(f"{name}: {found.why_absent(name)}" for name in OVER_HTTP)
+        absences = tuple(f"{name}: {found.explain_absence(name)}" for name in OVER_HTTP)
         return NothingToJudge(MissingKind.EXTENSIONS, settings.url, absences)
     return None
 
@@ -233,6 +233,6 @@ def start_run(
 
 def _judge_discovery_rows(session: Session, subjects: Subjects) -> list[CheckResult]:
     """Return the failures of the discovery itself, if it found nothing to judge."""
-    rows = collected_rows("quick", subjects=subjects, transports=session.target.settings.transports)
+    rows = list_profile_rows("quick", subjects=subjects, transports=session.target.settings.transports)
     results = [session.judge(check, row) for check, row in rows if check.of_survey]
     return [result for result in results if result.outcome is Outcome.FAIL]

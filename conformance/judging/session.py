@@ -2,7 +2,7 @@
 
     with Session(target) as session:
         session.discover(["raw"])
-        results = [session.judge(check, row) for check, row in collected_rows("quick")]
+        results = [session.judge(check, row) for check, row in list_profile_rows("quick")]
 
 An earlier discovery result, from the controller of a run or from a report, can be passed instead.
 """
@@ -110,14 +110,14 @@ class Session:
                     of_models = model_discovery.discover_models(
                         self.target, subjects.models, wanted, given, lenient=lenient, progress=progress
                     )
-                    found = found.beside(of_models) if subjects.with_roles else of_models
+                    found = found.merge(of_models) if subjects.with_roles else of_models
         except TargetLostError as lost:
             self._note_end(lost)
             raise
         finally:
             found.broken = [one.to_dict() for one in self.target.broken]
             self.target.broken = []
-            self._set_survey(found.without(self.target.settings.secrets))
+            self._set_survey(found.hide_secrets(self.target.settings.secrets))
         return self.survey
 
     def _note_end(self, lost: TargetLostError) -> None:

@@ -14,7 +14,7 @@ from conformance.judging.baseline import revert_baseline
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, index_rows, sort_results
 from conformance.judging.coverage import find_coverage
 from conformance.judging.selection import is_match
-from conformance.plugin.base_run import BaseRun, now
+from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, output_files
 from conformance.spec.check import format_key
@@ -89,7 +89,7 @@ def _conclude_run(run: BaseRun, *, is_content: bool) -> Conclusion:
         baseline = output_files.update_baseline(
             options.baseline_file, baseline, results, run.left, is_whole=not missing
         )
-        results = [baseline.applied(revert_baseline(result)) for result in results]
+        results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(
         results,
         run.survey,
@@ -114,7 +114,7 @@ def _is_excluded(label: str, never: Iterable[str]) -> bool:
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
     order = {format_key(check, row): place for (check, row), place in index_rows(run.subjects).items()}
     seed = None if run.options.profile == "explore" else run.seed
-    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed, run.options_of_requests())
+    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed, run.list_request_options())
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:
@@ -128,10 +128,10 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         conclusion.verdict,
         url=run.url,
         grpc=run.grpc_url,
-        options=run.asked(),
+        options=run.list_report_options(),
         seed=run.seed,
         started=run.started,
-        finished=now(),
+        finished=format_now(),
         complete=conclusion.is_complete,
         missing=conclusion.missing,
         gate=conclusion.gate,
@@ -139,7 +139,7 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         is_narrowed=conclusion.is_narrowed,
         hostile=conclusion.robustness,
         party=run.party,
-        about=run.about(),
+        about=run.describe_target(),
     )
     for path in run.options.reports:
         run.left.attempt(f"the report {path}", partial(formats.write, report, path))

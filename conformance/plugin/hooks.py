@@ -122,7 +122,7 @@ class Hooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Pass the addresses and the discovery result of the target to a worker."""
-        node.workerinput["oip_conformance"] = self.run.for_worker()
+        node.workerinput["oip_conformance"] = self.run.build_worker_input()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -173,7 +173,7 @@ class Hooks:
             if self.progress:
                 self.progress.show(result)
             if not self.is_worker:
-                pytest_reports.explain(report, result, self.run.rerun())
+                pytest_reports.explain(report, result, self.run.build_rerun_command())
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Store why the run stops early: Ctrl-C, or a plugin's reason."""
@@ -200,7 +200,9 @@ class Hooks:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, exitstatus)
             results = self.run.conclusion.results if self.run.conclusion else []
-            pytest_reports.finish_junit(self.config, results, self.run.rerun() if results else "", self.run.party)
+            pytest_reports.finish_junit(
+                self.config, results, self.run.build_rerun_command() if results else "", self.run.party
+            )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the summary and the unmet requirements, unless `--no-summary` is set."""

@@ -41,7 +41,7 @@ def print_header(run: BaseRun, reporter: Any) -> None:
     """Print the header lines, unless pytest's headers are turned off or there is nothing to judge."""
     if reporter is None or run.conclusion or not (reporter.showheader and not reporter.no_header):
         return
-    for line in run.header():
+    for line in run.list_header_lines():
         reporter.write_line(line)
 
 
@@ -80,16 +80,19 @@ def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, expl
         if explains:
             yield "words", terminal.explain_words(conclusion, run.survey.offered, run.extensions, run.party)
     if not options.shows_no_failures:
-        yield "failures", terminal_findings.format_failures(checks, run.rerun(), most=most, patterns=patterns)
+        yield (
+            "failures",
+            terminal_findings.format_failures(checks, run.build_rerun_command(), most=most, patterns=patterns),
+        )
     if is_whole:
         yield "in error, or blocked", terminal_findings.format_stuck(checks, most=most)
     if is_whole or gate:
         yield "advice", terminal_findings.format_advice(checks, most=most)
     hostile = [result.to_dict() for result in conclusion.robustness]
-    yield "robustness", robustness.format_lines(hostile, run.rerun(), most=most, is_quiet=not is_whole)
+    yield "robustness", robustness.format_lines(hostile, run.build_rerun_command(), most=most, is_quiet=not is_whole)
     if is_whole:
         yield "observations", terminal.format_observations(results)
-        yield "not judged", run.not_judged(conclusion)
+        yield "not judged", run.explain_unjudged(conclusion)
     yield "fix first", terminal_findings.format_fix_first(checks, patterns)
 
 

@@ -165,7 +165,7 @@ class ServerRun(BaseRun):
             )
         self._store_selection(self.session.judge if self._scheduler is None else self._scheduler.judge)
 
-    def options_of_requests(self) -> Sequence[str]:
+    def list_request_options(self) -> Sequence[str]:
         """Return the command-line options that determine which requests are sent, with file names without folders."""
         options, file = self.options, self.options.config_file
         return (
@@ -220,7 +220,7 @@ class ServerRun(BaseRun):
         if self._scheduler is not None:
             self._scheduler.expect(rows)
 
-    def about(self) -> dict[str, Any]:
+    def describe_target(self) -> dict[str, Any]:
         """Return whether the target never answered, and the row whose outcome concurrency changed, if any."""
         suffered = self._scheduler.suffered if self._scheduler else ""
         return {
@@ -236,7 +236,7 @@ class ServerRun(BaseRun):
         self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
         return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
 
-    def for_worker(self) -> dict[str, Any]:
+    def build_worker_input(self) -> dict[str, Any]:
         """Return the data that a pytest-xdist worker needs."""
         url, grpc = self.addresses
         return {
@@ -249,7 +249,7 @@ class ServerRun(BaseRun):
 
     # --- output ---
 
-    def header(self) -> list[str]:
+    def list_header_lines(self) -> list[str]:
         """Return the header lines of the run."""
         options = self.options
         lines = terminal.format_header(
@@ -263,13 +263,13 @@ class ServerRun(BaseRun):
             return self.grpc_url if HTTP in self.transports else ""
         return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""
 
-    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
+    def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield why rows could not be judged, and which models to deploy."""
         yield from terminal.format_unjudged(conclusion, self.survey)
         if self._scheduler is not None and self._scheduler.suffered:
             yield from terminal.describe_disturbance(self._scheduler.suffered, self.connections)
 
-    def rerun(self) -> str:
+    def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this target, without options that select checks."""
         parts = ["pytest", *self._list_address_options()]
         for name in self.options.subjects.models:
@@ -295,7 +295,7 @@ class ServerRun(BaseRun):
             parts.append(f"--target-grpc={self.grpc_url.removeprefix('grpc://')}")
         return parts
 
-    def asked(self) -> dict[str, Any]:
+    def list_report_options(self) -> dict[str, Any]:
         """Return the report's options that affect the verdict."""
         options = self.options
         from conformance.report import json_report  # lazy: not needed before the end

@@ -114,7 +114,7 @@ class Coverage:
             for name, gap in self.gaps.items()
         )
 
-    def limited(self, keep: Callable[[ledger.Requirement], bool]) -> Coverage:
+    def limit_to(self, keep: Callable[[ledger.Requirement], bool]) -> Coverage:
         """Return the coverage with only the gaps of selected requirements."""
         return replace(self, gaps={name: gap for name, gap in self.gaps.items() if keep(ledger.get_requirement(name))})
 

@@ -62,7 +62,7 @@ class Fit:
     is_variable: bool = False
     is_described: bool = False
 
-    def lack(
+    def describe_lack(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
         """Return what a signature lacks, briefly; empty if it fits. `is_described`: whether metadata list it."""

@@ -119,7 +119,7 @@ def conclude(
 
     found = concluded(results, coverage)
     bearing = [result for result in results if bears_on_interoperability(result)]
-    own = concluded(bearing, coverage.limited(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
+    own = concluded(bearing, coverage.limit_to(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
     words = {word: value for value, word in _AS_VERDICT.items()}
     return replace(found, interoperable=words.get(own.verdict))
 
@@ -211,7 +211,7 @@ def conclude_extensions(
         is_offered = name == PROTOCOL or name in offered
         found = Verdict("not_applicable")
         if is_offered:
-            gaps = coverage.limited(partial(_is_of, name))
+            gaps = coverage.limit_to(partial(_is_of, name))
             found = _decide_extension(own, missing.get(name, ()), gaps, is_narrowed=is_narrowed)
         extensions[name] = {
             "offered": is_offered,
