@@ -18,7 +18,7 @@ from reference_server.limits import DEFAULT, Limits
 from reference_server.response import encode
 
 
-class Unsent:
+class StallTimer:
     """Periodically checks that the write buffer shrinks; aborts the connection if it does not."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
@@ -59,7 +59,7 @@ class OipHttpProtocol(HttpToolsProtocol):
     _data = b""  # the bytes being parsed
     _has_ended_one = False  # whether a request ended in `_data`, so that the next one does not start at its beginning
     _frames: ChunkFrames | None = None  # of a chunked body
-    _unsent: Unsent | None = None
+    _stall_timer: StallTimer | None = None
 
     # --- a connection ----------------------------------------------------------------------------------------------
 
@@ -95,13 +95,13 @@ class OipHttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Wait for the client to read what was sent, for a limited time."""
         super().pause_writing()
-        self._unsent = Unsent(self.transport, self.loop, self.limits.patience)
+        self._stall_timer = StallTimer(self.transport, self.loop, self.limits.patience)
 
     def resume_writing(self) -> None:
         """Resume sending."""
-        if self._unsent is not None:
-            self._unsent.stop()
-            self._unsent = None
+        if self._stall_timer is not None:
+            self._stall_timer.stop()
+            self._stall_timer = None
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
