@@ -155,7 +155,7 @@ class ChunkFrames:
 
     @staticmethod
     def _parse_chunk_size(before: bytes) -> int:
-        """Return the chunk size on the line at the end of these bytes; 0 if its digits are no longer available."""
+        """Return the chunk size on the last line of these bytes; 0 if its digits are missing."""
         line = before.removesuffix(b"\r\n").rpartition(b"\n")[2]
         with suppress(ValueError):
             return int(line.partition(b";")[0], 16)

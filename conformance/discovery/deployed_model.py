@@ -187,7 +187,7 @@ class DeployedModel(Model):
         return len(output.shape) > 1 or self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return the number of classes to request, at most those of the output, or of one item if it may be a batch."""
+        """Return the number of classes to request: at most those of the output, or of one item of a batch."""
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
@@ -438,7 +438,7 @@ def _load_tensor(data: Mapping[str, Any]) -> Tensor:
 
 
 def _has_no_batch_dimension(shape: Sequence[int], declared: Sequence[int]) -> bool:
-    """Whether the first dimension of a tensor is not a batch: it is the only one, or fixed in the metadata."""
+    """Whether the first dimension cannot be a batch: it is the only one, or fixed in the metadata."""
     return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 

@@ -18,7 +18,7 @@ def ignore_progress(_: str) -> None:
 
 
 # The kind of model that a probe of an extension needs.
-_PROBED: Mapping[str, str] = {
+_MODELS_TO_PROBE: Mapping[str, str] = {
     "binary_tensor_data": "that answers requests",
     "raw": "with one input",
     "classification": "with an output of numbers",
@@ -64,7 +64,7 @@ class DiscoveryResult:
 
     def explain_absence(self, extension: str) -> str:
         """Return the refusal of an extension's probe, or the reason why there was no probe."""
-        return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_PROBED[extension]}"
+        return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_MODELS_TO_PROBE[extension]}"
 
     def merge(self, of_models: DiscoveryResult) -> DiscoveryResult:
         """Merge this result for roles with that for deployed models; an extension offered in either is offered."""

@@ -67,7 +67,10 @@ class UnknownInputsError(SettingsError):
 
 
 class WrongMetadataError(SettingsError):
-    """The metadata of a model are wrong, so that nothing can be sent to it; the checks of metadata judge that."""
+    """The metadata of a model are wrong, so that nothing can be sent to it.
+
+    The checks of metadata judge that.
+    """
 
 
 def discover_models(
@@ -155,7 +158,7 @@ def discover_model(target: Target, name: str, given: UserInputs) -> DeployedMode
 
 
 def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
-    """Return the inputs and outputs of a model, and whether its metadata list inputs; if not, use those of the user."""
+    """Return the inputs and outputs of a model, and whether its metadata, not the user, list the inputs."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
     reply, document = _request_metadata(target, name)
     if document is None:

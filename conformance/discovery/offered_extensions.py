@@ -31,9 +31,9 @@ LISTED = ("binary_tensor_data", "classification")
 LISTED_OVER_GRPC = {"classification_grpc": "classification"}
 
 # Roles whose models can probe an extension, in order of preference.
-_SIMPLE = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
-_RAW = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity_fp32")
-_SCORED = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
+_BINARY_PROBE_ROLES = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
+_RAW_PROBE_ROLES = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity_fp32")
+_CLASS_PROBE_ROLES = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
@@ -164,21 +164,21 @@ def _find_models(target: Target, roles: Sequence[str]) -> Iterator[Model]:
 
 def _probe_binary(target: Target) -> Iterator[Probe]:
     """Probe binary data both ways, then each way alone: a server may support only inputs or only outputs."""
-    for model in _find_models(target, _SIMPLE):
+    for model in _find_models(target, _BINARY_PROBE_ROLES):
         for want in ("binary", None):
             yield Probe(target.infer(model.request(send="binary", want=want)))
-    for model in _find_models(target, _SIMPLE):
+    for model in _find_models(target, _BINARY_PROBE_ROLES):
         names = [spec.name for spec in model.role.outputs]
         yield send_probe(target, model.request(send="json", want="binary"), model.request(send="json", outputs=names))
 
 
 def _probe_raw(target: Target) -> Iterator[Probe]:
-    for model in _find_models(target, _RAW):
+    for model in _find_models(target, _RAW_PROBE_ROLES):
         yield Probe(target.infer(model.raw(bytes(model.sample(batch=1)[0].to_bytes()))))
 
 
 def _probe_classification(target: Target) -> Iterator[Probe]:
-    for model in _find_models(target, _SCORED):
+    for model in _find_models(target, _CLASS_PROBE_ROLES):
         name = model.role.outputs[0].name
         wanted = model.request(send="json", outputs=[RequestedOutput(name, classification=1)])
         yield send_probe(target, wanted, model.request(send="json", outputs=[name]))
@@ -193,7 +193,7 @@ PROBES: dict[str, Callable[[Target], Iterator[Probe]]] = {
 
 def probe_scored_roles_over_grpc(target: Target) -> Iterator[Probe]:
     """Probe classification over gRPC with the models of roles that have scores."""
-    return probe_classes_over_grpc(target, _find_models(target, _SCORED))
+    return probe_classes_over_grpc(target, _find_models(target, _CLASS_PROBE_ROLES))
 
 
 def probe_classes_over_grpc(target: Target, models: Iterable[Model]) -> Iterator[Probe]:

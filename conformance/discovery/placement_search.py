@@ -106,7 +106,10 @@ def _map_names(role: Role, signature: Signature) -> Names | None:
 
 
 def _match_specs(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batching: bool) -> dict[str, str] | None:
-    """Map names of the role to those of the model, by name or else by order; None if datatypes or shapes differ."""
+    """Map tensor names of the role to those of the model; None if datatypes or shapes differ.
+
+    Tensors are matched by name if all names are equal, else by order.
+    """
     named = {other.name: other for other in others}
     if set(named) == {spec.name for spec in specs}:
         others = [named[spec.name] for spec in specs]

@@ -34,7 +34,7 @@ MAX_ULPS = 16
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE)
 _INDEX = re.compile(r"[0-9]{1,19}")
 _DECIMAL_COMMA = re.compile(r"^([+-]?[0-9]+),(?=[0-9]+(?:e[+-]?[0-9]+)?:[0-9]{1,19}(?::|$))", re.IGNORECASE)
-_LOOSE = re.compile(r"\s*([^\s:;,|=]+)[\s:;,|=]+([^\s:;,|=]+)(?:[\s:;,|=]+(.*))?", re.DOTALL)
+_MALFORMED_CLASS = re.compile(r"\s*([^\s:;,|=]+)[\s:;,|=]+([^\s:;,|=]+)(?:[\s:;,|=]+(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def parse_leniently(text: str) -> ClassText | None:
     try:
         return parse(text)
     except ClassTextError:
-        match = _LOOSE.fullmatch(text)
+        match = _MALFORMED_CLASS.fullmatch(text)
     if match is None:
         return None
     first, second, label = match.groups()
@@ -121,7 +121,7 @@ def is_same(one: ClassText, other: ClassText) -> bool:
 
 
 def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether a text is an exact value: the digits of an integer, or a float that parses to the same value.
+    """Whether a text is exactly the score: the same digits, or a float that parses to it.
 
     Args:
         text: a number.

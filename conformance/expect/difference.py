@@ -28,7 +28,7 @@ MAX_CONTEXT_CHARS = 140  # characters for the context of a wrong element
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How an output differs: expected and actual content, and the offset of the difference in the body, if any."""
+    """A difference of an output: expected and actual content, and its offset in the body, if any."""
 
     expected: str
     actual: str

@@ -74,7 +74,7 @@ class Expectation:
         for name, form in forms.items():
             output = self.output(name)
             actual = "binary" if output.binary else "json"
-            if actual != form and not any(finding.kind in _FORMLESS for finding in output.findings):
+            if actual != form and not any(finding.kind in _UNKNOWN_FORM_FINDINGS for finding in output.findings):
                 wanted = f"{name} as {_FORMS[form]}{asked and f' under {asked}'}"
                 raise self.unmet(wanted, f"{name} as {_FORMS[actual]}")
         return self
@@ -103,7 +103,7 @@ class Expectation:
 PATH_OR_METHOD_STATUSES = (301, 302, 303, 307, 308, 404, 405, 501)
 
 
-_FORMLESS = ("data-missing", "data-and-size")  # judged together with the sizes
+_UNKNOWN_FORM_FINDINGS = ("data-missing", "data-and-size")  # judged together with the sizes
 
 
 _FORMS = {"binary": "binary data", "json": "JSON"}

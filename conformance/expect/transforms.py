@@ -54,7 +54,7 @@ def _apply_transforms(expected: Array, datatype: str) -> Iterator[tuple[str, Arr
     """Yield possible transformations of a tensor: a description and the result."""
     flat, shape = expected.reshape(-1), expected.shape
     if datatype == "BYTES":
-        yield from ((words, _change_each(flat, change).reshape(shape)) for words, change in _OF_TEXTS)
+        yield from ((words, _change_each(flat, change).reshape(shape)) for words, change in _TEXT_TRANSFORMS)
     elif expected.dtype.itemsize > 1:
         yield "with the bytes of each element in reverse (big-endian)", expected.byteswap()
     if expected.ndim > 1:
@@ -81,7 +81,7 @@ def _change_each(flat: Array, change: Callable[[bytes], bytes]) -> Array:
 
 
 # Transformations of strings.
-_OF_TEXTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+_TEXT_TRANSFORMS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("with each string cut at its first NUL", lambda text: text.partition(b"\0")[0]),
     ("with UTF-8 taken for Latin-1 and encoded again", lambda text: text.decode("latin-1").encode()),
     ("with what is beyond ASCII replaced", lambda text: text.decode("ascii", "replace").encode("ascii", "replace")),

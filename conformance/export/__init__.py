@@ -23,7 +23,7 @@ _PREFIX = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 
 
 class ExportError(UserError):
-    """Why nothing was exported, in one line."""
+    """The export failed; the message is one line with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def export(
 
 
 def _choose_roles(form: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
-    """Return the roles to write, and the reasons for omitted ones; a named role that cannot be served is an error."""
+    """Return the roles to write, and the reasons for omitted ones; a named role may not be omitted."""
     known = roles.load()
     for name in names:
         if name not in known:

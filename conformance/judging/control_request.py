@@ -54,7 +54,7 @@ class RequestContent:
 
     @property
     def is_empty(self) -> bool:
-        """Whether an input, or an output that the model is told to return, has no elements."""
+        """Whether an input, or an output whose size the request sets, has no elements."""
         return self.yields_none or any(not tensor.elements for tensor in self.tensors)
 
     @property

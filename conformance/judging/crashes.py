@@ -1,4 +1,4 @@
-"""Crashes of the server: which single row fails for one, and the message of the rows that can no longer be judged.
+"""Crashes of the server: the one row that fails for a crash, and the message of the unjudged rows after it.
 
 A request is taken to have crashed the server if its connection closes and later connections are refused. Usually that
 row has failed already, by its own requirement. Otherwise the row fails in which the server is found gone. No row fails
@@ -35,7 +35,7 @@ class CrashTracker:
     _is_settled: bool = False
 
     def find_violation(self, lost: TargetLostError) -> UnmetError | None:
-        """Return the unmet requirement of the row in which the target was lost, or None if the row is not to blame."""
+        """Return the violation of the row that lost the target, or None if another row caused the crash."""
         if not lost.has_died or self.since:
             return None
         before = _find_earlier_error(lost)

@@ -141,7 +141,7 @@ def _describe_tensors(message: Message) -> list[str]:
 
 
 def _render_hex_dump(reply: Reply, offset: int | None, secrets: Collection[str]) -> list[str]:
-    """Return a hex dump of the answer around an offset, or of the beginning of a gRPC message without an offset."""
+    """Return a hex dump of the answer around an offset; without one, the beginning of a gRPC message."""
     if offset is not None:
         return render_answer_bytes(reply, offset, secrets)
     body = hide_bytes(reply.body, secrets) if reply.is_over_grpc else b""

@@ -43,9 +43,9 @@ from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
 # Outcomes other than failure of rows that have sent requests.
-_SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
+_OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # Requirements about the effect of earlier requests, on any connection.
-_OF_STATE = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
+_STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
 
@@ -193,7 +193,7 @@ class Judge(RowJudge):
     def _add_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
         """Fail a row for a broken auxiliary request, such as the one that tests whether its model answers at all."""
         broken = [one for one in self.target.broken if not one.is_deliberate]
-        if not broken or found.outcome not in _SENT:
+        if not broken or found.outcome not in _OUTCOMES_WITH_REQUESTS:
             return found
         self.target.broken = []
         first, more = broken[0], f" (and {len(broken) - 1} more)" if broken[1:] else ""
@@ -268,7 +268,7 @@ class Judge(RowJudge):
             **({} if self.seed is None else {"seed": self.seed}),
             "failure": {name: value for name, value in asdict(failure).items() if value is not None},
         }
-        is_of_state = requirement in _OF_STATE
+        is_of_state = requirement in _STATE_REQUIREMENTS
         steps = build_reproduction(
             unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_of_state=is_of_state
         )

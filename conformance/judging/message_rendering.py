@@ -46,7 +46,7 @@ def render_request(exchange: Exchange) -> str:
 
 
 def render_answer(reply: Reply) -> str:
-    """Return the JSON of an answer and the first elements of its binary tensors, or the start of a non-JSON body."""
+    """Return the JSON of an answer with the first elements of its tensors, or the start of another body."""
     if reply.is_over_grpc:
         return summarize_answer(reply.exchange)
     answer, header = reply.answer, reply.header(INFERENCE_HEADER)

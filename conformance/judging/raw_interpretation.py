@@ -1,4 +1,4 @@
-"""How a target interprets raw contents over gRPC where the protocol is silent; tested once, when a row needs it.
+"""Finds how a target interprets raw contents over gRPC where the protocol is silent, once a row needs it.
 
 A separate check advises a server with big-endian raw contents. Other checks then do not judge its values, which differ
 only in byte order. The length prefixes of BYTES are advice as well, but a server that uses them must return every

@@ -76,7 +76,7 @@ def _build_curl_script(about: Mapping[str, Any], failure: Failure, exchange: Exc
     return "\n".join(lines)
 
 
-_PYTHON = """
+_HTTP_PROGRAM = """
 import os
 import sys
 from pathlib import Path
@@ -100,7 +100,7 @@ def _build_http_script(about: Mapping[str, Any], failure: Failure, exchange: Exc
     shown = [(name, value) for name, value in settings.headers if name not in secret]
     is_plain = message.header("Accept-Encoding") is None
     plain = [("Accept-Encoding", "identity")] if is_plain else []  # by default httpx requests compression
-    program = _PYTHON.format(
+    program = _HTTP_PROGRAM.format(
         headers=repr([*message.headers, *shown, *plain]),
         secret="".join(f"headers.append(({name!r}, os.environ[{v!r}]))\n" for name, v in secret.items()).rstrip("\n"),
         method=message.method,
@@ -113,7 +113,7 @@ _PYTHON_SHELL = """#!/bin/sh
 exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio, where it is over gRPC
 """
 
-_GRPC_PYTHON = """
+_GRPC_PROGRAM = """
 import os
 from pathlib import Path
 
@@ -133,7 +133,7 @@ except grpc.RpcError as error:
 
 def _build_grpc_script(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
     secret, address = map_secret_variables(settings), settings.grpc_address
-    program = _GRPC_PYTHON.format(
+    program = _GRPC_PROGRAM.format(
         secret="".join(f"metadata.append(({n.lower()!r}, os.environ[{v!r}]))\n" for n, v in secret.items()).rstrip(
             "\n"
         ),
@@ -146,7 +146,7 @@ def _build_grpc_script(about: Mapping[str, Any], failure: Failure, exchange: Exc
 
 # --- courses ----------------------------------------------------------------------------------------------------------
 
-_HTTP_COURSE = """
+_HTTP_REPRODUCTION = """
 import http.client
 import os
 import socket
@@ -222,7 +222,7 @@ print(*[f"{{key}}: {{value}}" for key, value in (answer.getheaders() if answer e
 os.write(1, body + b"\\n")
 """
 
-_GRPC_COURSE = """
+_GRPC_REPRODUCTION = """
 import os
 from pathlib import Path
 
@@ -265,7 +265,7 @@ def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
 def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
     """Return a program that sends a course again; `secret` maps secret headers to environment variables."""
     names = _choose_file_names(steps)
-    return _HTTP_COURSE.format(
+    return _HTTP_REPRODUCTION.format(
         url=settings.url,
         headers=[(name, value) for name, value in settings.headers if name not in secret and name.lower() != "host"],
         secret="\n".join(f"HEADERS.append(({name!r}, os.environ[{v!r}]))" for name, v in secret.items()),
@@ -283,7 +283,7 @@ def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[
     """Return a program that makes the gRPC calls of a course again; see `build_http_program` for `secret`."""
     names, address = _choose_file_names(steps), settings.grpc_address
     paths = {name: exchange.message.path for name, exchange in _iterate_named_exchanges(steps)}
-    return _GRPC_COURSE.format(
+    return _GRPC_REPRODUCTION.format(
         secret="\n".join(f"metadata.append(({name.lower()!r}, os.environ[{v!r}]))" for name, v in secret.items()),
         address=address.target,
         channel=build_channel_expression(address, settings).replace(f'"{address.target}"', "address"),
@@ -292,7 +292,7 @@ def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[
 
 
 def _choose_file_names(steps: Reproduction) -> list[list[str]]:
-    """Return a file name for each exchange: the number of its step, and its own number if the step has several."""
+    """Return a file name for each exchange: the number of its step, and its own within the step."""
     return [
         [f"{place:02}" + (f"-{k:02}" if len(step) > 1 else "") for k in range(1, len(step) + 1)]
         for place, step in enumerate(steps, start=1)

@@ -84,7 +84,7 @@ class RowModels:
     # --- the model of a row ---
 
     def make(self, check: Check, row: Row) -> Model | None:
-        """Return the model of a row, with input values that differ from other rows, or None if it needs no model."""
+        """Return the model of a row, with input values of its own, or None if it needs none."""
         salt = crc32(format_key(check.id, row.id).encode()) % 256
         if row.model is not None:
             return replace(self._find_model(check, row), salt=salt)

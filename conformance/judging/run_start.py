@@ -48,7 +48,7 @@ PYTHON_NAMES = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...
 
 
 class MissingKind(StrEnum):
-    """What the target lacks; the contents of `NothingToJudge.details` are in brackets."""
+    """The kinds of things that a target may lack; the contents of `NothingToJudge.details` are in brackets."""
 
     ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
     METADATA = "metadata"  # no server metadata and no model (the actual answer)
@@ -89,7 +89,7 @@ _SENTENCES: Mapping[MissingKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NothingToJudge:
-    """Why there is nothing to judge.
+    """The reason why nothing can be judged.
 
     Attributes:
         details: see `MissingKind`.

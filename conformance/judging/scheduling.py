@@ -109,9 +109,9 @@ class ConcurrentScheduler:
 
     def _wait_for_other_sessions(self) -> None:
         """Wait for unfinished rows and close the other connections: some servers accept few, or one."""
-        under_way = [pending.done for pending in self._pending if pending.done]
-        if under_way:
-            wait(under_way)
+        unfinished = [pending.done for pending in self._pending if pending.done]
+        if unfinished:
+            wait(unfinished)
         if self._threads:
             for session in self.others:
                 session.close()

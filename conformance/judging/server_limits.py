@@ -103,9 +103,9 @@ class ServerLimits:
         """
         quick = shrink(found, model)
         for one in (found,) if quick is found else (quick, found):
-            twins = [build_control_request(asked, self._target, model) for asked in (one, enlarge(one, model))]
-            if twins[0] is not None:
-                yield [_encode_request(request, reply) for request in twins if request is not None]
+            controls = [build_control_request(asked, self._target, model) for asked in (one, enlarge(one, model))]
+            if controls[0] is not None:
+                yield [_encode_request(request, reply) for request in controls if request is not None]
         if found.size >= MIN_LARGE_BYTES and not reply.is_over_grpc and model.role.is_json_capable:
             yield [pad_message(model.request(send="json").message(), found.size)]
 

@@ -123,7 +123,7 @@ def _format_answer(exchange: Exchange) -> Iterator[str]:
 
 
 def _format_body(octets: bytes, json_length: int = 0) -> Iterator[str]:
-    """Yield a body as JSON, its first `json_length` bytes or all, and the rest as text if printable, else as digits."""
+    """Yield a body: its first `json_length` bytes (or all) as JSON, the rest as text or digits."""
     head = octets[: json_length or None]
     if isinstance(parse_json(head).value, dict):
         yield from format_json(head)

@@ -37,7 +37,7 @@ class BaseRun(ABC):
         conclusion: None until the run is finished, or nothing can be judged.
         stopped: pytest's reason why the run was stopped early; otherwise empty.
         was_cut_short: whether an option such as `-x` stopped the run, rather than a person.
-        left: writes the output files, and knows whether all were written.
+        output: writes the output files, and knows whether all were written.
     """
 
     party: ClassVar[Party]
@@ -51,7 +51,7 @@ class BaseRun(ABC):
         self.conclusion: Conclusion | None = None
         self.stopped = ""
         self.was_cut_short = False
-        self.left = OutputWriter()
+        self.output = OutputWriter()
         self.started = format_now()
         self._config = config
 
@@ -93,7 +93,7 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def grpc_url(self) -> str:
-        """The same for gRPC; empty if gRPC is not judged."""
+        """The gRPC address of the target, or that given to a client; empty if gRPC is not judged."""
 
     @property
     @abstractmethod

@@ -32,11 +32,11 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
     run.conclusion = conclusion
     report = _write_reports(run, conclusion)
     if run.options.evidence is not None:
-        run.left.attempt(
+        run.output.attempt(
             f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
         )
     status = _choose_exit_status(run, conclusion, config, exitstatus)
-    return status if run.left.is_whole else EXIT_STATUS[INCOMPLETE], report
+    return status if run.output.is_whole else EXIT_STATUS[INCOMPLETE], report
 
 
 def _has_ended_normally(config: pytest.Config, chosen: int) -> bool:
@@ -87,7 +87,7 @@ def _conclude_run(run: BaseRun, *, is_content: bool) -> Conclusion:
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = output_files.update_baseline(
-            options.baseline_file, baseline, results, run.left, is_whole=not missing
+            options.baseline_file, baseline, results, run.output, is_whole=not missing
         )
         results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(
@@ -142,6 +142,6 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         about=run.describe_target(),
     )
     for path in run.options.reports:
-        run.left.attempt(f"the report {path}", partial(formats.write, report, path))
-    run.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
+        run.output.attempt(f"the report {path}", partial(formats.write, report, path))
+    run.output.attempt("the summary of the step", partial(github.summarize, report, os.environ))
     return report

@@ -17,7 +17,7 @@ from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 
 # The category in which pytest counts an outcome, and the letter that it shows.
-_COUNTED: dict[Outcome, tuple[str, str]] = {
+_CATEGORY_AND_LETTER: dict[Outcome, tuple[str, str]] = {
     Outcome.PASS: ("passed", "."),
     Outcome.FAIL: ("failed", "F"),
     Outcome.ADVISORY: ("advisory", "a"),
@@ -42,7 +42,7 @@ def find_status(result: CheckResult) -> tuple[str, str, str]:
     """Return pytest's status of a result: category, letter, word."""
     if result.is_for(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
-    return (*_COUNTED[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
+    return (*_CATEGORY_AND_LETTER[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
 
 
 def mark_report(report: pytest.TestReport) -> None:
@@ -69,7 +69,7 @@ def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The summary line of a failure in pytest's reports."""
+    """The summary line of a failure, with the attribute that pytest's reports read."""
 
     message: str
 
@@ -151,7 +151,7 @@ def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: s
 
 
 def _add_case(log: LogXML, case: Case) -> None:
-    """Pass a case to the writer as pytest passes a test: a report of the call, and one of the teardown."""
+    """Pass a case to the writer like a test: a report of the call, then one of the teardown."""
     node = f"{case.area}::{case.requirement}"
     log.node_reporter(node).add_attribute("name", case.name)
     called = _build_report(node, case.status, "call", duration=case.duration)

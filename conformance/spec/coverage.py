@@ -17,7 +17,7 @@ MAX_NAMED_MODELS = 3  # models in one line
 
 
 class GapReason(StrEnum):
-    """Why an applicable row was not judged."""
+    """The reasons why an applicable row was not judged."""
 
     NO_MODEL = "no_model"  # no model fills its role
     LEFT_OUT = "left_out"  # by the profile
@@ -120,7 +120,7 @@ class Coverage:
 
     @property
     def reasons(self) -> list[str]:
-        """Why a run with these gaps is partial: a line for each reason."""
+        """The reasons why a run with these gaps is partial, one line each."""
         return self._format_lines("MUST")
 
     @property
@@ -138,7 +138,7 @@ class Coverage:
 
     @property
     def omissions(self) -> list[str]:
-        """How many rows the profile left out, in one line; empty if it left out none."""
+        """The number of rows that the profile left out, in one line; empty if it left out none."""
         return [f"{_format_rows(self.left_out)} left out by the profile {self.profile}"] if self.left_out else []
 
     def _suggest_deployments(self) -> str:

@@ -78,7 +78,7 @@ class Verdict:
             return EXIT_STATUS.get(self.verdict, 0)
         if gate == CONFORMANT:
             return EXIT_STATUS[INCOMPLETE if self.verdict in (PARTIAL, NARROWED) else self.verdict]
-        return EXIT_STATUS[_AS_VERDICT[self.interoperable]]
+        return EXIT_STATUS[_VERDICT_OF_INTEROPERABILITY[self.interoperable]]
 
 
 def describe_verdict(verdict: str, interoperable: bool | None) -> str:
@@ -91,7 +91,7 @@ def format_sentence(name: str, verdict: str, interoperable: bool | None) -> str:
     return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {describe_verdict(verdict, interoperable)}"
 
 
-_AS_VERDICT: Mapping[bool | None, str] = {True: CONFORMANT, False: NONCONFORMANT, None: INCOMPLETE}
+_VERDICT_OF_INTEROPERABILITY: Mapping[bool | None, str] = {True: CONFORMANT, False: NONCONFORMANT, None: INCOMPLETE}
 
 
 def conclude(
@@ -120,7 +120,7 @@ def conclude(
     found = concluded(results, coverage)
     bearing = [result for result in results if bears_on_interoperability(result)]
     own = concluded(bearing, coverage.limit_to(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
-    words = {word: value for value, word in _AS_VERDICT.items()}
+    words = {word: value for value, word in _VERDICT_OF_INTEROPERABILITY.items()}
     return replace(found, interoperable=words.get(own.verdict))
 
 
@@ -149,7 +149,7 @@ def _build_verdict(
         else []
     )
     failures = _describe_failures(counts)
-    stuck = [f"{_format_rows(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
+    stuck = [f"{_format_rows(counts[o])} {word}" for o, word in _BLOCKED_OR_ERROR.items() if counts[o]]
     if failures:  # rows that were not run cannot change this
         return Verdict(NONCONFORMANT, [*failures, *cut_short, *coverage.omissions])
     if cut_short and is_narrowed and not (lost or stuck):
@@ -163,7 +163,7 @@ def _build_verdict(
     return Verdict(PARTIAL, coverage.reasons) if coverage.has_gap else Verdict(CONFORMANT)
 
 
-_STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
+_BLOCKED_OR_ERROR = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
 
 
 def _describe_lost_target(results: Sequence[CheckResult], lost: str) -> str:

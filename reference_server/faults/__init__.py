@@ -134,7 +134,7 @@ _INHERITED = object()
 
 
 def _wrap_body(body: Body, owner: Any, name: str) -> Callable[..., Any]:
-    """Return a wrapper of the body for a step: a plain function, usable as a method, or a coroutine like the step."""
+    """Return a function that runs a fault's body in place of a step; a coroutine if the step is one."""
     original = getattr(owner, name)
     if inspect.iscoroutinefunction(original):
 

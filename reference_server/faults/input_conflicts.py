@@ -144,7 +144,7 @@ def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpe
     return original(model, spec, entry, rest)
 
 
-_spilt: list[bytes] = []
+_spilled_bytes: list[bytes] = []
 
 
 @fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
@@ -153,9 +153,9 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
     if rest is not None:
         declares = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
         extra = len(get_remaining(rest)) - sum(size for size in declares if type(size) is int)
-        data = b"".join(_spilt) + bytes(get_remaining(rest))
-        _spilt[:] = [data[-extra:]] if 0 < extra < len(data) else []
-        rest._remaining = memoryview(data[:-extra] if _spilt else data)
+        data = b"".join(_spilled_bytes) + bytes(get_remaining(rest))
+        _spilled_bytes[:] = [data[-extra:]] if 0 < extra < len(data) else []
+        rest._remaining = memoryview(data[:-extra] if _spilled_bytes else data)
     return original(model, request, rest)
 
 

@@ -178,7 +178,7 @@ NO_BODY = b"Content-Length: 0"
 def _leave_body_unread(
     original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes
 ) -> None:
-    """Parse data, but replace the framing of a request whose body is left unread; its body is parsed as new data."""
+    """Replace the framing of a request whose body is left unread, so that its body is parsed as new data."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
         original(protocol, data)
