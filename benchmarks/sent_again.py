@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from conformance.certification.manifest import RECORDING, REPORT
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec import packed_files
 from conformance.transport import recording
@@ -48,7 +48,7 @@ def messages(certified: Path) -> list[Message]:
     target = _Heard(settings_of.make_settings(kept.url), kept.calls)
     with Session(target) as session:
         session.discover(report["options"]["extensions"])
-        for check, row in collected_rows("certify", transports=target.settings.transports):
+        for check, row in list_profile_rows("certify", transports=target.settings.transports):
             session.judge(check, row)
     return [one for one in target.messages if one.method != GRPC_METHOD and not _is_framed(one)]
 

@@ -51,14 +51,18 @@ def parse_arguments() -> argparse.Namespace:
     add("--list-steps", action="store_true", help="print every step of the server that a fault can replace")
     options = parser.parse_args()
     if options.fault is not None and options.fault not in faults.load():
-        parser.error(f"no fault {options.fault!r}{_hint(options.fault, faults.load())} (--list-faults prints all)")
+        parser.error(
+            f"no fault {options.fault!r}{_suggest_names(options.fault, faults.load())} (--list-faults prints all)"
+        )
     for role in options.model or ():
         if role not in models.load():
-            parser.error(f"no model role {role!r}{_hint(role, models.load())} (`oip-conformance roles` prints all)")
+            parser.error(
+                f"no model role {role!r}{_suggest_names(role, models.load())} (`oip-conformance roles` prints all)"
+            )
     return options
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _suggest_names(name: str, known: Iterable[str]) -> str:
     """Return suggestions for a misspelled name, as the end of a message."""
     near = get_close_matches(name, known, n=3)
     return f", did you mean {', '.join(near)}?" if near else ""

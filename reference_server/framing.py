@@ -39,18 +39,18 @@ class BinaryData:
     """The bytes after the JSON, consumed from front to back."""
 
     def __init__(self, data: memoryview) -> None:
-        self._left = data
+        self._remaining = data
 
     def take(self, size: int) -> memoryview:
         """Return the next `size` bytes."""
-        if size > len(self._left):
+        if size > len(self._remaining):
             raise InferenceError(
-                f"parameters.binary_data_size is {size}, but {len(self._left)} bytes are left of the body"
+                f"parameters.binary_data_size is {size}, but {len(self._remaining)} bytes are left of the body"
             )
-        taken, self._left = self._left[:size], self._left[size:]
+        taken, self._remaining = self._remaining[:size], self._remaining[size:]
         return taken
 
     def finish(self) -> None:
         """Refuse leftover bytes: some declared size is wrong, so any tensor may be wrong."""
-        if self._left:
-            raise InferenceError(f"{len(self._left)} bytes of the body follow the binary data of the last input")
+        if self._remaining:
+            raise InferenceError(f"{len(self._remaining)} bytes of the body follow the binary data of the last input")

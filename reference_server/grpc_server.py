@@ -57,7 +57,9 @@ class GrpcServer:
         """
         shown_host = f"[{host}]" if ":" in host else host
         try:
-            self._server, number = run_in_loop(_listen(Service(models), f"{shown_host}:{port}", options(max_message)))
+            self._server, number = run_in_loop(
+                _start_server(Service(models), f"{shown_host}:{port}", options(max_message))
+            )
         except RuntimeError as error:
             raise OSError(error) from None
         self.address = f"{shown_host}:{number}"
@@ -181,7 +183,7 @@ def take_turn(size: int) -> AbstractContextManager[object]:
     return _long if size > workers.SHORT else nullcontext()
 
 
-async def _listen(service: Any, place: str, given: list[tuple[str, int]]) -> tuple[Any, int]:
+async def _start_server(service: Any, place: str, given: list[tuple[str, int]]) -> tuple[Any, int]:
     server = grpc.aio.server(WorkerPool(MAX_WORKERS, "grpc"), options=given)
     server.add_generic_rpc_handlers((service,))
     return server, server.add_insecure_port(place)
@@ -194,7 +196,7 @@ def run_in_loop(work: Coroutine[Any, Any, Result]) -> Result:
 
 def start_in_loop(work: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Start a coroutine in the shared event loop."""
-    return asyncio.run_coroutine_threadsafe(work, _loop())
+    return asyncio.run_coroutine_threadsafe(work, _start_loop())
 
 
 class WorkerPool(ThreadPoolExecutor):
@@ -208,7 +210,7 @@ class WorkerPool(ThreadPoolExecutor):
 
 
 @cache
-def _loop() -> asyncio.AbstractEventLoop:
+def _start_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop, which runs until the program ends; grpc needs a single one per process."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="grpc loop", daemon=True).start()

@@ -82,7 +82,7 @@ def refusal(version: str, method: bytes, target: bytes, headers: Sequence[tuple[
         return OTHER_METHOD
     if b"#" in target or (target == b"*" and method != b"OPTIONS"):
         return NOT_A_TARGET
-    hosts = _values(headers, b"host")
+    hosts = _find_values(headers, b"host")
     if version == "1.1" and not hosts:
         return HeadRefusal(HTTPStatus.BAD_REQUEST, "a request of HTTP/1.1 has a header Host")
     if len(hosts) > 1:
@@ -92,22 +92,22 @@ def refusal(version: str, method: bytes, target: bytes, headers: Sequence[tuple[
     return _refuse_framing(version, headers)
 
 
-def _values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes]:
+def _find_values(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes]:
     return [value for name, value in headers if name == wanted]
 
 
 def has_chunks(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Say whether the body is chunked, given an accepted head."""
-    return bool(_values(headers, b"transfer-encoding"))
+    return bool(_find_values(headers, b"transfer-encoding"))
 
 
 def _refuse_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> HeadRefusal | None:
-    codings = b",".join(_values(headers, b"transfer-encoding")).strip().lower()
+    codings = b",".join(_find_values(headers, b"transfer-encoding")).strip().lower()
     if codings and version != "1.1":
         return HeadRefusal(HTTPStatus.BAD_REQUEST, f"HTTP/{version} has no Transfer-Encoding")
     if codings not in (b"", b"chunked"):
         return HeadRefusal(HTTPStatus.NOT_IMPLEMENTED, "the only transfer coding that is known is chunked")
-    expected = _values(headers, b"expect")
+    expected = _find_values(headers, b"expect")
     if version == "1.1" and expected and {value.strip().lower() for value in expected} != {b"100-continue"}:
         return HeadRefusal(HTTPStatus.EXPECTATION_FAILED, "the only expectation that is known is 100-continue")
     return None
@@ -148,14 +148,14 @@ class ChunkFrames:
         self._has_moved = False
         if self._is_in_chunk and self._has_new_line:
             self._has_new_line = False
-            if self._size(self._line + data[: len(data) - self._taken]) > self._limits.body:
+            if self._parse_chunk_size(self._line + data[: len(data) - self._taken]) > self._limits.body:
                 return CHUNK_TOO_LARGE
         self._line = b"" if self._is_in_chunk else (self._line + data)[-64:]
         return TOO_MUCH_FRAME if self._outside > self._limits.head else None
 
     @staticmethod
-    def _size(before: bytes) -> int:
-        """Return the chunk size on the line at the end of these bytes; 0 if its digits are no longer available."""
+    def _parse_chunk_size(before: bytes) -> int:
+        """Return the chunk size on the last line of these bytes; 0 if its digits are missing."""
         line = before.removesuffix(b"\r\n").rpartition(b"\n")[2]
         with suppress(ValueError):
             return int(line.partition(b";")[0], 16)

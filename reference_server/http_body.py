@@ -103,7 +103,7 @@ def decode(body: bytes, coding: str, limit: int) -> bytes:
     members = 0
     left = memoryview(body)
     while not members or (left[:2] == GZIP_MAGIC and WINDOWS[coding] == WINDOWS["gzip"] and found.tell() <= limit):
-        left = left[_member(left, coding, found, limit) :]
+        left = left[_decompress_member(left, coding, found, limit) :]
         members += 1
         if members > MAX_MEMBERS:
             raise InferenceError(f"the body has more than {MAX_MEMBERS} gzip members", status=413)
@@ -114,7 +114,7 @@ def decode(body: bytes, coding: str, limit: int) -> bytes:
     return found.getvalue()  # without a copy
 
 
-def _member(body: memoryview, coding: str, found: BytesIO, limit: int) -> int:
+def _decompress_member(body: memoryview, coding: str, found: BytesIO, limit: int) -> int:
     """Decompress the first member of a gzip body, up to one byte over the limit; return its compressed length.
 
     A body in another coding is one member. It is read in pieces, since zlib copies all input after the member's end.
@@ -138,7 +138,7 @@ def _member(body: memoryview, coding: str, found: BytesIO, limit: int) -> int:
 def choose_coding(http: Request) -> str | None:
     """Return the first supported coding in a request's Accept-Encoding; None if the answer stays uncoded."""
     entries = ",".join(http.headers.getlist("accept-encoding")).split(",")
-    return next((name for name in map(_accepted, entries) if name in WINDOWS), None)
+    return next((name for name in map(_parse_accepted_coding, entries) if name in WINDOWS), None)
 
 
 def encode(answer: Response, coding: str) -> Response:
@@ -149,7 +149,7 @@ def encode(answer: Response, coding: str) -> Response:
     return answer
 
 
-def _accepted(entry: str) -> str | None:
+def _parse_accepted_coding(entry: str) -> str | None:
     """Return the coding of one entry of Accept-Encoding, None if its weight is 0."""
     coding, *parameters = (part.strip(" \t").lower() for part in entry.split(";"))
     weights = [value.removeprefix("q=") for value in parameters if value.startswith("q=")]

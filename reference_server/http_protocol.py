@@ -18,7 +18,7 @@ from reference_server.limits import DEFAULT, Limits
 from reference_server.response import encode
 
 
-class Unsent:
+class StallTimer:
     """Periodically checks that the write buffer shrinks; aborts the connection if it does not."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, patience: float) -> None:
@@ -26,19 +26,19 @@ class Unsent:
         self._loop = loop
         self._patience = patience
         self._size = transport.get_write_buffer_size()
-        self._timer = loop.call_later(patience, self._look)
+        self._timer = loop.call_later(patience, self._check_buffer)
 
     def stop(self) -> None:
         """Stop checking."""
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check_buffer(self) -> None:
         size = self._transport.get_write_buffer_size()
         if size >= self._size:
             self._transport.abort()
             return
         self._size = size
-        self._timer = self._loop.call_later(self._patience, self._look)
+        self._timer = self._loop.call_later(self._patience, self._check_buffer)
 
 
 class RefusedHeadError(Exception):
@@ -59,7 +59,7 @@ class OipHttpProtocol(HttpToolsProtocol):
     _data = b""  # the bytes being parsed
     _has_ended_one = False  # whether a request ended in `_data`, so that the next one does not start at its beginning
     _frames: ChunkFrames | None = None  # of a chunked body
-    _unsent: Unsent | None = None
+    _stall_timer: StallTimer | None = None
 
     # --- a connection ----------------------------------------------------------------------------------------------
 
@@ -95,13 +95,13 @@ class OipHttpProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Wait for the client to read what was sent, for a limited time."""
         super().pause_writing()
-        self._unsent = Unsent(self.transport, self.loop, self.limits.patience)
+        self._stall_timer = StallTimer(self.transport, self.loop, self.limits.patience)
 
     def resume_writing(self) -> None:
         """Resume sending."""
-        if self._unsent is not None:
-            self._unsent.stop()
-            self._unsent = None
+        if self._stall_timer is not None:
+            self._stall_timer.stop()
+            self._stall_timer = None
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -229,10 +229,10 @@ class OipHttpProtocol(HttpToolsProtocol):
     def _end_with(self, refusal: HeadRefusal) -> None:
         """Send a refusal and close; send nothing if the answer to the refused request has already started."""
         if not (self._is_in_body and self.cycle.response_started):
-            self.transport.write(self._refused(refusal.status, encode({"error": refusal.message})))
+            self.transport.write(self._format_refusal(refusal.status, encode({"error": refusal.message})))
         self.transport.close()
 
-    def _refused(self, status: HTTPStatus, body: bytes) -> bytes:
+    def _format_refusal(self, status: HTTPStatus, body: bytes) -> bytes:
         head = f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         return f"{head}connection: close\r\n\r\n".encode("ascii") + body
 

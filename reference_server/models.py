@@ -32,7 +32,7 @@ UNUSED_STEPS: Final = ("queue", "cache_hit")
 
 @dataclass
 class Duration:
-    """How often something was done, and the total time in nanoseconds."""
+    """The count of an operation, and its total time in nanoseconds."""
 
     count: int = 0
     ns: int = 0

@@ -52,7 +52,7 @@ class Reader:
             JSONDecodeError: the text is not JSON.
             ValueError: an integer has more digits than Python accepts.
         """
-        value, end = self._value(self._skip(0), 1)
+        value, end = self._parse_value(self._skip(0), 1)
         if (end := self._skip(end)) != len(self.text):
             raise JSONDecodeError("Extra data", self.text, end)
         return value
@@ -61,28 +61,28 @@ class Reader:
         blanks = _BLANKS.match(self.text, at)
         return blanks.end() if blanks else at
 
-    def _value(self, at: int, depth: int) -> tuple[Any, int]:
+    def _parse_value(self, at: int, depth: int) -> tuple[Any, int]:
         first = self.text[at : at + 1]
         if first == "[":
             self.enter(depth)
-            return self._array(self._skip(at + 1), depth)
+            return self._parse_array(self._skip(at + 1), depth)
         if first == "{":
             self.enter(depth)
-            return self._object(self._skip(at + 1), depth)
+            return self._parse_object(self._skip(at + 1), depth)
         self.count(1)
         if first == '"':
             text: tuple[str, int] = scanstring(self.text, at + 1, True)
             return text
         return self._scalars.raw_decode(self.text, at)
 
-    def _array(self, at: int, depth: int) -> tuple[list[Any], int]:
+    def _parse_array(self, at: int, depth: int) -> tuple[list[Any], int]:
         """Parse an array, starting at its first value."""
         items: list[Any] = []
         if self.text[at : at + 1] == "]":
             return items, at + 1
         while True:
-            at = self._run(items, at)
-            item, at = self._value(at, depth + 1)
+            at = self._parse_scalars(items, at)
+            item, at = self._parse_value(at, depth + 1)
             items.append(item)
             at = self._skip(at)
             mark = self.text[at : at + 1]
@@ -92,7 +92,7 @@ class Reader:
                 raise JSONDecodeError("Expecting ',' delimiter", self.text, at)
             at = self._skip(at + 1)
 
-    def _run(self, items: list[Any], at: int) -> int:
+    def _parse_scalars(self, items: list[Any], at: int) -> int:
         """Parse scalars that are followed by a comma, a slice at a time; return the offset of the next value."""
         while (run := _SCALARS.match(self.text, at, at + SLICE)) and (cut := run.end() - 1) >= at:
             if cut == at:  # nothing before the comma, which the decoder would accept as an empty array
@@ -106,7 +106,7 @@ class Reader:
             at = self._skip(cut + 1)
         return at
 
-    def _object(self, at: int, depth: int) -> tuple[Any, int]:
+    def _parse_object(self, at: int, depth: int) -> tuple[Any, int]:
         """Parse an object, starting at its first member."""
         members: list[tuple[str, Any]] = []
         if self.text[at : at + 1] == "}":
@@ -119,7 +119,7 @@ class Reader:
             at = self._skip(at)
             if self.text[at : at + 1] != ":":
                 raise JSONDecodeError("Expecting ':' delimiter", self.text, at)
-            value, at = self._value(self._skip(at + 1), depth + 1)
+            value, at = self._parse_value(self._skip(at + 1), depth + 1)
             members.append((name, value))
             at = self._skip(at)
             mark = self.text[at : at + 1]

@@ -12,7 +12,7 @@ from typing import Any
 import reference_server
 
 # Modules without steps: the command line, the faults, and this module.
-_ASIDE = ("__main__", "faults", "steps")
+_MODULES_WITHOUT_STEPS = ("__main__", "faults", "steps")
 
 Place = tuple[Any, str]
 
@@ -41,15 +41,15 @@ def list_names() -> Iterator[str]:
         ImportError: a package that the gRPC modules need is not installed.
     """
     for found in pkgutil.iter_modules(reference_server.__path__):
-        if found.name not in _ASIDE:
+        if found.name not in _MODULES_WITHOUT_STEPS:
             module = importlib.import_module(f"reference_server.{found.name}")
-            yield from (f"{found.name}.{name}" for name in _defined_in(module, module.__name__))
+            yield from (f"{found.name}.{name}" for name in _list_defined(module, module.__name__))
 
 
-def _defined_in(owner: Any, module: str) -> Iterator[str]:
+def _list_defined(owner: Any, module: str) -> Iterator[str]:
     for name, value in vars(owner).items():
         if inspect.isclass(value) and value.__module__ == module:
-            yield from (f"{name}.{method}" for method in _defined_in(value, module))
+            yield from (f"{name}.{method}" for method in _list_defined(value, module))
         elif inspect.isfunction(value) and value.__module__ == module and _is_written(value):
             yield name
 

@@ -65,7 +65,7 @@ class QuietServer(uvicorn.Server):
         workers.shorten_switch_interval()
         # asyncio warns about each write to a connection that its client has reset, which is no fault of the server.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
-        asyncio.get_running_loop().set_exception_handler(self._note)
+        asyncio.get_running_loop().set_exception_handler(self._log_exception)
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -85,7 +85,7 @@ class QuietServer(uvicorn.Server):
             if isinstance(connection, OipHttpProtocol):
                 connection.transport.abort()
 
-    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _log_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log that descriptors have run out, at most once a minute; asyncio would log it for every connection."""
         error = context.get("exception")
         if not (isinstance(error, OSError) and error.errno in EXHAUSTION_ERRNOS):

@@ -99,8 +99,8 @@ def read_arguments(
     """
     if profile not in PROFILES:
         raise JudgeError(f"profile {profile!r}: give one of {', '.join(PROFILES)}")
-    file = _file(config)
-    app = None if target is None or isinstance(target, str) else _app(target)
+    file = _load_file(config)
+    app = None if target is None or isinstance(target, str) else _check_app(target)
     url = target if isinstance(target, str) else ""
     if app is None and not (url or file.url or grpc or file.grpc):
         raise JudgeError("nothing to judge: give a URL, an ASGI app, or grpc")
@@ -108,19 +108,19 @@ def read_arguments(
         url=url or (file.url or "" if app is None else ""),
         app=app,
         grpc=grpc or file.grpc,
-        headers=_headers(headers or {}, file),
-        extensions=_names("extensions", extensions) or file.extensions,
-        subjects=select_subjects(_names("models", models), file.models, robustness=robustness),
+        headers=_merge_headers(headers or {}, file),
+        extensions=_check_names("extensions", extensions) or file.extensions,
+        subjects=select_subjects(_check_names("models", models), file.models, robustness=robustness),
         profile=profile,
         strict=strict,
         timeout=file.timeout or DEFAULT_TIMEOUT_S if timeout is None else timeout,
         file=file,
     )
-    _agree(made)
+    _check_arguments(made)
     return made
 
 
-def _agree(made: Arguments) -> None:
+def _check_arguments(made: Arguments) -> None:
     """Check that the extensions exist and can be judged at these addresses.
 
     Raises:
@@ -136,14 +136,14 @@ def _agree(made: Arguments) -> None:
     made.settings(PLACEHOLDER_URL if made.app or made.url == REFERENCE else made.url)
 
 
-def _file(config: str | PathLike[str] | None) -> TargetConfig:
+def _load_file(config: str | PathLike[str] | None) -> TargetConfig:
     try:
         return TargetConfig() if config is None else target_files.load(Path(config))
     except SettingsError as error:
         raise JudgeError(str(error)) from error
 
 
-def _app(target: Any) -> AsgiApp:
+def _check_app(target: Any) -> AsgiApp:
     """Return the application after checking that it accepts the arguments of ASGI 3."""
     try:
         inspect.signature(target).bind("scope", "receive", "send")
@@ -154,13 +154,13 @@ def _app(target: Any) -> AsgiApp:
     return app
 
 
-def _names(argument: str, names: Collection[str]) -> tuple[str, ...]:
+def _check_names(argument: str, names: Collection[str]) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise JudgeError(f"{argument}: give a list of names, not {names!r}")
     return tuple(names)
 
 
-def _headers(headers: Mapping[str, str], file: TargetConfig) -> tuple[str, ...]:
+def _merge_headers(headers: Mapping[str, str], file: TargetConfig) -> tuple[str, ...]:
     """Merge headers: those of the caller replace those of the target file with the same name."""
     own: Sequence[str] = [f"{name}: {value}" for name, value in headers.items()]
     replaced = {name.lower() for name in headers}

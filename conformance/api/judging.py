@@ -14,7 +14,7 @@ from conformance.judging.conclusion import Conclusion, conclude_run, find_missin
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import PYTHON_NAMES, start_run
-from conformance.judging.selection import collected_rows, is_named
+from conformance.judging.selection import is_named, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.transport import client_names
@@ -61,12 +61,12 @@ def judge(
     arguments = read_arguments(
         target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
     )
-    with _address(arguments) as url:
+    with _serve_target(arguments) as url:
         return _judge_at(url, arguments)
 
 
 @contextmanager
-def _address(arguments: Arguments) -> Iterator[str]:
+def _serve_target(arguments: Arguments) -> Iterator[str]:
     """Yield the URL of the target; an app or the bundled server is served inside the block."""
     if arguments.app is not None:
         from conformance.api.serving import serve_app  # imports uvicorn
@@ -87,19 +87,19 @@ def _judge_at(url: str, arguments: Arguments) -> Report:
     settings, file = arguments.settings(url), arguments.file
     seed = client_names.choose_seed(arguments.profile, settings)
     with Session(Target(settings), placements=file.roles, strict=arguments.strict, seed=seed) as session:
-        started = _now()
+        started = _format_now()
         subjects, conclusion = start_run(
             session, arguments.extensions, arguments.subjects, file.models, names=PYTHON_NAMES
         )
         arguments = replace(arguments, subjects=subjects)
-        return _report(session, conclusion or _run(session, arguments), arguments, settings, started, seed)
+        return _build_report(session, conclusion or _judge_rows(session, arguments), arguments, settings, started, seed)
 
 
-def _run(session: Session, arguments: Arguments) -> Conclusion:
+def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     subjects, profile = arguments.subjects, arguments.profile
     transports = session.target.settings.transports
     survey = session.survey
-    rows = collected_rows(profile, subjects=subjects, transports=transports, survey=survey)
+    rows = list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
     chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
     results = sort_results([session.judge(check, row) for check, row in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(
@@ -109,7 +109,7 @@ def _run(session: Session, arguments: Arguments) -> Conclusion:
     return conclude_run(results, missing, None, "", coverage=coverage)
 
 
-def _report(
+def _build_report(
     session: Session, conclusion: Conclusion, arguments: Arguments, settings: Settings, started: str, seed: int | None
 ) -> Report:
     options = json_report.describe_options(
@@ -131,7 +131,7 @@ def _report(
             options=options,
             seed=seed,
             started=started,
-            finished=_now(),
+            finished=_format_now(),
             complete=conclusion.is_complete,
             missing=conclusion.missing,
             about={} if session.target.has_answered else {"unreachable": True},
@@ -141,5 +141,5 @@ def _report(
     )
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -112,21 +112,21 @@ class Report:
     @property
     def failures(self) -> tuple[UnmetRequirement, ...]:
         """The unmet requirements that fail the target, in the order of the ledger."""
-        return self._unmet(Outcome.FAIL)
+        return self._list_unmet(Outcome.FAIL)
 
     @property
     def advice(self) -> tuple[UnmetRequirement, ...]:
         """The unmet SHOULDs, in the order of the ledger."""
-        return self._unmet(Outcome.ADVISORY)
+        return self._list_unmet(Outcome.ADVISORY)
 
     @property
     def robustness(self) -> Robustness | None:
         """The results of hostile requests; None if none were requested."""
         found = self.document.get("robustness")
-        return found and Robustness(found["held"], found["of"], _unmet(found["rows"], Outcome.ADVISORY))
+        return found and Robustness(found["held"], found["of"], _list_unmet(found["rows"], Outcome.ADVISORY))
 
-    def _unmet(self, outcome: Outcome) -> tuple[UnmetRequirement, ...]:
-        return _unmet(self.document["rows"], outcome)
+    def _list_unmet(self, outcome: Outcome) -> tuple[UnmetRequirement, ...]:
+        return _list_unmet(self.document["rows"], outcome)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a deep copy of the JSON report."""
@@ -145,38 +145,38 @@ class Report:
 
     def __str__(self) -> str:
         """Return the verdict and the unmet requirements in a few lines."""
-        return "\n".join([self._headline(), *_lines(self.failures)])
+        return "\n".join([self._format_headline(), *_format_failures(self.failures)])
 
     def __repr__(self) -> str:
         """Return the verdict and the ids of unmet requirements on one line, for pytest's assertion messages."""
         names = [failure.requirement for failure in self.failures]
         unmet = f"; not met: {join_some(names, SHOWN_NAMES)}" if names else ""
-        return f"<Report {self._headline()}{unmet}>"
+        return f"<Report {self._format_headline()}{unmet}>"
 
-    def _headline(self) -> str:
+    def _format_headline(self) -> str:
         why = f": {escape_text('; '.join(self.why), 600)}" if self.why else ""
         return f"{format_sentence(escape_text(self.document['target']['url']), self.verdict, self.interoperable)}{why}"
 
 
-def _unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:
+def _list_unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:
     """Return the unmet requirements of the rows with an outcome."""
     rows: dict[str, list[UnmetRow]] = {}
     for check in checks:
         if check["outcome"] == outcome:
-            rows.setdefault(check["failure"]["requirement"], []).append(_row(check))
-    return tuple(_requirement(entry, rows[name]) for name, entry in ledger.load().items() if name in rows)
+            rows.setdefault(check["failure"]["requirement"], []).append(_build_row(check))
+    return tuple(_build_requirement(entry, rows[name]) for name, entry in ledger.load().items() if name in rows)
 
 
-def _row(check: Mapping[str, Any]) -> UnmetRow:
+def _build_row(check: Mapping[str, Any]) -> UnmetRow:
     failure = check["failure"]
     return UnmetRow(check["check"], check["row"], check["message"], failure["sent"], failure["repeat"])
 
 
-def _requirement(entry: ledger.Requirement, rows: Sequence[UnmetRow]) -> UnmetRequirement:
+def _build_requirement(entry: ledger.Requirement, rows: Sequence[UnmetRow]) -> UnmetRequirement:
     return UnmetRequirement(entry.id, str(entry.level), entry.statement, entry.explain, tuple(rows))
 
 
-def _lines(failures: Sequence[UnmetRequirement]) -> Iterator[str]:
+def _format_failures(failures: Sequence[UnmetRequirement]) -> Iterator[str]:
     for failure in failures[:SHOWN_REQUIREMENTS]:
         yield f"{failure.level} {failure.requirement}: {failure.statement}"
         for row in failure.rows[:SHOWN_ROWS]:

@@ -40,12 +40,12 @@ class AsgiWrapper:
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
         """Forward one call."""
         if scope["type"] == "lifespan":
-            send = self._listening(send)
+            send = self._watch_startup(send)
         elif scope["type"] == "http" and {name for name, _ in scope["headers"]} >= LENGTH_HEADERS:
-            send = _closing(send)
+            send = _add_connection_close(send)
         await self._app(scope, receive, send)
 
-    def _listening(self, send: Send) -> Send:
+    def _watch_startup(self, send: Send) -> Send:
         async def listened(message: Message) -> None:
             if message["type"] == "lifespan.startup.failed":  # usually a whole traceback
                 self.failure = escape_text(str(message.get("message", "")).strip().rpartition("\n")[2])
@@ -54,7 +54,7 @@ class AsgiWrapper:
         return listened
 
 
-def _closing(send: Send) -> Send:
+def _add_connection_close(send: Send) -> Send:
     """Close the connection after the answer to a request with two length headers, as RFC 9112 6.3 requires."""
 
     async def closed(message: Message) -> None:
@@ -81,19 +81,19 @@ def serve_app(app: AsgiApp) -> Iterator[str]:
         JudgeError: the app does not start.
     """
     front = AsgiWrapper(app)
-    with _listener() as listener, _without_access_log():
-        server = uvicorn.Server(_config(front))
-        thread = threading.Thread(target=_serve, args=(server, listener), name="judged-app", daemon=True)
+    with _open_listener() as listener, _disable_access_log():
+        server = uvicorn.Server(_build_config(front))
+        thread = threading.Thread(target=_run_server, args=(server, listener), name="judged-app", daemon=True)
         thread.start()
         try:
-            _wait(server, thread, front)
+            _wait_for_start(server, thread, front)
             yield "http://127.0.0.1:{1}".format(*listener.getsockname())
         finally:
             server.should_exit = True
             thread.join(STOP_LIMIT)
 
 
-def _listener() -> socket.socket:
+def _open_listener() -> socket.socket:
     # asyncio sets TCP_NODELAY only if the protocol is explicit; without it requests on kept connections wait 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
@@ -102,7 +102,7 @@ def _listener() -> socket.socket:
 
 
 @contextmanager
-def _without_access_log() -> Iterator[None]:
+def _disable_access_log() -> Iterator[None]:
     """Disable uvicorn's access log for thousands of requests; its other logs are left to the application."""
     log = logging.getLogger("uvicorn.access")
     before, log.disabled = log.disabled, True
@@ -112,7 +112,7 @@ def _without_access_log() -> Iterator[None]:
         log.disabled = before
 
 
-def _config(app: AsgiApp) -> uvicorn.Config:
+def _build_config(app: AsgiApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
@@ -124,12 +124,12 @@ def _config(app: AsgiApp) -> uvicorn.Config:
     )
 
 
-def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
+def _run_server(server: uvicorn.Server, listener: socket.socket) -> None:
     with suppress(SystemExit):  # uvicorn exits if the app does not start
         server.run([listener])
 
 
-def _wait(server: uvicorn.Server, thread: threading.Thread, front: AsgiWrapper) -> None:
+def _wait_for_start(server: uvicorn.Server, thread: threading.Thread, front: AsgiWrapper) -> None:
     limit = time.monotonic() + START_LIMIT
     while not server.started:
         if not thread.is_alive():

@@ -10,7 +10,7 @@ from conformance.certification.manifest import Manifest
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.coverage import find_coverage
 from conformance.judging.run_start import resolve_models
-from conformance.judging.selection import Subjects, collected_rows, select_subjects
+from conformance.judging.selection import Subjects, list_profile_rows, select_subjects
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.roles.placement import Placement
@@ -116,7 +116,7 @@ def judge_recording(
     is_listed, subjects = resolved != subjects, resolved
     given = config.build_user_inputs(made.models or {})
     survey = session.discover(report["options"]["extensions"], subjects, given, lenient=is_listed)
-    rows = collected_rows("certify", subjects=subjects, transports=target.settings.transports)
+    rows = list_profile_rows("certify", subjects=subjects, transports=target.settings.transports)
     return subjects, survey, [session.judge(check, row) for check, row in rows]
 
 

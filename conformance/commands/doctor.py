@@ -113,7 +113,7 @@ def _describe_server(found: DiscoveryResult) -> str:
 def _list_extensions(found: DiscoveryResult) -> Iterator[str]:
     """Yield a line for each extension: the evidence that it is offered, or why it is not."""
     for name in OVER_HTTP:
-        yield f"{name:20}{found.offered.get(name) or found.absence(name)}"
+        yield f"{name:20}{found.offered.get(name) or found.describe_absence(name)}"
 
 
 def _list_extensions_by_model(target: Target, models: Sequence[str]) -> Iterator[str]:

@@ -96,9 +96,9 @@ def apply_baseline(
     if baseline is None or path is None:
         return None, results
     if files.updates_baseline:
-        found = [baseline.applied(result) for result in results]
+        found = [baseline.apply(result) for result in results]
         baseline = output_files.update_baseline(path, baseline, found, files.left, is_whole=is_whole)
-    return baseline, [baseline.applied(revert_baseline(result)) for result in results]
+    return baseline, [baseline.apply(revert_baseline(result)) for result in results]
 
 
 def write_reports(files: RunFiles, report: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ def format_roles_table(found: Mapping[str, Placement]) -> str:
     if not found:
         return "\n# No model of this server fills a role of the suite (`oip-conformance roles`).\n"
     title = f"\n# {len(found)} of {len(every)} roles are filled by models of this server; the others are not judged.\n"
-    lines = "".join(f"{role} = {_entry(found[role])}\n" for role in every if role in found)
+    lines = "".join(f"{role} = {_format_placement(found[role])}\n" for role in every if role in found)
     rest = f"# without a model: {', '.join(missing)}\n" if missing else ""
     return f"{title}[roles]\n{lines}{rest}"
 
@@ -34,45 +34,51 @@ def format_model_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
     if not models:
         return ""
     title = "\n# Models that fill no role are judged by their own plain answers; a table is --target-model NAME.\n"
-    return title + "\n".join(_model(name, model) for name, model in models.items())
+    return title + "\n".join(_format_model(name, model) for name, model in models.items())
 
 
 def format_input_tables(models: Mapping[str, UserInputs]) -> str:
     """Return a table for each model input that a user gives."""
-    return "".join(_input(name, place, tensor) for name, given in models.items() for place, tensor in given.items())
+    return "".join(
+        _format_input(name, place, tensor) for name, given in models.items() for place, tensor in given.items()
+    )
 
 
-def _input(model: str, name: str, tensor: UserTensor) -> str:
+def _format_input(model: str, name: str, tensor: UserTensor) -> str:
     members = {
         **({"datatype": quote(tensor.datatype)} if tensor.datatype else {}),
         "shape": str(list(tensor.shape)),
-        "data": f"[{', '.join(_element(element) for element in tensor.data)}]",
+        "data": f"[{', '.join(_format_element(element) for element in tensor.data)}]",
     }
     lines = [f"{member} = {value}" for member, value in members.items()]
-    return "\n".join(["", f"[models.{_key(model)}.inputs.{_key(name)}]", *lines, ""])
+    return "\n".join(["", f"[models.{_quote_key(model)}.inputs.{_quote_key(name)}]", *lines, ""])
 
 
-def _element(element: object) -> str:
+def _format_element(element: object) -> str:
     """Return an element as TOML, which writes numbers and booleans like JSON."""
     return quote(element) if isinstance(element, str) else json.dumps(element)
 
 
-def _model(name: str, model: Mapping[str, Any]) -> str:
-    table = f"models.{_key(name)}"
-    signature = f"{_tensors(model['inputs'])} -> {_tensors(model['outputs'])}" if model["inputs"] else "unknown tensors"
+def _format_model(name: str, model: Mapping[str, Any]) -> str:
+    table = f"models.{_quote_key(name)}"
+    signature = (
+        f"{_format_tensors(model['inputs'])} -> {_format_tensors(model['outputs'])}"
+        if model["inputs"]
+        else "unknown tensors"
+    )
     if not model["trouble"]:
         return f"[{table}]  # {signature}; takes inputs made from its metadata\n"
     refusal = f"# {escape_text(model['refusal'], 400)}"
     if not model["missing"]:  # no input of a user would help, and an active table would abort the run
         return f"# [{table}]\n{refusal}\n"
-    return "\n".join([f"[{table}]  # {signature}", refusal, f"# {FILL_IN}", *_missing(table, model)]) + "\n"
+    return "\n".join([f"[{table}]  # {signature}", refusal, f"# {FILL_IN}", *_format_placeholders(table, model)]) + "\n"
 
 
-def _missing(table: str, model: Mapping[str, Any]) -> Iterator[str]:
+def _format_placeholders(table: str, model: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines for the user to fill in: the elements of each listed input; without any, a whole input."""
     for tensor in model["inputs"]:
         sizes = ", ".join("..." if size < 0 else str(size) for size in tensor["shape"])
-        yield f"# [{table}.inputs.{_key(tensor['name'])}]"
+        yield f"# [{table}.inputs.{_quote_key(tensor['name'])}]"
         yield f"# shape = [{sizes}]"
         yield f"# data = [...]  # {tensor['datatype']}, row by row"
     if not model["inputs"]:
@@ -80,26 +86,26 @@ def _missing(table: str, model: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"# {member} = {value}" for member, value in PLACEHOLDERS.items())
 
 
-def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
+def _format_tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
     return escape_text(", ".join(f"{each['name']} {each['datatype']} {each['shape']}" for each in tensors), 300)
 
 
-def _entry(placement: Placement) -> str:
+def _format_placement(placement: Placement) -> str:
     members: Sequence[tuple[str, Mapping[str, str]]] = (
         ("inputs", placement.names.inputs),
         ("outputs", placement.names.outputs),
     )
     version = [f"version = {quote(placement.version)}"] if placement.version else []
-    parts = [*version, *(f"{member} = {{ {_pairs(names)} }}" for member, names in members if names)]
+    parts = [*version, *(f"{member} = {{ {_format_renames(names)} }}" for member, names in members if names)]
     model = quote(placement.model)
     return f"{{ model = {model}, {', '.join(parts)} }}" if parts else model
 
 
-def _pairs(names: Mapping[str, str]) -> str:
+def _format_renames(names: Mapping[str, str]) -> str:
     return ", ".join(f"{ours} = {quote(theirs)}" for ours, theirs in names.items())
 
 
-def _key(text: str) -> str:
+def _quote_key(text: str) -> str:
     return text if BARE_KEY.fullmatch(text) else quote(text)
 
 

@@ -37,7 +37,7 @@ class ControlOracle:
 
     target: Target
     is_over_grpc: bool = False
-    _used: dict[str, Message] = field(default_factory=dict)
+    _row_requests: dict[str, Message] = field(default_factory=dict)
     _unsteady: set[str] = field(default_factory=set)
     _answers: dict[str, Reply] = field(default_factory=dict)
 
@@ -53,18 +53,18 @@ class ControlOracle:
             raise NotApplicableError(f"{model.name} is not deterministic")
         declared = [spec.name for spec in model.role.inputs]
         ordered = sorted(tensors, key=lambda tensor: declared.index(tensor.name))
-        reply = self._answer(model, ordered)
+        reply = self._send_control(model, ordered)
         if not reply.succeeded:
-            raise self._declined(model, reply)
-        return tuple(self._output(model, reply, name) for name in model.steady())
+            raise self._build_refusal_error(model, reply)
+        return tuple(self._read_output(model, reply, name) for name in model.steady())
 
     def begin_row(self) -> None:
         """Forget the control requests that the previous row used."""
-        self._used.clear()
+        self._row_requests.clear()
 
     def has_changed(self, model: DeployedModel) -> bool:
         """Repeat the row's control requests; return whether an answer changed (the model is not deterministic)."""
-        latest = list(self._used.items())[-MAX_REPEATED:]
+        latest = list(self._row_requests.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
             again = self.target.send(message, fresh=True)
             if again.succeeded and _has_other_values(self._answers[name], again, model.steady()):
@@ -72,7 +72,7 @@ class ControlOracle:
                 return True
         return False
 
-    def _answer(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
+    def _send_control(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
         """Send a control request once, in a separate scope: other processes of the run send it as well."""
         request = replace(model, tensors=tuple(tensors)).plain()
         message = make_infer_message(request) if self.is_over_grpc else request.message()
@@ -81,16 +81,16 @@ class ControlOracle:
         if name not in self._answers:
             with self.target.scope(name):
                 self._answers[name] = self.target.send(message, fresh=True)
-        self._used[name] = message
+        self._row_requests[name] = message
         return self._answers[name]
 
-    def _declined(self, model: DeployedModel, reply: Reply) -> Exception:
+    def _build_refusal_error(self, model: DeployedModel, reply: Reply) -> Exception:
         """Return an error: the model rejects these inputs, or now rejects even those that it accepted before."""
-        if self._answer(model, model.tensors).succeeded:
+        if self._send_control(model, model.tensors).succeeded:
             return DeclinedError(f"{model.name} takes no such inputs in a plain request: {reply.outcome()}")
         return BlockedError(f"{model.name} answers no plain request: {reply.outcome()}")
 
-    def _output(self, model: DeployedModel, reply: Reply, name: str) -> Tensor:
+    def _read_output(self, model: DeployedModel, reply: Reply, name: str) -> Tensor:
         output = reply.answer.output(name)
         if output is None or (tensor := as_tensor(output)) is None:
             found = "; ".join(map(str, output.findings)) if output else reply.outcome()
@@ -112,7 +112,7 @@ def find_differing_outputs(first: Reply, second: Reply, names: Sequence[str] | N
     answer.
     """
     every = dict.fromkeys((*first.answer.names(), *second.answer.names()))
-    return [name for name in every if (names is None or name in names) and not _alike(first, second, name)]
+    return [name for name in every if (names is None or name in names) and not _is_same_output(first, second, name)]
 
 
 def _has_other_values(first: Reply, second: Reply, names: Sequence[str]) -> bool:
@@ -123,7 +123,7 @@ def _has_other_values(first: Reply, second: Reply, names: Sequence[str]) -> bool
     return any(one and other and one.datatype == other.datatype for one, other in pairs)
 
 
-def _alike(first: Reply, second: Reply, name: str) -> bool:
+def _is_same_output(first: Reply, second: Reply, name: str) -> bool:
     a, b = first.answer.output(name), second.answer.output(name)
     if a is None or b is None or (a.datatype, a.shape) != (b.datatype, b.shape):
         return False

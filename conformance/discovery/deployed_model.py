@@ -138,9 +138,9 @@ class DeployedModel(Model):
         drawn = self.draw(salt)
         if not self.takes_counts and length > max(FEW_ELEMENTS, *(tensor.elements for tensor in drawn)):
             raise NotApplicableError(f"{self.name} takes inputs of one size alone")
-        return [self._resized(place, tensor, length) for place, tensor in enumerate(drawn)]
+        return [self._resize(place, tensor, length) for place, tensor in enumerate(drawn)]
 
-    def _resized(self, place: int, tensor: Tensor, length: int) -> Tensor:
+    def _resize(self, place: int, tensor: Tensor, length: int) -> Tensor:
         spec = self.role.inputs[place]
         if not self.takes_counts or -1 not in spec.shape:
             return tensor
@@ -174,7 +174,7 @@ class DeployedModel(Model):
     def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
         """Repeat inputs to a batch of `items`; return them unchanged if some input has no variable first dimension."""
         declared = {spec.name: spec.shape for spec in self.role.inputs}
-        if any(_is_closed(tensor.shape, declared[tensor.name]) for tensor in tensors):
+        if any(_has_no_batch_dimension(tensor.shape, declared[tensor.name]) for tensor in tensors):
             return tensors
         return tuple(
             replace(tensor, shape=shape, array=np.resize(tensor.array, shape))
@@ -187,7 +187,7 @@ class DeployedModel(Model):
         return len(output.shape) > 1 or self.may_batch(output)
 
     def limit_classes(self, output: Tensor, wanted: int | None) -> int:
-        """Return the number of classes to request, at most those of the output, or of one item if it may be a batch."""
+        """Return the number of classes to request: at most those of the output, or of one item of a batch."""
         there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
         return min(there, MAX_CLASSES if wanted is None else wanted)
 
@@ -197,7 +197,7 @@ class DeployedModel(Model):
 
     def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
         """Return the shape of an input with its first variable dimension set to `count`."""
-        return self._resized(place, self.tensors[place], count).shape
+        return self._resize(place, self.tensors[place], count).shape
 
     def count_classes(self, tensors: Sequence[Tensor], place: int = 0) -> int:
         """Return the number of classes of one output, for one item if it may be a batch."""
@@ -332,8 +332,8 @@ class DeployedModel(Model):
         """
         (tensor,), shape = self.draw(self.salt), self.role.inputs[0].shape
         if len(tensor.shape) > len(shape) or (shape[:1] == (-1,) and len(shape) > 1):
-            return [_first_item(tensor)]
-        return [tensor, _first_item(tensor)] if shape == (-1,) else [tensor]
+            return [_take_first_item(tensor)]
+        return [tensor, _take_first_item(tensor)] if shape == (-1,) else [tensor]
 
     # --- expected outputs ---
 
@@ -385,24 +385,24 @@ class DeployedModel(Model):
         """Return plain data, for workers and reports."""
         return {
             "name": self.name,
-            "inputs": [_plain_spec(spec) for spec in self.role.inputs],
-            "outputs": [_plain_spec(spec) for spec in self.role.outputs],
-            "sent": _plain_tensors(self.tensors),
-            "samples": list(map(_plain_tensors, self.samples)),
+            "inputs": [_dump_spec(spec) for spec in self.role.inputs],
+            "outputs": [_dump_spec(spec) for spec in self.role.outputs],
+            "sent": _dump_tensors(self.tensors),
+            "samples": list(map(_dump_tensors, self.samples)),
             "declared": dict(self.declared),
-            **{name: _to_plain(getattr(self, name)) for name in PLAIN_FIELDS},
+            **{name: _convert_tuple_to_list(getattr(self, name)) for name in PLAIN_FIELDS},
         }
 
 
 def from_dict(data: Mapping[str, Any]) -> DeployedModel:
     """Rebuild a model from the result of `to_dict`."""
     return DeployedModel(
-        derive_role(data["name"], map(_spec, data["inputs"]), map(_spec, data["outputs"])),
+        derive_role(data["name"], map(_load_spec, data["inputs"]), map(_load_spec, data["outputs"])),
         data["name"],
-        tensors=tuple(map(_tensor, data["sent"])),
-        samples=tuple(tuple(map(_tensor, sample)) for sample in data["samples"]),
+        tensors=tuple(map(_load_tensor, data["sent"])),
+        samples=tuple(tuple(map(_load_tensor, sample)) for sample in data["samples"]),
         declared=data["declared"],
-        **{name: _from_plain(data[name]) for name in PLAIN_FIELDS},
+        **{name: _convert_list_to_tuple(data[name]) for name in PLAIN_FIELDS},
     )
 
 
@@ -411,38 +411,38 @@ def derive_role(name: str, inputs: Any, outputs: Any) -> Role:
     return Role(name, "what its metadata say", "unknown", tuple(inputs), tuple(outputs))
 
 
-def _plain_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:
+def _dump_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:
     return {"name": spec.name, "datatype": spec.datatype, "shape": list(spec.shape)}
 
 
-def _plain_tensors(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
-    return [{**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in tensors]
+def _dump_tensors(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
+    return [{**_dump_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in tensors]
 
 
-def _to_plain(value: object) -> object:
+def _convert_tuple_to_list(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _from_plain(value: Any) -> Any:
+def _convert_list_to_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _spec(data: Mapping[str, Any]) -> TensorSpec:
+def _load_spec(data: Mapping[str, Any]) -> TensorSpec:
     return TensorSpec(data["name"], data["datatype"], tuple(data["shape"]))
 
 
-def _tensor(data: Mapping[str, Any]) -> Tensor:
+def _load_tensor(data: Mapping[str, Any]) -> Tensor:
     shape = tuple(data["shape"])
     array = decode(data["datatype"], shape, b64decode(data["bytes"]))
     return Tensor(data["name"], data["datatype"], shape, array)
 
 
-def _is_closed(shape: Sequence[int], declared: Sequence[int]) -> bool:
-    """Whether the first dimension of a tensor is not a batch: it is the only one, or fixed in the metadata."""
+def _has_no_batch_dimension(shape: Sequence[int], declared: Sequence[int]) -> bool:
+    """Whether the first dimension cannot be a batch: it is the only one, or fixed in the metadata."""
     return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 
-def _first_item(tensor: Tensor) -> Tensor:
+def _take_first_item(tensor: Tensor) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:1])
 
 

@@ -18,7 +18,7 @@ def ignore_progress(_: str) -> None:
 
 
 # The kind of model that a probe of an extension needs.
-_PROBED: Mapping[str, str] = {
+_MODELS_TO_PROBE: Mapping[str, str] = {
     "binary_tensor_data": "that answers requests",
     "raw": "with one input",
     "classification": "with an output of numbers",
@@ -58,15 +58,15 @@ class DiscoveryResult:
         """Return plain data, for workers and reports."""
         return asdict(self)
 
-    def absence(self, extension: str) -> str:
+    def describe_absence(self, extension: str) -> str:
         """Return why an extension is absent: not offered or not tried, with the reason."""
-        return f"{'not offered' if self.refusals.get(extension) else 'not tried'}: {self.why_absent(extension)}"
+        return f"{'not offered' if self.refusals.get(extension) else 'not tried'}: {self.explain_absence(extension)}"
 
-    def why_absent(self, extension: str) -> str:
+    def explain_absence(self, extension: str) -> str:
         """Return the refusal of an extension's probe, or the reason why there was no probe."""
-        return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_PROBED[extension]}"
+        return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_MODELS_TO_PROBE[extension]}"
 
-    def beside(self, of_models: DiscoveryResult) -> DiscoveryResult:
+    def merge(self, of_models: DiscoveryResult) -> DiscoveryResult:
         """Merge this result for roles with that for deployed models; an extension offered in either is offered."""
         offered = of_models.offered | self.offered
         shown = of_models.refusals | {name: why for name, why in self.refusals.items() if why}
@@ -74,7 +74,7 @@ class DiscoveryResult:
         refusals = {name: shown.get(name, "") for name in absent if name not in offered}
         return replace(self, offered=offered, refusals=refusals, models=of_models.models)
 
-    def without(self, secrets: Sequence[str]) -> DiscoveryResult:
+    def hide_secrets(self, secrets: Sequence[str]) -> DiscoveryResult:
         """Return a copy without these secrets in texts of the server."""
         return replace(
             self,

@@ -67,7 +67,10 @@ class UnknownInputsError(SettingsError):
 
 
 class WrongMetadataError(SettingsError):
-    """The metadata of a model are wrong, so that nothing can be sent to it; the checks of metadata judge that."""
+    """The metadata of a model are wrong, so that nothing can be sent to it.
+
+    The checks of metadata judge that.
+    """
 
 
 def discover_models(
@@ -102,8 +105,8 @@ def discover_models(
     models = []
     for number, name in enumerate(dict.fromkeys(names), 1):
         progress(f"asking for inputs that models take: {number}/{len(names)}")
-        models.append(_found(target, name, (given or {}).get(name, {}), lenient=lenient))
-    target.broken = [one for one in target.broken if not _is_guess(one)]
+        models.append(_discover_or_describe(target, name, (given or {}).get(name, {}), lenient=lenient))
+    target.broken = [one for one in target.broken if not _is_from_guess(one)]
     asked = [model for model in models if not model.trouble]
     for extension in OVER_HTTP if HTTP in transports else ():
         offered_extensions.record_extension(
@@ -111,14 +114,14 @@ def discover_models(
         )
     offered_extensions.record_extension(survey, PROTOCOL, wanted or EXTENSIONS, ())
     if GRPC in transports:
-        scored = [model for model in asked if SCORED.lack(model.role.inputs, model.role.outputs) == ""]
+        scored = [model for model in asked if SCORED.describe_lack(model.role.inputs, model.role.outputs) == ""]
         probes = offered_extensions.probe_classes_over_grpc(target, scored)
         offered_extensions.record_extension(survey, OVER_GRPC[0], wanted, probes)
     survey.models = {model.name: model.to_dict() for model in models}
     return survey
 
 
-def _found(target: Target, name: str, given: UserInputs, *, lenient: bool) -> DeployedModel:
+def _discover_or_describe(target: Target, name: str, given: UserInputs, *, lenient: bool) -> DeployedModel:
     try:
         return discover_model(target, name, given)
     except SettingsError as error:
@@ -138,60 +141,70 @@ def discover_model(target: Target, name: str, given: UserInputs) -> DeployedMode
         TargetLost: the target does not answer.
         SettingsError: there is no such model, its metadata are insufficient, or `given` does not fit it.
     """
-    inputs, outputs, is_described = _signature(target, name, given)
+    inputs, outputs, is_described = _read_signature(target, name, given)
     declared = {spec.name: spec.datatype for spec in outputs}
     model = DeployedModel(derive_role(name, inputs, outputs), name, declared=declared, is_described=is_described)
     try:
-        model, reply = _answering(target, _silenced(model), given)
+        model, reply = _find_working_inputs(target, _mark_binary_only_datatypes(model), given)
     except UserInputError as error:
         raise SettingsError(f"--target-config: models.{name}.{error}") from None
-    return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply), given)
+    return (
+        model
+        if reply is None
+        else _test_variations(
+            target, _detect_output_properties(target, _replace_declared_outputs(model, reply), reply), given
+        )
+    )
 
 
-def _signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
-    """Return the inputs and outputs of a model, and whether its metadata list inputs; if not, use those of the user."""
+def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
+    """Return the inputs and outputs of a model, and whether its metadata, not the user, list the inputs."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
-    reply, document = _metadata(target, name)
+    reply, document = _request_metadata(target, name)
     if document is None:
         if own:
             return own, [], False
-        said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
-        raise UnknownInputsError(f"{target.settings.url} serves no model {escape_text(name, 100)}: {escape_text(said)}")
+        detail = (
+            reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
+        )
+        raise UnknownInputsError(
+            f"{target.settings.url} serves no model {escape_text(name, 100)}: {escape_text(detail)}"
+        )
     inputs = document.get("inputs")
     if inputs is not None and not isinstance(inputs, list):
         found = f"have inputs {format_value(inputs)}, which is no array"
         raise WrongMetadataError(f"the metadata of {escape_text(name, 100)} {found}")
-    listed = _specs(name, inputs)
+    listed = _parse_specs(name, inputs)
     if not listed and not own:
         how = INPUTS_HELP.format(model=escape_text(name, 100), members="datatype = ..., ")
         refusal = f"the metadata of {escape_text(name, 100)} list no inputs"
         raise UnknownInputsError(refusal, f", so nobody knows what to send: {how}")
-    return listed or own, _specs(name, document.get("outputs")), bool(listed)
+    return listed or own, _parse_specs(name, document.get("outputs")), bool(listed)
 
 
-def _metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:
+def _request_metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:
     """Request the metadata of a model; return the answer and its document, or None."""
     if HTTP not in target.settings.transports:
         reply = target.send(make_grpc_call("ModelMetadata", name=name))
         message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
         return reply, None if message is None else {
-            "inputs": _listed(message.inputs),
-            "outputs": _listed(message.outputs),
+            "inputs": _list_grpc_tensors(message.inputs),
+            "outputs": _list_grpc_tensors(message.outputs),
         }
     reply = target.get(DeployedModel(derive_role(name, (), ()), name).path)
     document, _ = parse_json(reply.body)
     return reply, document if reply.succeeded and isinstance(document, dict) else None
 
 
-def _listed(tensors: Any) -> list[dict[str, Any]]:
+def _list_grpc_tensors(tensors: Any) -> list[dict[str, Any]]:
     return [{"name": each.name, "datatype": each.datatype, "shape": list(each.shape)} for each in tensors]
 
 
-def _specs(name: str, listed: Any) -> list[TensorSpec]:
-    return [_spec(name, item) for item in listed] if isinstance(listed, list) else []
+def _parse_specs(name: str, listed: Any) -> list[TensorSpec]:
+    return [_parse_spec(name, item) for item in listed] if isinstance(listed, list) else []
 
 
-def _spec(model: str, item: Any) -> TensorSpec:
+def _parse_spec(model: str, item: Any) -> TensorSpec:
     """Parse a tensor of the metadata; an invalid shape becomes that of a single element."""
     item = item if isinstance(item, dict) else {}
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
@@ -209,32 +222,34 @@ def _spec(model: str, item: Any) -> TensorSpec:
     return TensorSpec(name, datatype, tuple(size if type(size) is int and size >= 0 else -1 for size in sizes))
 
 
-def _silenced(model: DeployedModel) -> DeployedModel:
+def _mark_binary_only_datatypes(model: DeployedModel) -> DeployedModel:
     """Mark outputs whose datatype JSON cannot represent as binary-only."""
     return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
 
 
-def _answering(target: Target, model: DeployedModel, given: UserInputs) -> tuple[DeployedModel, Reply | None]:
+def _find_working_inputs(target: Target, model: DeployedModel, given: UserInputs) -> tuple[DeployedModel, Reply | None]:
     """Return the model with accepted inputs, and its answer; or the model with its trouble, and None."""
-    found, refusal = _taken(target, model, given)
+    found, refusal = _try_guesses(target, model, given)
     if found is None and any(is_json_capable(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
-        found, _ = _taken(target, replace(model, json_trouble=refusal), given)
+        found, _ = _try_guesses(target, replace(model, json_trouble=refusal), given)
     if found is not None:
         model, reply = found
-        return _explained(target, model, [model.tensors]) if model.json_trouble else model, reply
+        return _find_cause_of_refusals(target, model, [model.tensors]) if model.json_trouble else model, reply
     guesses = islice(guess_inputs(model.role.inputs, given), MAX_EXPLAINING)
-    model = _explained(target, model, guesses)
+    model = _find_cause_of_refusals(target, model, guesses)
     if model.tensors:
         without = f" without {model.demands}" if model.demands else " that can be read"
-        said = f"answers no plain request{without}: {refusal}"
-        return replace(model, trouble=f"{model.name} {said}", refusal=said), None
+        detail = f"answers no plain request{without}: {refusal}"
+        return replace(model, trouble=f"{model.name} {detail}", refusal=detail), None
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
     how = INPUTS_HELP.format(model=model.name, members="")
-    said = f"answers no plain request with {inputs}: {refusal}"
-    return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
+    detail = f"answers no plain request with {inputs}: {refusal}"
+    return replace(model, trouble=f"{model.name} {detail}; {how}", refusal=detail, missing=DATA), None
 
 
-def _explained(target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]) -> DeployedModel:
+def _find_cause_of_refusals(
+    target: Target, model: DeployedModel, guesses: Iterable[tuple[Tensor, ...]]
+) -> DeployedModel:
     """Find inputs that the model accepts although it answers no usable plain JSON request; else return it unchanged.
 
     Either it requires an optional part of a request (`demands`), or its answer cannot be parsed.
@@ -244,12 +259,14 @@ def _explained(target: Target, model: DeployedModel, guesses: Iterable[tuple[Ten
         if ask(target, tried.plainest()).succeeded:
             return tried
         for part, with_part in OPTIONAL_PARTS.items():
-            if _answers(ask(target, with_part(tried.plainest(), tried))):
+            if _has_outputs(ask(target, with_part(tried.plainest(), tried))):
                 return replace(tried, demands=part)
     return model
 
 
-def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tuple[DeployedModel, Reply] | None, str]:
+def _try_guesses(
+    target: Target, model: DeployedModel, given: UserInputs
+) -> tuple[tuple[DeployedModel, Reply] | None, str]:
     """Return the model with the first accepted inputs and the answer, or None; and the first refusal.
 
     The first inputs fit the metadata best, so that their refusal is the most informative.
@@ -261,38 +278,38 @@ def _taken(target: Target, model: DeployedModel, given: UserInputs) -> tuple[tup
             continue
         tried = replace(model, tensors=tensors)
         reply = ask(target, tried.plain())
-        if not _answers(reply):
+        if not _has_outputs(reply):
             refusal = refusal or escape_text(reply.outcome())
-        elif _tells(reply):
+        elif _has_json_capable_values(reply):
             return (tried, reply), refusal
         else:
             best = best or (tried, reply)
-        if _is_silent(reply):
+        if _has_timed_out(reply):
             break
     return best, refusal
 
 
-def _is_guess(found: BrokenRequest) -> bool:
+def _is_from_guess(found: BrokenRequest) -> bool:
     """Whether guessed inputs may have caused a broken request, by an error in the model or a timeout."""
-    return found.is_deliberate or _is_silent(found.reply)
+    return found.is_deliberate or _has_timed_out(found.reply)
 
 
-def _answers(reply: Reply) -> bool:
+def _has_outputs(reply: Reply) -> bool:
     return reply.succeeded and any(output.name for output in reply.answer.outputs)
 
 
-def _is_silent(reply: Reply) -> bool:
+def _has_timed_out(reply: Reply) -> bool:
     """Whether the request timed out, so that more guesses would take too long."""
     return reply.status is None and reply.has_failed(FailureKind.TIMEOUT)
 
 
-def _tells(reply: Reply) -> bool:
+def _has_json_capable_values(reply: Reply) -> bool:
     """Whether every output has elements that JSON can represent; such inputs are preferred."""
     arrays = [output.array for output in reply.answer.outputs]
     return all(array is not None and array.size and is_ordinary(array) for array in arrays)
 
 
-def _with_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
+def _replace_declared_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
     """Replace the declared outputs of the model by those in its plain answer."""
     if model.plain().outputs is None:
         declared = {spec.name: spec for spec in model.role.outputs}
@@ -303,33 +320,33 @@ def _with_outputs(model: DeployedModel, reply: Reply) -> DeployedModel:
     return model
 
 
-def _observed(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
+def _detect_output_properties(target: Target, model: DeployedModel, first: Reply) -> DeployedModel:
     """Detect binary-only and unsteady outputs, by a second plain request and one for binary data."""
     full = ask(target, model.full())
     binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
     if binary_only != model.binary_only:
         fitting = replace(model, binary_only=binary_only, json_trouble="")
         reply = ask(target, fitting.plain())
-        if _answers(reply):
+        if _has_outputs(reply):
             model, first = fitting, reply
     again = ask(target, model.plain())
     return replace(model, unsteady=tuple(find_differing_outputs(first, again)) if again.succeeded else ())
 
 
-def _varied(target: Target, model: DeployedModel, given: UserInputs) -> DeployedModel:
+def _test_variations(target: Target, model: DeployedModel, given: UserInputs) -> DeployedModel:
     """Test the model with other inputs, another size and another order; set `varies`, `takes_counts`, `by_place`."""
     steady = [name for name in model.outputs if name not in model.unsteady]
-    model = replace(model, samples=_samples(model, given))
+    model = replace(model, samples=_build_user_samples(model, given))
     varying = replace(model, varies=True)
     others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
     replies = [ask(target, other.plain()) for other in others]
-    tells = all(map(_answers, replies)) and any(
+    tells = all(map(_has_outputs, replies)) and any(
         find_differing_outputs(replies[0], reply, steady) for reply in replies[1:]
     )
     longer = replace(model, takes_counts=True)
     shapes = [tensor.shape for tensor in model.tensors]
     sized = longer.salted(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
-    takes = [tensor.shape for tensor in sized] != shapes and _answers(
+    takes = [tensor.shape for tensor in sized] != shapes and _has_outputs(
         ask(target, replace(model, tensors=tuple(sized)).plain())
     )
     moved = ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
@@ -343,7 +360,7 @@ def _fits_json(full: Reply, name: str) -> bool:
     return tensor is None or is_json_capable(tensor.datatype, tensor.array)
 
 
-def _samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[Tensor, ...], ...]:
+def _build_user_samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[Tensor, ...], ...]:
     """Return the inputs that a user gives, if there are several; inputs not given are the same in each."""
     count = max((len(entry.samples) for entry in given.values()), default=1)
     specs = model.role.inputs

@@ -31,9 +31,9 @@ LISTED = ("binary_tensor_data", "classification")
 LISTED_OVER_GRPC = {"classification_grpc": "classification"}
 
 # Roles whose models can probe an extension, in order of preference.
-_SIMPLE = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
-_RAW = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity_fp32")
-_SCORED = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
+_BINARY_PROBE_ROLES = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
+_RAW_PROBE_ROLES = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity_fp32")
+_CLASS_PROBE_ROLES = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
@@ -47,13 +47,13 @@ def read_http_metadata(target: Target, survey: DiscoveryResult) -> None:
         survey.silence = str(reply.exchange.failure or f"HTTP {reply.status}")
         survey.coding = reply.unasked_coding
         return
-    survey.name = _text(document.get("name"))
-    survey.version = _text(document.get("version"))
+    survey.name = _keep_text(document.get("name"))
+    survey.version = _keep_text(document.get("version"))
     listed = document.get("extensions")
     survey.listed = [str(entry) for entry in listed] if isinstance(listed, list) else []
 
 
-def _text(value: object) -> str | None:
+def _keep_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
@@ -109,7 +109,9 @@ class Probe:
     @property
     def is_recognized(self) -> bool:
         """Whether the extension affected the answer, correctly or not."""
-        return is_answered(self.reply) and (self.plain is None or _gist(self.reply) != _gist(self.plain))
+        return is_answered(self.reply) and (
+            self.plain is None or _extract_form(self.reply) != _extract_form(self.plain)
+        )
 
 
 def send_probe(target: Target, request: InferRequest | Message, plain: InferRequest | Message) -> Probe:
@@ -123,7 +125,7 @@ def is_answered(reply: Reply) -> bool:
     return reply.status is not None and 200 <= reply.status < 300
 
 
-def _gist(reply: Reply) -> tuple[object, ...]:
+def _extract_form(reply: Reply) -> tuple[object, ...]:
     """Return the properties of an answer that are equal in answers of the same form."""
     answer = reply.answer
     outputs = [(output.name, output.datatype, output.shape, output.binary) for output in answer.outputs]
@@ -162,21 +164,21 @@ def _find_models(target: Target, roles: Sequence[str]) -> Iterator[Model]:
 
 def _probe_binary(target: Target) -> Iterator[Probe]:
     """Probe binary data both ways, then each way alone: a server may support only inputs or only outputs."""
-    for model in _find_models(target, _SIMPLE):
+    for model in _find_models(target, _BINARY_PROBE_ROLES):
         for want in ("binary", None):
             yield Probe(target.infer(model.request(send="binary", want=want)))
-    for model in _find_models(target, _SIMPLE):
+    for model in _find_models(target, _BINARY_PROBE_ROLES):
         names = [spec.name for spec in model.role.outputs]
         yield send_probe(target, model.request(send="json", want="binary"), model.request(send="json", outputs=names))
 
 
 def _probe_raw(target: Target) -> Iterator[Probe]:
-    for model in _find_models(target, _RAW):
+    for model in _find_models(target, _RAW_PROBE_ROLES):
         yield Probe(target.infer(model.raw(bytes(model.sample(batch=1)[0].to_bytes()))))
 
 
 def _probe_classification(target: Target) -> Iterator[Probe]:
-    for model in _find_models(target, _SCORED):
+    for model in _find_models(target, _CLASS_PROBE_ROLES):
         name = model.role.outputs[0].name
         wanted = model.request(send="json", outputs=[RequestedOutput(name, classification=1)])
         yield send_probe(target, wanted, model.request(send="json", outputs=[name]))
@@ -191,7 +193,7 @@ PROBES: dict[str, Callable[[Target], Iterator[Probe]]] = {
 
 def probe_scored_roles_over_grpc(target: Target) -> Iterator[Probe]:
     """Probe classification over gRPC with the models of roles that have scores."""
-    return probe_classes_over_grpc(target, _find_models(target, _SCORED))
+    return probe_classes_over_grpc(target, _find_models(target, _CLASS_PROBE_ROLES))
 
 
 def probe_classes_over_grpc(target: Target, models: Iterable[Model]) -> Iterator[Probe]:

@@ -40,7 +40,9 @@ class Signature:
 def list_models(target: Target) -> list[str]:
     """Return the names of the models that the target lists."""
     return list(
-        dict.fromkeys(name for index in INDEX_REQUESTS for name in _names(parse_json(target.send(index).body)[0]))
+        dict.fromkeys(
+            name for index in INDEX_REQUESTS for name in _iterate_names(parse_json(target.send(index).body)[0])
+        )
     )
 
 
@@ -51,7 +53,7 @@ def find_models(target: Target) -> list[str]:
     return list(dict.fromkeys([*found, *own]))
 
 
-def _names(document: Any) -> Iterator[str]:
+def _iterate_names(document: Any) -> Iterator[str]:
     """Yield names from [{"name": ...}], {"models": [...]}, and lists of either names or objects."""
     entries = document.get("models") if isinstance(document, dict) else document
     for entry in entries if isinstance(entries, list) else ():
@@ -62,49 +64,52 @@ def _names(document: Any) -> Iterator[str]:
 
 def find_placements(target: Target, names: Iterable[str]) -> dict[str, Placement]:
     """Return role -> placement for each role that one of the models fills."""
-    described = {name: _signature(target, name) for name in names}
+    described = {name: _request_signature(target, name) for name in names}
     signatures = {name: signature for name, signature in described.items() if signature is not None}
     found: dict[str, Placement] = {}
     for name, role in load_roles().items():
-        placement = Placement(name) if name in signatures else _placement(target, role, signatures)
+        placement = Placement(name) if name in signatures else _find_placement(target, role, signatures)
         if placement is not None:
             found[name] = placement
     return found
 
 
-def _signature(target: Target, name: str) -> Signature | None:
+def _request_signature(target: Target, name: str) -> Signature | None:
     reply = target.get(Model(next(iter(load_roles().values())), name).path)
     document, _ = parse_json(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
         return None
-    inputs, outputs = (_specs(document.get(member)) for member in ("inputs", "outputs"))
+    inputs, outputs = (_parse_specs(document.get(member)) for member in ("inputs", "outputs"))
     return None if inputs is None or outputs is None else Signature(inputs, outputs)
 
 
-def _specs(entries: Any) -> tuple[TensorSpec, ...] | None:
+def _parse_specs(entries: Any) -> tuple[TensorSpec, ...] | None:
     try:
         return tuple(TensorSpec(str(e["name"]), str(e["datatype"]), tuple(map(int, e["shape"]))) for e in entries)
     except (TypeError, ValueError, LookupError, OverflowError):  # OverflowError: Infinity, which json accepts
         return None
 
 
-def _placement(target: Target, role: Role, signatures: Mapping[str, Signature]) -> Placement | None:
+def _find_placement(target: Target, role: Role, signatures: Mapping[str, Signature]) -> Placement | None:
     for name, signature in signatures.items():
-        names = _renaming(role, signature)
-        if names is not None and _is_right(target, Model(role, name, names=names)):
+        names = _map_names(role, signature)
+        if names is not None and _is_role_model(target, Model(role, name, names=names)):
             return Placement(name, names=names)
     return None
 
 
-def _renaming(role: Role, signature: Signature) -> Names | None:
+def _map_names(role: Role, signature: Signature) -> Names | None:
     """Map the role's tensor names to those of a model; None if the signature does not match."""
-    inputs = _matched(role.inputs, signature.inputs, batching=role.batching)
-    outputs = _matched(role.outputs, signature.outputs, batching=role.batching)
+    inputs = _match_specs(role.inputs, signature.inputs, batching=role.batching)
+    outputs = _match_specs(role.outputs, signature.outputs, batching=role.batching)
     return None if inputs is None or outputs is None else Names(inputs, outputs)
 
 
-def _matched(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batching: bool) -> dict[str, str] | None:
-    """Map names of the role to those of the model, by name or else by order; None if datatypes or shapes differ."""
+def _match_specs(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batching: bool) -> dict[str, str] | None:
+    """Map tensor names of the role to those of the model; None if datatypes or shapes differ.
+
+    Tensors are matched by name if all names are equal, else by order.
+    """
     named = {other.name: other for other in others}
     if set(named) == {spec.name for spec in specs}:
         others = [named[spec.name] for spec in specs]
@@ -117,7 +122,7 @@ def _matched(specs: Sequence[TensorSpec], others: Sequence[TensorSpec], *, batch
     return {spec.name: other.name for spec, other in zip(specs, others, strict=True) if spec.name != other.name}
 
 
-def _is_right(target: Target, model: Model) -> bool:
+def _is_role_model(target: Target, model: Model) -> bool:
     """Whether the model computes the function of the role, with its labels."""
     form = "json" if model.role.is_json_capable else "binary"
     try:
@@ -125,10 +130,10 @@ def _is_right(target: Target, model: Model) -> bool:
         expect(reply).tensors(model.expected(model.sample()))
     except UnmetError:
         return False
-    return not model.role.name.startswith(("scores", "documented_scores")) or _is_labelled_right(target, model)
+    return not model.role.name.startswith(("scores", "documented_scores")) or _has_role_labels(target, model)
 
 
-def _is_labelled_right(target: Target, model: Model) -> bool:
+def _has_role_labels(target: Target, model: Model) -> bool:
     """Whether each class of each output has the label of the role, or none if the role has none."""
     for spec in model.role.outputs:
         wanted = RequestedOutput(spec.name, classification=max(1, prod(spec.shape)))

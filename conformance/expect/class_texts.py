@@ -34,7 +34,7 @@ MAX_ULPS = 16
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE)
 _INDEX = re.compile(r"[0-9]{1,19}")
 _DECIMAL_COMMA = re.compile(r"^([+-]?[0-9]+),(?=[0-9]+(?:e[+-]?[0-9]+)?:[0-9]{1,19}(?::|$))", re.IGNORECASE)
-_LOOSE = re.compile(r"\s*([^\s:;,|=]+)[\s:;,|=]+([^\s:;,|=]+)(?:[\s:;,|=]+(.*))?", re.DOTALL)
+_MALFORMED_CLASS = re.compile(r"\s*([^\s:;,|=]+)[\s:;,|=]+([^\s:;,|=]+)(?:[\s:;,|=]+(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def parse_leniently(text: str) -> ClassText | None:
     try:
         return parse(text)
     except ClassTextError:
-        match = _LOOSE.fullmatch(text)
+        match = _MALFORMED_CLASS.fullmatch(text)
     if match is None:
         return None
     first, second, label = match.groups()
@@ -121,7 +121,7 @@ def is_same(one: ClassText, other: ClassText) -> bool:
 
 
 def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether a text is an exact value: the digits of an integer, or a float that parses to the same value.
+    """Whether a text is exactly the score: the same digits, or a float that parses to it.
 
     Args:
         text: a number.
@@ -233,25 +233,25 @@ def is_ranked_per_item(items: Sequence[Item]) -> bool:
     output is no fault of batching. The scores of all items must be at least 1 apart, so that an imprecise value still
     identifies its score.
     """
-    if any(_is_foreign(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
+    if any(_is_of_another_item(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
         return False
     if all(are_highest(find_scores_by_index(*item), item[1]) for item in items):
         return True
     if all([entry.index for entry in classes] == list(range(len(classes))) for classes, _ in items):
         return True
-    shifts = {_shift(entry, scores) for classes, scores in items for entry in classes}
+    shifts = {_find_index_offset(entry, scores) for classes, scores in items for entry in classes}
     return len(shifts) == 1 and None not in shifts
 
 
-def _is_foreign(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
+def _is_of_another_item(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
     """Whether a value is a score of another item."""
-    if _shift(entry, items[place][1]) is not None:
+    if _find_index_offset(entry, items[place][1]) is not None:
         return False
     others = [scores for other, (_, scores) in enumerate(items) if other != place]
     return any(is_same_value(entry.value, score) for scores in others for score in to_python_numbers(scores))
 
 
-def _shift(entry: ClassText, scores: Scores) -> int | None:
+def _find_index_offset(entry: ClassText, scores: Scores) -> int | None:
     """Return the offset of an index from that of its value's score; None if the value is not a score."""
     place = find_nearest(entry, scores)
     return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

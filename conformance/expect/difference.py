@@ -28,7 +28,7 @@ MAX_CONTEXT_CHARS = 140  # characters for the context of a wrong element
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How an output differs: expected and actual content, and the offset of the difference in the body, if any."""
+    """A difference of an output: expected and actual content, and its offset in the body, if any."""
 
     expected: str
     actual: str
@@ -55,14 +55,14 @@ def find_difference(
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
         return Difference(f"{whole} = {format_elements(expected.array)}", f"no values that can be read: {reason}")
     is_near = (not output.binary) if through_json is None else through_json
-    index = _first(expected, output.array, approximate=is_near or expected.is_near)
+    index = _find_first(expected, output.array, approximate=is_near or expected.is_near)
     if index is None:
         return None
     wanted, found = _describe_values(whole, expected.array, output.array, index)
-    return Difference(wanted, f"{found}{_hint(expected, output, body)}", _offset(output, index, body))
+    return Difference(wanted, f"{found}{_describe_cause(expected, output, body)}", _find_offset(output, index, body))
 
 
-def _hint(expected: Tensor, output: Output, body: bytes) -> str:
+def _describe_cause(expected: Tensor, output: Output, body: bytes) -> str:
     """Return a hint if the wrong tensor is the expected one, transformed or misplaced; else an empty text."""
     if output.array is not None and (words := describe_transform(expected.array, output.array, expected.datatype)):
         return f"; it is the expected tensor {words}"
@@ -88,7 +88,7 @@ def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> 
     """Return the expected and the actual elements: all of a small tensor, or those around the first wrong one."""
     place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
     right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
-    byte = _first_byte(right[0], wrong[0])
+    byte = _describe_first_byte(right[0], wrong[0])
     if expected.size <= MAX_SHOWN_ELEMENTS:
         also = f": element {place} differs{byte}" if expected.size > 1 or byte else ""
         return f"{whole} = {format_elements(expected)}", f"{format_elements(actual)}{also}"
@@ -101,7 +101,7 @@ def _describe_values(whole: str, expected: Array, actual: Array, index: int) -> 
     )
 
 
-def _first_byte(right: Any, wrong: Any) -> str:
+def _describe_first_byte(right: Any, wrong: Any) -> str:
     """Return the first different byte of two BYTES elements, unless the displayed part reveals it."""
     if not isinstance(right, bytes) or right[:MAX_ELEMENT_BYTES] != wrong[:MAX_ELEMENT_BYTES]:
         return ""
@@ -109,14 +109,14 @@ def _first_byte(right: Any, wrong: Any) -> str:
     return f" from byte {next((k for k, (a, b) in pairs if a != b), min(len(right), len(wrong)))} on"
 
 
-def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
+def _find_first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
     datatype = lookup(expected.datatype)
     if not approximate or not datatype.is_float:
         return find_first_difference(expected.array, actual, expected.datatype)
-    return _first_apart(expected.array, actual, datatype.json_tolerance)
+    return _find_first_beyond_tolerance(expected.array, actual, datatype.json_tolerance)
 
 
-def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None:
+def _find_first_beyond_tolerance(expected: Array, actual: Array, tolerance: float) -> int | None:
     """Return the first element that differs by more than `tolerance` and more than one unit in the last place."""
     with np.errstate(invalid="ignore", over="ignore"):  # widening a signalling NaN is an invalid operation
         unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # an array even for rank 0
@@ -128,7 +128,7 @@ def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None
     return None if same.all() else int(np.argmin(same))
 
 
-def _offset(output: Output, index: int, body: bytes) -> int | None:
+def _find_offset(output: Output, index: int, body: bytes) -> int | None:
     if output.span is None:
         return None
     start, end = output.span

@@ -42,7 +42,7 @@ class Expectation:
     def answered(self) -> Expectation:
         """Expect a complete answer with a 2xx status."""
         if not self.reply.succeeded:
-            raise self.unmet(*_unanswered(self.reply))
+            raise self.unmet(*_describe_failed_answer(self.reply))
         return self
 
     def output(self, name: str) -> Output:
@@ -51,7 +51,7 @@ class Expectation:
         output = self.reply.answer.output(name)
         if output is None:
             about = attribution.attribute_unreadable_output(self.reply, name)
-            raise self.unmet(f"an output {name}", _outputs(self.reply), requirement=about)
+            raise self.unmet(f"an output {name}", _describe_outputs(self.reply), requirement=about)
         return output
 
     def tensors(self, expected: Iterable[Tensor], *, through_json: bool | None = None) -> Expectation:
@@ -74,7 +74,7 @@ class Expectation:
         for name, form in forms.items():
             output = self.output(name)
             actual = "binary" if output.binary else "json"
-            if actual != form and not any(finding.kind in _FORMLESS for finding in output.findings):
+            if actual != form and not any(finding.kind in _UNKNOWN_FORM_FINDINGS for finding in output.findings):
                 wanted = f"{name} as {_FORMS[form]}{asked and f' under {asked}'}"
                 raise self.unmet(wanted, f"{name} as {_FORMS[actual]}")
         return self
@@ -95,7 +95,7 @@ class Expectation:
         if status < 400:
             reason = f" for {fault}" if fault else ""
             wanted = "a status other than OK" if self.reply.is_over_grpc else "a 4xx status"
-            raise self.unmet(f"a refusal with {wanted}{reason}", _gist(self.reply))
+            raise self.unmet(f"a refusal with {wanted}{reason}", _summarize_answer(self.reply))
         return self
 
 
@@ -103,13 +103,13 @@ class Expectation:
 PATH_OR_METHOD_STATUSES = (301, 302, 303, 307, 308, 404, 405, 501)
 
 
-_FORMLESS = ("data-missing", "data-and-size")  # judged together with the sizes
+_UNKNOWN_FORM_FINDINGS = ("data-missing", "data-and-size")  # judged together with the sizes
 
 
 _FORMS = {"binary": "binary data", "json": "JSON"}
 
 
-def _unanswered(reply: Reply) -> tuple[str, str]:
+def _describe_failed_answer(reply: Reply) -> tuple[str, str]:
     """Return the expected and the actual outcome for a missing or failed answer."""
     if reply.is_over_grpc:
         return "an answer with the status OK", escape_text(reply.outcome())
@@ -120,7 +120,7 @@ def _unanswered(reply: Reply) -> tuple[str, str]:
     return f"an answer with a 2xx status{where}", escape_text(reply.outcome())
 
 
-def _gist(reply: Reply) -> str:
+def _summarize_answer(reply: Reply) -> str:
     """Summarise the answer to a request that was wrongly accepted."""
     outputs = [f"{escape_text(output.name, 60)} {escape_text(output.datatype, 20)}" for output in reply.answer.outputs]
     text = escape_text(reply.body[:120].decode("utf-8", "replace"))
@@ -129,7 +129,7 @@ def _gist(reply: Reply) -> str:
     return f"{reply.status_line} with {', '.join(outputs)}" if outputs else f"{reply.status_line}: {text or 'no body'}"
 
 
-def _outputs(reply: Reply) -> str:
+def _describe_outputs(reply: Reply) -> str:
     """Return the names of an answer's outputs, or why it has none."""
     answer = reply.answer
     if answer.outputs:

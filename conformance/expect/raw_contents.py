@@ -32,18 +32,18 @@ def is_big_endian(target: GrpcTarget, model: Model) -> bool:
         model: converts an INT32 tensor to FP32. An identity model would hide the byte order.
     """
     sent = np.array(PROBE_VALUES, "<i4")
-    return _is_turned(_returned(target, model, "json"), sent) and _is_turned(
-        _returned(target, model, "binary"), sent.byteswap()
+    return _is_byte_swapped(_echo_probe(target, model, "json"), sent) and _is_byte_swapped(
+        _echo_probe(target, model, "binary"), sent.byteswap()
     )
 
 
-def _returned(target: GrpcTarget, model: Model, send: Form) -> Output | None:
+def _echo_probe(target: GrpcTarget, model: Model, send: Form) -> Output | None:
     """Send the probe values in this form, and return the output."""
     reply = target.infer(model.request([model.tensor(PROBE_VALUES)], send=send))
     return reply.answer.output(model.role.outputs[0].name)
 
 
-def _is_turned(output: Output | None, read: NDArray[np.int32]) -> bool:
+def _is_byte_swapped(output: Output | None, read: NDArray[np.int32]) -> bool:
     """Whether an output is the conversion of these integers; raw output is compared with reversed bytes."""
     right = read.astype("<f4")
     if output is None or output.array is None or output.array.dtype != right.dtype:

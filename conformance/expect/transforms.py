@@ -36,10 +36,10 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return ""
     with np.errstate(all="ignore"):
-        for words, made in _guises(expected, datatype):
+        for words, made in _apply_transforms(expected, datatype):
             if not _is_same(made, expected) and _is_same(made, actual):
                 return words
-    return _tail(expected, actual)
+    return _describe_zero_tail(expected, actual)
 
 
 def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
@@ -50,11 +50,11 @@ def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
     return "" if place in (-1, start) else f"its bytes stand at byte {place} of the answer, not at {start}"
 
 
-def _guises(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
+def _apply_transforms(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
     """Yield possible transformations of a tensor: a description and the result."""
     flat, shape = expected.reshape(-1), expected.shape
     if datatype == "BYTES":
-        yield from ((words, _each(flat, change).reshape(shape)) for words, change in _OF_TEXTS)
+        yield from ((words, _change_each(flat, change).reshape(shape)) for words, change in _TEXT_TRANSFORMS)
     elif expected.dtype.itemsize > 1:
         yield "with the bytes of each element in reverse (big-endian)", expected.byteswap()
     if expected.ndim > 1:
@@ -64,8 +64,8 @@ def _guises(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
     for narrower, words in NARROWER_TYPES.get(datatype, ()):
         yield words, expected.astype(narrower).astype(expected.dtype)
     for by in range(1, min(MAX_SHIFT_ELEMENTS, expected.size - 1) + 1):
-        yield f"shifted by {_elements(by)} towards the end", np.roll(flat, by).reshape(shape)
-        yield f"shifted by {_elements(by)} towards the beginning", np.roll(flat, -by).reshape(shape)
+        yield f"shifted by {_format_count(by)} towards the end", np.roll(flat, by).reshape(shape)
+        yield f"shifted by {_format_count(by)} towards the beginning", np.roll(flat, -by).reshape(shape)
 
 
 def _is_same(a: Array, b: Array) -> bool:
@@ -74,14 +74,14 @@ def _is_same(a: Array, b: Array) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def _each(flat: Array, change: Callable[[bytes], bytes]) -> Array:
+def _change_each(flat: Array, change: Callable[[bytes], bytes]) -> Array:
     made = np.empty(flat.shape, dtype=object)
     made[:] = [change(bytes(element)) for element in flat]
     return made
 
 
 # Transformations of strings.
-_OF_TEXTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+_TEXT_TRANSFORMS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("with each string cut at its first NUL", lambda text: text.partition(b"\0")[0]),
     ("with UTF-8 taken for Latin-1 and encoded again", lambda text: text.decode("latin-1").encode()),
     ("with what is beyond ASCII replaced", lambda text: text.decode("ascii", "replace").encode("ascii", "replace")),
@@ -89,7 +89,7 @@ _OF_TEXTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
 )
 
 
-def _tail(expected: Array, actual: Array) -> str:
+def _describe_zero_tail(expected: Array, actual: Array) -> str:
     """Describe the number of correct elements, if all later ones are zero."""
     right, came = expected.reshape(-1), actual.reshape(-1)
     if right.size < 2 or right.dtype.kind == "O":
@@ -98,8 +98,8 @@ def _tail(expected: Array, actual: Array) -> str:
     rest_is_zero = same < right.size and not came[same:].any() and bool(right[same:].any())
     if not rest_is_zero:
         return ""
-    return f"cut after {_elements(same)}, with zeros behind" if same else "with zeros for all of its elements"
+    return f"cut after {_format_count(same)}, with zeros behind" if same else "with zeros for all of its elements"
 
 
-def _elements(count: int) -> str:
+def _format_count(count: int) -> str:
     return f"{count} element{'' if count == 1 else 's'}"

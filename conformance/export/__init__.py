@@ -23,7 +23,7 @@ _PREFIX = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 
 
 class ExportError(UserError):
-    """Why nothing was exported, in one line."""
+    """The export failed; the message is one line with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,22 @@ def export(
         ExportError: a role is unknown or cannot be served, or the folder is not empty or cannot be written.
     """
     form = FORMATS[format_name]
-    chosen, left_out = _choose(form, list(dict.fromkeys(names)), list(without))
+    chosen, left_out = _choose_roles(form, list(dict.fromkeys(names)), list(without))
     if not _PREFIX.fullmatch(prefix):
         raise ExportError(f"the prefix {prefix!r} cannot begin the name of a model: use A-Z a-z 0-9 _ - .")
     models = {role.name: prefix + role.name for role in chosen}
     try:
-        _make_room(folder)
+        _create_empty_folder(folder)
         form.write(folder, {models[role.name]: role for role in chosen})
         copy_files(folder, form.templates / "README.md")
-        (folder / "target.toml").write_text(_role_map(form, models), encoding="utf-8")
+        (folder / "target.toml").write_text(_build_role_map(form, models), encoding="utf-8")
     except OSError as error:
         raise ExportError(f"cannot write {folder}: {error.strerror}") from error
     return ExportResult(models, left_out)
 
 
-def _choose(form: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
-    """Return the roles to write, and the reasons for omitted ones; a named role that cannot be served is an error."""
+def _choose_roles(form: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
+    """Return the roles to write, and the reasons for omitted ones; a named role may not be omitted."""
     known = roles.load()
     for name in names:
         if name not in known:
@@ -86,7 +86,7 @@ def _choose(form: Format, names: list[str], without: list[str]) -> tuple[list[Ro
     return [role for role in known.values() if role.name not in left_out], left_out
 
 
-def _make_room(folder: Path) -> None:
+def _create_empty_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise ExportError(f"{folder} is not a folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def _make_room(folder: Path) -> None:
         raise ExportError(f"{folder} is not empty")
 
 
-def _role_map(form: Format, models: Mapping[str, str]) -> str:
+def _build_role_map(form: Format, models: Mapping[str, str]) -> str:
     """Return a role map in TOML; JSON strings of such names are also valid TOML."""
     addresses = [f'{member} = "{address}"' for member, address in form.listens.items()]
     head = ["# Which model fills which role: pytest --target-config=target.toml", *addresses, "", "[roles]"]

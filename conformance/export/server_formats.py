@@ -149,30 +149,32 @@ def _write_triton(folder: Path, models: Mapping[str, Role]) -> None:
     for name, role in models.items():
         model = folder / "models" / name
         (model / "1").mkdir(parents=True)
-        (model / "config.pbtxt").write_text(_config(name, role), encoding="utf-8")
+        (model / "config.pbtxt").write_text(_build_triton_config(name, role), encoding="utf-8")
         for output, labels in role.labels.items():
-            (model / _label_file(output)).write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")
+            (model / _build_label_file_name(output)).write_text(
+                "".join(f"{label}\n" for label in labels), encoding="utf-8"
+            )
         write_json(model / "1" / "role.json", describe_role(role))
         copy_files(model / "1", *_TRITON_CODE)
 
 
-def _config(name: str, role: Role) -> str:
-    lines = [_tensor("input", spec) for spec in role.inputs]
-    lines += [_tensor("output", spec, has_labels=spec.name in role.labels) for spec in role.outputs]
+def _build_triton_config(name: str, role: Role) -> str:
+    lines = [_format_triton_tensor("input", spec) for spec in role.inputs]
+    lines += [_format_triton_tensor("output", spec, has_labels=spec.name in role.labels) for spec in role.outputs]
     return _CONFIG.substitute(name=name, max_batch=MAX_BATCH if role.batching else 0, tensors="\n".join(lines))
 
 
-def _tensor(side: str, spec: TensorSpec, *, has_labels: bool = False) -> str:
+def _format_triton_tensor(side: str, spec: TensorSpec, *, has_labels: bool = False) -> str:
     return _TENSOR.substitute(
         side=side,
         name=spec.name,
         datatype="TYPE_STRING" if spec.datatype == "BYTES" else f"TYPE_{spec.datatype}",
         dims=", ".join(map(str, spec.shape)),
-        labels=_LABELS.substitute(file=_label_file(spec.name)) if has_labels else "",
+        labels=_LABELS.substitute(file=_build_label_file_name(spec.name)) if has_labels else "",
     )
 
 
-def _label_file(output: str) -> str:
+def _build_label_file_name(output: str) -> str:
     return f"labels_{output}.txt"
 
 

@@ -52,10 +52,10 @@ class BaselineEntry:
         more = f" and {len(self.rows) - MAX_SHOWN_ROWS} more" if len(self.rows) > MAX_SHOWN_ROWS else ""
         return format_label(self.check, ", ".join(self.rows[:MAX_SHOWN_ROWS]) + more)
 
-    def names(self, result: CheckResult) -> bool:
+    def is_about(self, result: CheckResult) -> bool:
         """Return whether the entry names a row."""
         if self.check is None:
-            return self.requirement in _about(result)
+            return self.requirement in _list_requirements(result)
         return is_match(result.id, self.check) and any(is_match(result.row, pattern) for pattern in self.rows)
 
     def explains(self, result: CheckResult) -> bool:
@@ -68,7 +68,7 @@ class BaselineEntry:
         return self.expires is not None and today > self.expires
 
 
-def _about(result: CheckResult) -> Sequence[str]:
+def _list_requirements(result: CheckResult) -> Sequence[str]:
     """Return the requirement that a row does not meet, or all requirements of the row if it has no failure."""
     return [result.failure.requirement] if result.failure else result.requirements
 
@@ -129,9 +129,9 @@ class Baseline:
         """The outcomes that an entry can explain."""
         return (*UNMET, Outcome.ADVISORY) if self.advice else UNMET
 
-    def applied(self, result: CheckResult) -> CheckResult:
+    def apply(self, result: CheckResult) -> CheckResult:
         """Return a row's result with the outcome `known_failure` or `fixed` if an entry covers it."""
-        naming = [entry for entry in self.entries if not entry.has_expired(self.today) and entry.names(result)]
+        naming = [entry for entry in self.entries if not entry.has_expired(self.today) and entry.is_about(result)]
         exact = next((entry for entry in naming if not entry.is_wide), None)
         if result.outcome in MET and exact is not None:
             return replace(result, outcome=Outcome.FIXED, message=f"known to fail, and does not: {exact.reason}")
@@ -139,9 +139,9 @@ class Baseline:
             return replace(result, outcome=Outcome.KNOWN_FAILURE)
         return result
 
-    def applying(self, judge: Callable[[Check, Row], CheckResult]) -> Callable[[Check, Row], CheckResult]:
+    def wrap_judge(self, judge: Callable[[Check, Row], CheckResult]) -> Callable[[Check, Row], CheckResult]:
         """Wrap a judge so that the baseline is applied to its results."""
-        return lambda check, row: self.applied(judge(check, row))
+        return lambda check, row: self.apply(judge(check, row))
 
     def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> GateResult:
         """Compare the results of a run with the baseline.
@@ -158,27 +158,27 @@ class Baseline:
                     continue
                 new.append(result.label)
         fixed = [result.label for result in results if result.outcome is Outcome.FIXED]
-        return GateResult(known, new, fixed, tuple(self._stale(results, whole)))
+        return GateResult(known, new, fixed, tuple(self._describe_outdated_entries(results, whole)))
 
     def _is_known_advice(self, result: CheckResult) -> bool:
         valid = (entry for entry in self.entries if not entry.has_expired(self.today))
         is_counted = self.advice and result.outcome is Outcome.ADVISORY
-        return is_counted and any(entry.names(result) and entry.explains(result) for entry in valid)
+        return is_counted and any(entry.is_about(result) and entry.explains(result) for entry in valid)
 
-    def _stale(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
+    def _describe_outdated_entries(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
         for entry in self.entries:
             if entry.has_expired(self.today):
                 yield f"{entry.label} expired on {entry.expires}: {entry.reason}"
             elif whole:
-                yield from self._without_use(entry, results)
+                yield from self._describe_unused_parts(entry, results)
 
-    def _without_use(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
+    def _describe_unused_parts(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
         """Yield a message for each pattern that matches no row, and for a wide entry that no longer fails."""
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))
-            if not any(one.names(result) for result in results):
+            if not any(one.is_about(result) for result in results):
                 yield f"{one.label} names no check or row of this run"
-        named = [result for result in results if entry.names(result)]
+        named = [result for result in results if entry.is_about(result)]
         holds = any(result.outcome in self.unmet and entry.explains(result) for result in named)
         if entry.is_wide and not holds and any(result.outcome in MET for result in named):
             yield f"{entry.label} no longer fails: {entry.reason}"

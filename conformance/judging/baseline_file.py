@@ -52,17 +52,17 @@ def from_text(text: str) -> Baseline:
         document = files.parse_toml(text)
     except files.UnreadableError as error:
         raise BaselineError(str(error)) from error
-    if fault := _fault(document):
+    if fault := _find_schema_violation(document):
         raise BaselineError(fault)
-    return Baseline([_known(entry) for entry in document.get("known", ())], advice=document.get("advice", False))
+    return Baseline([_parse_entry(entry) for entry in document.get("known", ())], advice=document.get("advice", False))
 
 
-def _known(entry: Mapping[str, Any]) -> BaselineEntry:
+def _parse_entry(entry: Mapping[str, Any]) -> BaselineEntry:
     rows = entry.get("rows", "*")
     return BaselineEntry(**{**entry, "rows": (rows,) if isinstance(rows, str) else tuple(rows)})
 
 
-def _fault(document: Mapping[str, Any]) -> str | None:
+def _find_schema_violation(document: Mapping[str, Any]) -> str | None:
     """Return the first schema violation of a document, or None."""
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import best_match
@@ -104,19 +104,19 @@ def update_text(text: str, results: Sequence[CheckResult]) -> str:
     unmet = Baseline(advice=bool(document.get("advice", False))).unmet
     failing = [result for result in results if result.outcome in unmet]
     for index in reversed(range(len(tables))):
-        _keep_what_holds(tables, index, results, failing)
-    kept = [_known(table.unwrap()) for table in tables]
-    new = [result for result in failing if not any(entry.names(result) and entry.explains(result) for entry in kept)]
-    for table in _tables(new, results):
+        _drop_fixed_rows(tables, index, results, failing)
+    kept = [_parse_entry(table.unwrap()) for table in tables]
+    new = [result for result in failing if not any(entry.is_about(result) and entry.explains(result) for entry in kept)]
+    for table in _build_tables(new, results):
         tables.append(table)
     return tomlkit.dumps(document)
 
 
-def _keep_what_holds(tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult]) -> None:
+def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult]) -> None:
     """Remove the rows of an entry that no longer fail, and the whole entry if no row is left."""
-    entry = _known(tables[index].unwrap())
-    held = [result for result in failing if entry.names(result) and entry.explains(result)]
-    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.names(result)]
+    entry = _parse_entry(tables[index].unwrap())
+    held = [result for result in failing if entry.is_about(result) and entry.explains(result)]
+    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.is_about(result)]
     rows = [
         pattern
         for pattern in entry.rows
@@ -128,10 +128,10 @@ def _keep_what_holds(tables: Any, index: int, results: Sequence[CheckResult], fa
     if not rows:
         del tables[index]
     elif len(rows) < len(entry.rows):
-        tables[index]["rows"] = _array(rows)
+        tables[index]["rows"] = _build_array(rows)
 
 
-def _tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
+def _build_tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
     """Yield one entry per check and requirement of the new failures."""
     together: dict[tuple[str, str | None], list[str]] = {}
     for result in new:
@@ -141,23 +141,23 @@ def _tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Itera
     failed = {check for check, requirement in together if requirement}
     for (check, requirement), rows in together.items():
         if requirement:
-            yield _table(check, rows if check in met else (), requirement)
+            yield _build_table(check, rows if check in met else (), requirement)
         elif check in met or check not in failed:  # else an entry for all rows includes the blocked ones
-            yield _table(check, rows, None)
+            yield _build_table(check, rows, None)
 
 
-def _table(check: str, rows: Sequence[str], requirement: str | None) -> Any:
+def _build_table(check: str, rows: Sequence[str], requirement: str | None) -> Any:
     """Return an entry; without `rows` it covers every row of the check."""
     rows = [row for row in rows if row]  # the only row of a check may have no name
     table = tomlkit.table()
     table["check"] = check
     if rows:
-        table["rows"] = _array(rows) if len(rows) > 1 else rows[0]
+        table["rows"] = _build_array(rows) if len(rows) > 1 else rows[0]
     if requirement:
         table["requirement"] = requirement
     table["reason"] = DEFAULT_REASON
     return table
 
 
-def _array(rows: Sequence[str]) -> Any:
+def _build_array(rows: Sequence[str]) -> Any:
     return tomlkit.item(list(rows)).multiline(len(rows) > MAX_ROWS_PER_LINE)

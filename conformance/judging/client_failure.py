@@ -35,7 +35,7 @@ def describe_call(unmet: UnmetError, requirement: str, asked: Sequence[AdapterCa
         requirement: the ledger id; it decides whether bytes of the request or of the answer are shown.
         asked: the calls made to the adapter in this row.
     """
-    words = _summarize(asked[-1]) if asked else ""
+    words = _summarize_call(asked[-1]) if asked else ""
     if unmet.reply is None:
         return build_failure(unmet, requirement, None, asked=words)
     exchange = unmet.reply.exchange
@@ -47,7 +47,7 @@ def describe_call(unmet: UnmetError, requirement: str, asked: Sequence[AdapterCa
         rows = _render_bytes(received, parsed, unmet.offset)
     else:
         rows = [] if unmet.offset is None else render_answer_bytes(reply, unmet.offset)
-    return build_failure(unmet, requirement, reply, sent=_sent(exchange, received), rows=rows, asked=words)
+    return build_failure(unmet, requirement, reply, sent=_describe_request(exchange, received), rows=rows, asked=words)
 
 
 def describe_violation(
@@ -72,7 +72,7 @@ def describe_violation(
         violation,
         violation.requirement,
         reply,
-        sent=f"request {recorded.number}, {_sent(exchange, received)}{note}",
+        sent=f"request {recorded.number}, {_describe_request(exchange, received)}{note}",
         rows=_render_bytes(received, parsed, violation.offset),
         texts=(request, answer),
     )
@@ -81,29 +81,34 @@ def describe_violation(
 # --- adapter calls ----------------------------------------------------------------------------------------------------
 
 
-def _summarize(asked: AdapterCall) -> str:
+def _summarize_call(asked: AdapterCall) -> str:
     """Return an adapter call on one line."""
-    first, count = _inference(asked.inferences[0]), len(asked.inferences)
+    first, count = _format_inference(asked.inferences[0]), len(asked.inferences)
     if count == 1:
         return f"over {asked.transport}: {first}"
     return f"over {asked.transport}, {count} inferences {'at once' if asked.at_once else 'in turn'}, the first: {first}"
 
 
-def _inference(inference: Inference) -> str:
+def _format_inference(inference: Inference) -> str:
     shown = [
         f"{one.name} {one.datatype} {format_shape(one.shape)} {inference.get_form(place)}"
         for place, one in enumerate(inference.inputs[:MAX_INPUTS])
     ]
     more = len(inference.inputs) - MAX_INPUTS
     inputs = "; ".join([*shown, *([f"and {more} more"] if more > 0 else [])]) or "no inputs"
-    parts = [f"model {inference.model}", "raw binary request" if inference.is_raw else "", inputs, _outputs(inference)]
-    ways = [
+    parts = [
+        f"model {inference.model}",
+        "raw binary request" if inference.is_raw else "",
+        inputs,
+        _format_outputs(inference),
+    ]
+    codings = [
         f"{name} {value}" for name, value in (("coding", inference.coding), ("accepts", inference.accepts)) if value
     ]
-    return ", ".join([part for part in parts if part] + ways)
+    return ", ".join([part for part in parts if part] + codings)
 
 
-def _outputs(inference: Inference) -> str:
+def _format_outputs(inference: Inference) -> str:
     if inference.outputs is None:
         return f"all outputs {inference.all_outputs}" if inference.all_outputs else ""
     words = [
@@ -116,7 +121,7 @@ def _outputs(inference: Inference) -> str:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def _sent(exchange: Exchange, received: ClientRequest) -> str:
+def _describe_request(exchange: Exchange, received: ClientRequest) -> str:
     """Return a short description of the received request."""
     if received.is_over_grpc:
         return summarize_call(exchange)
@@ -135,11 +140,11 @@ def _render_bytes(received: ClientRequest, parsed: ParsedRequest | None, offset:
         return rows if offset is None else label_row(rows, offset, f"byte {offset} of the message")
     if offset is None:
         return []
-    label = f"byte {offset} of the tensor" if parsed.is_raw else body_layout.find_label(_layout(parsed), offset)
+    label = f"byte {offset} of the tensor" if parsed.is_raw else body_layout.find_label(_build_layout(parsed), offset)
     return label_row(body_layout.format_hex_window(parsed.body, offset).splitlines(), offset, label)
 
 
-def _layout(parsed: ParsedRequest) -> body_layout.Layout:
+def _build_layout(parsed: ParsedRequest) -> body_layout.Layout:
     placed = [(one, one.span) for one in parsed.inputs if one.span is not None]
     spans = tuple((one.name, one.datatype, *span) for one, span in placed)
     return body_layout.Layout(parsed.json_end, spans, parsed.body, tuple(one.index for one, _ in placed))
@@ -150,4 +155,4 @@ def _build_message(received: ClientRequest, parsed: ParsedRequest | None) -> Mes
     message = Message(received.path, received.headers, received.body, received.method)
     if parsed is None or parsed.is_coded or parsed.is_raw:
         return message
-    return replace(message, json_length=parsed.json_end, spans=tuple(_layout(parsed).spans))
+    return replace(message, json_length=parsed.json_end, spans=tuple(_build_layout(parsed).spans))

@@ -81,8 +81,8 @@ class ClientJudge(RowJudge):
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
         adapter, transport = LoggingAdapter(self._adapter), check.over[0]
         client = Client(adapter, self._peer, transport, self._liveness[transport])
-        found = self._find_absence(transport) or self._run(check, row, client, adapter)
-        self._write_down(check, row, client.requests)
+        found = self._find_absence(transport) or self._run_check(check, row, client, adapter)
+        self._record_exchanges(check, row, client.requests)
         return found, len(client.requests)
 
     def _find_absence(self, transport: str) -> RowOutcome | None:
@@ -92,7 +92,7 @@ class ClientJudge(RowJudge):
         message = f"{escape_text(self._client.name, 60)} does not speak {transport}"
         return no_verdict(Outcome.NOT_APPLICABLE, ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
 
-    def _run(self, check: Check, row: Row, client: Client, adapter: LoggingAdapter) -> RowOutcome:
+    def _run_check(self, check: Check, row: Row, client: Client, adapter: LoggingAdapter) -> RowOutcome:
         try:
             return conclude_met(check, row, check.body(client, *row.values))
         except UnmetError as unmet:
@@ -111,7 +111,7 @@ class ClientJudge(RowJudge):
             client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.asked)
         return conclude_unmet(failure, grade(requirement, strict=self._strict))
 
-    def _write_down(self, check: Check, row: Row, requests: Sequence[ReceivedRequest]) -> None:
+    def _record_exchanges(self, check: Check, row: Row, requests: Sequence[ReceivedRequest]) -> None:
         if self._journal is None:
             return
         for place, one in enumerate(requests):

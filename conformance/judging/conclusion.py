@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.baseline import Baseline, GateResult
 from conformance.judging.coverage import find_coverage_of_watch
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec import ledger
 from conformance.spec.check import format_key
 from conformance.spec.coverage import FULL_COVERAGE, Coverage
@@ -69,7 +69,7 @@ def sort_results(results: Sequence[CheckResult], subjects: Subjects) -> list[Che
 
 def index_rows(subjects: Subjects) -> dict[RowKey, int]:
     """Return the index of each row in the suite."""
-    rows = collected_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
+    rows = list_profile_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
     return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
 
 
@@ -85,7 +85,7 @@ def find_missing_rows(
     """Return the rows that should have run and did not, by extension."""
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
-    rows = collected_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports, survey=survey)
+    rows = list_profile_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports, survey=survey)
     for check, row in rows:
         extension = str(ledger.get_requirement(check.requirements(row)[0]).extension)
         if (check.id, row.id) not in run and extension != ROBUSTNESS:

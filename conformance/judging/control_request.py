@@ -54,7 +54,7 @@ class RequestContent:
 
     @property
     def is_empty(self) -> bool:
-        """Whether an input, or an output that the model is told to return, has no elements."""
+        """Whether an input, or an output whose size the request sets, has no elements."""
         return self.yields_none or any(not tensor.elements for tensor in self.tensors)
 
     @property
@@ -75,10 +75,10 @@ class RequestContent:
     @property
     def string(self) -> int:
         """The number of bytes of the longest BYTES element."""
-        return max(map(_longest, self.tensors), default=0)
+        return max(map(_find_longest_string, self.tensors), default=0)
 
 
-def _longest(tensor: Tensor) -> int:
+def _find_longest_string(tensor: Tensor) -> int:
     return max(map(len, tensor.array.reshape(-1).tolist()), default=0) if tensor.datatype == "BYTES" else 0
 
 
@@ -97,15 +97,15 @@ def read_request_content(message: Message, model: Model) -> RequestContent | Non
         return None
 
 
-def _uncoded(message: Message) -> bytes:
+def _decompress_body(message: Message) -> bytes:
     coding = message.header("Content-Encoding")
     return zlib.decompress(message.body, 47) if coding in ("gzip", "deflate") else message.body
 
 
 def _read_message(message: Message, model: Model) -> RequestContent:
-    body = _uncoded(message)
+    body = _decompress_body(message)
     if message.header(INFERENCE_HEADER) == "0":
-        return RequestContent((_raw_tensor(body, model),), "", {}, len(message.body))
+        return RequestContent((_build_raw_input(body, model),), "", {}, len(message.body))
     length = message.header(INFERENCE_HEADER)
     end = int(length) if length else len(body)
     document: Any = parse_json(body[:end]).value
@@ -114,9 +114,11 @@ def _read_message(message: Message, model: Model) -> RequestContent:
         size = (item.get("parameters") or {}).get("binary_data_size")
         data = None if size is None else body[start : start + size]
         start += size or 0
-        tensors.append(_tensor(item["name"], item["datatype"], item["shape"], data, item.get("data"), model))
+        tensors.append(_build_input(item["name"], item["datatype"], item["shape"], data, item.get("data"), model))
         if item["datatype"] == "BYTES" and data is None:
-            texts.append(Tensor.from_values(item["name"], "BYTES", _octets(item.get("data")), tuple(item["shape"])))
+            texts.append(
+                Tensor.from_values(item["name"], "BYTES", _flatten_strings(item.get("data")), tuple(item["shape"]))
+            )
     counts = {
         item["name"]: (item.get("parameters") or {}).get("classification") for item in document.get("outputs") or ()
     }
@@ -133,7 +135,7 @@ def _read_call(message: Message, model: Model) -> RequestContent:
     for place, item in enumerate(request.inputs):
         typed = [element for _, field in item.contents.ListFields() for element in field]
         data = raw[place] if place < len(raw) else None
-        tensors.append(_tensor(item.name, item.datatype, item.shape, data, typed, model))
+        tensors.append(_build_input(item.name, item.datatype, item.shape, data, typed, model))
     classified = {
         output.name: int(output.parameters["classification"].int64_param)
         for output in request.outputs
@@ -142,7 +144,9 @@ def _read_call(message: Message, model: Model) -> RequestContent:
     return RequestContent(tuple(tensors), request.id, classified, len(message.body))
 
 
-def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, elements: Any, model: Model) -> Tensor:
+def _build_input(
+    name: str, datatype: str, shape: Sequence[int], data: bytes | None, elements: Any, model: Model
+) -> Tensor:
     """Return an input with harmless values, or with its original values if the model depends on them."""
     sizes = tuple(shape)
     room = prod(max(1, size) for size in sizes)  # a 0 counts as 1: `enlarge` may add a row to it
@@ -152,16 +156,18 @@ def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, 
         array = decode(datatype, sizes, data) if data is not None else np.array(elements).reshape(sizes)
         return Tensor.from_values(name, datatype, array, sizes)
     if isinstance(model, DeployedModel):
-        return _own(name, datatype, sizes, model)
-    return _harmless(name, datatype, sizes, _lengths(data, elements) if datatype == "BYTES" else ())
+        return _build_accepted_tensor(name, datatype, sizes, model)
+    return _build_harmless_tensor(
+        name, datatype, sizes, _measure_strings(data, elements) if datatype == "BYTES" else ()
+    )
 
 
-def _own(name: str, datatype: str, shape: tuple[int, ...], model: DeployedModel) -> Tensor:
+def _build_accepted_tensor(name: str, datatype: str, shape: tuple[int, ...], model: DeployedModel) -> Tensor:
     """Return a tensor of values that a deployed model is known to accept."""
     return Tensor.from_values(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
 
 
-def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:
+def _build_harmless_tensor(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:
     """Return a tensor filled with one number whose JSON text is at least as long as its binary form.
 
     BYTES elements consist of letters; their lengths are `lengths`, and 1 for each further element.
@@ -173,7 +179,7 @@ def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequenc
     return Tensor.from_values(name, datatype, [b"a" * length for length in ([*lengths] + [1] * count)[:count]], shape)
 
 
-def _lengths(data: bytes | None, elements: Any) -> list[int]:
+def _measure_strings(data: bytes | None, elements: Any) -> list[int]:
     """Return the length of each BYTES element.
 
     Raises:
@@ -184,10 +190,10 @@ def _lengths(data: bytes | None, elements: Any) -> list[int]:
         if sum(found) > len(data):
             raise ValueError(f"{sum(found)} bytes in {len(data)}")
         return found
-    return list(map(len, _octets(elements)))
+    return list(map(len, _flatten_strings(elements)))
 
 
-def _octets(elements: Any) -> list[bytes]:
+def _flatten_strings(elements: Any) -> list[bytes]:
     """Return the bytes of each element of a flat or nested list of strings."""
     flat: list[Any] = list(elements or ())
     while any(isinstance(element, list) for element in flat):
@@ -195,16 +201,16 @@ def _octets(elements: Any) -> list[bytes]:
     return [text if isinstance(text, bytes) else text.encode() for text in flat]
 
 
-def _raw_tensor(body: bytes, model: Model) -> Tensor:
+def _build_raw_input(body: bytes, model: Model) -> Tensor:
     """Return the single input of a raw request; a batch dimension has size 1."""
     (spec,) = model.role.inputs
     name = model.names.inputs.get(spec.name, spec.name)
     if spec.datatype == "BYTES":
-        return _harmless(name, "BYTES", (1,), (len(body),))
+        return _build_harmless_tensor(name, "BYTES", (1,), (len(body),))
     count = len(body) // DATATYPES[spec.datatype].dtype.itemsize
     fixed = prod(size for size in spec.shape if size >= 0)
     shape = tuple(count // fixed if size < 0 else size for size in spec.shape)
-    return _tensor(name, spec.datatype, (1, *shape) if model.role.batching else shape, None, None, model)
+    return _build_input(name, spec.datatype, (1, *shape) if model.role.batching else shape, None, None, model)
 
 
 # --- making control requests ------------------------------------------------------------------------------------------
@@ -228,18 +234,18 @@ def _make_control_for_another_model(asked: RequestContent, target: Target) -> In
 
 def enlarge(asked: RequestContent, model: Model) -> RequestContent:
     """Return slightly larger contents: if the server accepts them, the original did not exceed a limit."""
-    tensors = tuple(_larger(tensor, model) for tensor in asked.tensors)
+    tensors = tuple(_enlarge_tensor(tensor, model) for tensor in asked.tensors)
     return replace(asked, tensors=tensors, id=asked.id and asked.id + "a")
 
 
-def _larger(tensor: Tensor, model: Model) -> Tensor:
+def _enlarge_tensor(tensor: Tensor, model: Model) -> Tensor:
     if model.role.compute in VALUE_DEPENDENT:
         return tensor
     is_open = model.role.batching or all(spec.shape[:1] == (-1,) for spec in model.role.inputs)
     shape = (tensor.shape[0] + 1, *tensor.shape[1:]) if is_open and tensor.shape else tensor.shape
     if isinstance(model, DeployedModel):
-        return _own(tensor.name, tensor.datatype, shape, model)
-    return _harmless(tensor.name, tensor.datatype, shape, [_longest(tensor) + 1] * prod(shape))
+        return _build_accepted_tensor(tensor.name, tensor.datatype, shape, model)
+    return _build_harmless_tensor(tensor.name, tensor.datatype, shape, [_find_longest_string(tensor) + 1] * prod(shape))
 
 
 def shrink(asked: RequestContent, model: Model) -> RequestContent:
@@ -254,7 +260,9 @@ def shrink(asked: RequestContent, model: Model) -> RequestContent:
         first, *others = tensor.shape or (1,)
         rows = max(1, min(first, MAX_JSON_ELEMENTS // max(1, prod(others))))
         tensors.append(
-            _harmless(tensor.name, tensor.datatype, (rows, *others), [_longest(tensor)] * rows * prod(others))
+            _build_harmless_tensor(
+                tensor.name, tensor.datatype, (rows, *others), [_find_longest_string(tensor)] * rows * prod(others)
+            )
         )
     return replace(asked, tensors=tuple(tensors))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.applicability import is_offered
-from conformance.judging.selection import CLIENTS, ROLES, collected_rows
+from conformance.judging.selection import CLIENTS, ROLES, list_profile_rows
 from conformance.roles import roles
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
@@ -22,7 +22,7 @@ from conformance.spec.verdict import conclude_requirements
 
 
 @dataclass(frozen=True, slots=True)
-class _Requirements:
+class _ApplicableRequirements:
     """The ids of the requirements that apply to a target, in order, and of those that some row `judged`."""
 
     applying: dict[str, None]
@@ -48,20 +48,20 @@ def find_coverage(
         asked: the extensions that the user named; empty if none.
         party: the judged party.
     """
-    known = _requirements(results, survey.offered, asked, party)
+    known = _find_requirements(results, survey.offered, asked, party)
     run = {(result.id, result.row) for result in results}
     subjects = ROLES if party is Party.SERVER else CLIENTS
     others = [
         (check, row)
-        for check, row in collected_rows("certify", subjects=subjects, transports=transports)
+        for check, row in list_profile_rows("certify", subjects=subjects, transports=transports)
         if (check.id, row.id) not in run and is_offered(check, row, survey.offered, transports)
     ]
     chosen = {
         (check.id, row.id)
-        for check, row in collected_rows(profile, subjects=subjects, transports=transports, survey=survey)
+        for check, row in list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
     }
-    rows = [*_run(results), *_not_run(others, survey.roles, chosen)]
-    return _coverage(list(_limited(rows, known)), known, profile)
+    rows = [*_iterate_unjudged_run_rows(results), *_iterate_rows_not_run(others, survey.roles, chosen)]
+    return _build_coverage(list(_limit_to_applicable(rows, known)), known, profile)
 
 
 def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]) -> Coverage:
@@ -71,23 +71,23 @@ def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]
         results: of every client.
         used: the extensions that the clients use.
     """
-    known = _requirements(results, used, (), Party.CLIENT)
+    known = _find_requirements(results, used, (), Party.CLIENT)
     gaps = {name: Gap(0, (GapReason.NOT_SENT,)) for name in known.applying if name not in known.judged}
     return Coverage(gaps, tuple(name for name in gaps if _is_must(name)))
 
 
-def _requirements(
+def _find_requirements(
     results: Sequence[CheckResult], offered: Collection[str], asked: Collection[str], party: Party
-) -> _Requirements:
+) -> _ApplicableRequirements:
     entries = filter_counted(conclude_requirements(results, party), asked)
     applying = [entry["id"] for entry in entries if entry["extension"] in (PROTOCOL, *offered)]
-    return _Requirements(dict.fromkeys(applying), {entry["id"] for entry in entries if is_judged(entry)})
+    return _ApplicableRequirements(dict.fromkeys(applying), {entry["id"] for entry in entries if is_judged(entry)})
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _run(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
+def _iterate_unjudged_run_rows(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
     """Yield the rows that ran without a verdict because a model is missing, or because a client lacks the ability."""
     for result in results:
         if result.outcome is not Outcome.NOT_APPLICABLE:
@@ -99,7 +99,7 @@ def _run(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
             yield UnjudgedRow(names, GapReason.NO_MODEL, result.reason.subject)
 
 
-def _not_run(
+def _iterate_rows_not_run(
     rows: Iterable[tuple[Check, Row]], filled: Collection[str], chosen: Collection[tuple[str, str]]
 ) -> Iterator[UnjudgedRow]:
     """Yield the rows that did not run: the rows of the roles, say, if only deployed models are judged."""
@@ -111,21 +111,21 @@ def _not_run(
             yield UnjudgedRow(names, GapReason.NOT_RUN if (check.id, row.id) in chosen else GapReason.LEFT_OUT)
 
 
-def _limited(rows: Sequence[UnjudgedRow], known: _Requirements) -> Iterator[UnjudgedRow]:
+def _limit_to_applicable(rows: Sequence[UnjudgedRow], known: _ApplicableRequirements) -> Iterator[UnjudgedRow]:
     """Yield the rows, limited to the requirements that apply.
 
     A row that needs an optional role, or that a client cannot run, counts only if no other row covers its requirement.
     """
-    usual = {name for row in rows if not _is_last_resort(row) for name in row.requirements}
+    usual = {name for row in rows if not _is_fallback_row(row) for name in row.requirements}
     for row in rows:
         names = [name for name in row.requirements if name in known.applying]
-        if _is_last_resort(row):
+        if _is_fallback_row(row):
             names = [name for name in names if name not in known.judged and name not in usual]
         if names:
             yield replace(row, requirements=tuple(names))
 
 
-def _is_last_resort(row: UnjudgedRow) -> bool:
+def _is_fallback_row(row: UnjudgedRow) -> bool:
     return row.why is GapReason.CANNOT or _is_optional(row.role)
 
 
@@ -136,35 +136,35 @@ def _is_optional(role: str) -> bool:
 # --- gaps and deployments -------------------------------------------------------------------------------------------
 
 
-def _coverage(rows: Sequence[UnjudgedRow], known: _Requirements, profile: str) -> Coverage:
-    gaps = _gaps(rows)
+def _build_coverage(rows: Sequence[UnjudgedRow], known: _ApplicableRequirements, profile: str) -> Coverage:
+    gaps = _build_gaps(rows)
     unjudged = tuple(name for name in known.applying if name in gaps and name not in known.judged and _is_must(name))
     of_musts = [row for row in rows if any(map(_is_must, row.requirements))]
     counts = Counter(row.why for row in of_musts)
     return Coverage(
         {name: gaps[name] for name in known.applying if name in gaps},
         unjudged,
-        tuple(_deployments([row for row in of_musts if row.role], unjudged)),
+        tuple(_choose_deployments([row for row in of_musts if row.role], unjudged)),
         counts[GapReason.NO_MODEL],
         counts[GapReason.LEFT_OUT],
         profile,
     )
 
 
-def _gaps(rows: Iterable[UnjudgedRow]) -> dict[str, Gap]:
+def _build_gaps(rows: Iterable[UnjudgedRow]) -> dict[str, Gap]:
     found: dict[str, list[UnjudgedRow]] = {}
     for row in rows:
         for name in row.requirements:
             found.setdefault(name, []).append(row)
-    return {name: _gap(own) for name, own in found.items()}
+    return {name: _build_gap(own) for name, own in found.items()}
 
 
-def _gap(rows: Sequence[UnjudgedRow]) -> Gap:
+def _build_gap(rows: Sequence[UnjudgedRow]) -> Gap:
     needs = Counter(row.role for row in rows if row.role)
     return Gap(len(rows), tuple(dict.fromkeys(row.why for row in rows)), tuple(role for role, _ in needs.most_common()))
 
 
-def _deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iterator[Deployment]:
+def _choose_deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iterator[Deployment]:
     """Yield a small set of roles that covers each unjudged MUST, most useful first; then other roles by row count."""
     waiting = Counter(row.role for row in rows)
     musts: dict[str, set[str]] = {role: set() for role in waiting}

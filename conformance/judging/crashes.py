@@ -1,4 +1,4 @@
-"""Crashes of the server: which single row fails for one, and the message of the rows that can no longer be judged.
+"""Crashes of the server: the one row that fails for a crash, and the message of the unjudged rows after it.
 
 A request is taken to have crashed the server if its connection closes and later connections are refused. Usually that
 row has failed already, by its own requirement. Otherwise the row fails in which the server is found gone. No row fails
@@ -32,28 +32,28 @@ class CrashTracker:
     target: Target
     is_one_of_several: bool = False
     since: str = ""
-    _is_told: bool = False
+    _is_settled: bool = False
 
-    def blamed(self, lost: TargetLostError) -> UnmetError | None:
-        """Return the unmet requirement of the row in which the target was lost, or None if the row is not to blame."""
+    def find_violation(self, lost: TargetLostError) -> UnmetError | None:
+        """Return the violation of the row that lost the target, or None if another row caused the crash."""
         if not lost.has_died or self.since:
             return None
-        before = _before(lost)
+        before = _find_earlier_error(lost)
         if before is not None:
-            return self._by_anyone(before) if self.is_one_of_several else before
+            return self._attribute_to_any_process(before) if self.is_one_of_several else before
         own = self.target.exchanges[-1:]
         last = Reply(own[0]) if own else Reply(self.target.last) if self.target.last else None
         is_own = bool(own) and own[0].status is None and not self.is_one_of_several
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
-        named = None if is_own else self._alive_after(last)
+        named = None if is_own else self._choose_requirement(last)
         return UnmetError(f"a server that goes on answering{after}", str(lost), last, requirement=named)
 
-    def _alive_after(self, last: Reply | None) -> str:
+    def _choose_requirement(self, last: Reply | None) -> str:
         """Return the requirement that a crash violates; it depends on whether the last request succeeded."""
         is_legal = last is not None and last.succeeded and not self.is_one_of_several
         return ALIVE_LEGAL if is_legal else ALIVE
 
-    def told(self, lost: TargetLostError) -> str:
+    def explain_loss(self, lost: TargetLostError) -> str:
         """Return why the target is gone, on one line."""
         return f"{lost}, since {self.since}" if lost.has_died and self.since else str(lost)
 
@@ -66,26 +66,26 @@ class CrashTracker:
             with self.target.scope("whether the target is still there"):
                 self.target.send(make_grpc_call("ServerLive") if is_call else Message("/v2", method="GET"), fresh=True)
         except TargetLostError:
-            return self._by_anyone(unmet)
+            return self._attribute_to_any_process(unmet)
         return unmet
 
     def note(self, row: str, *, has_failed: bool) -> None:
         """Record whether a judged row crashed the server, or may have."""
-        if self._is_told:
+        if self._is_settled:
             return
         if has_failed and self.target.lost:
-            self.since, self._is_told = self.since or row, True
+            self.since, self._is_settled = self.since or row, True
         elif self.target.exchanges:
             is_open = has_failed and self.target.exchanges[-1].status is None
             self.since = row if is_open else ""
 
-    def _by_anyone(self, unmet: UnmetError) -> UnmetError:
+    def _attribute_to_any_process(self, unmet: UnmetError) -> UnmetError:
         if unmet.reply is None or unmet.reply.status is None:
             unmet.requirement = ALIVE
         return unmet
 
 
-def _before(lost: TargetLostError) -> UnmetError | None:
+def _find_earlier_error(lost: TargetLostError) -> UnmetError | None:
     """Return the earlier `UnmetError` if the target was lost during the handling of that error, else None."""
     error: BaseException | None = lost
     while error is not None and not isinstance(error, UnmetError):

@@ -58,8 +58,8 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Repro
     (folder / "request.bin").write_bytes(message.body)
     write_body(folder, "response", hide_bytes(exchange.body, secrets))
     texts = {
-        "request.txt": _request_head(exchange, settings),
-        "response.txt": hide(_response_head(exchange), secrets),
+        "request.txt": _format_request_head(exchange, settings),
+        "response.txt": hide(_format_response_head(exchange), secrets),
         "bytes.txt": "\n".join(failure.bytes),
         **reproducers.build_programs(about, failure, steps, settings),
         "check.json": hide(json.dumps(about, indent=1), secrets),
@@ -70,7 +70,7 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Repro
     (folder / "repro.sh").chmod(0o755)
 
 
-def _request_head(exchange: Exchange, settings: Settings) -> str:
+def _format_request_head(exchange: Exchange, settings: Settings) -> str:
     message = exchange.message
     shown = [
         *message.headers,
@@ -82,7 +82,7 @@ def _request_head(exchange: Exchange, settings: Settings) -> str:
     return "\n".join([*lines, *([f"({exchange.note})"] if exchange.note else [])])
 
 
-def _response_head(exchange: Exchange) -> str:
+def _format_response_head(exchange: Exchange) -> str:
     status = Reply(exchange).status_line if exchange.status else "no answer"
     if exchange.details:
         status += f": {escape_text(exchange.details, 1000)}"

@@ -105,25 +105,25 @@ def describe(unmet: UnmetError, requirement: str, settings: Settings, body_file:
         unmet,
         requirement,
         reply,
-        sent=_sent(reply.exchange),
-        rows=_bytes(reply, unmet.offset, secrets),
+        sent=_describe_request(reply.exchange),
+        rows=_render_hex_dump(reply, unmet.offset, secrets),
         repeat=build_repeat_command(reply.exchange, settings, body_file),
         secrets=secrets,
     )
 
 
-def _sent(exchange: Exchange) -> str:
+def _describe_request(exchange: Exchange) -> str:
     message = exchange.message
     if Reply(exchange).is_over_grpc:
         return summarize_call(exchange)
-    parts = [f"{message.method} {message.path}", f"{len(message.body)} bytes", *_tensors(message)]
+    parts = [f"{message.method} {message.path}", f"{len(message.body)} bytes", *_describe_tensors(message)]
     header = message.header(INFERENCE_HEADER)
     if header is not None:
         parts.append("raw binary request" if header == "0" else f"inference header {escape_text(header, 40)}")
     return ", ".join([*parts, *([exchange.note] if exchange.note else [])])
 
 
-def _tensors(message: Message) -> list[str]:
+def _describe_tensors(message: Message) -> list[str]:
     """Return a phrase for the inputs and one for the requested outputs; empty if the JSON cannot be read."""
     try:
         document = json.loads(message.body[: message.json_length])
@@ -140,8 +140,8 @@ def _tensors(message: Message) -> list[str]:
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
 
-def _bytes(reply: Reply, offset: int | None, secrets: Collection[str]) -> list[str]:
-    """Return a hex dump of the answer around an offset, or of the beginning of a gRPC message without an offset."""
+def _render_hex_dump(reply: Reply, offset: int | None, secrets: Collection[str]) -> list[str]:
+    """Return a hex dump of the answer around an offset; without one, the beginning of a gRPC message."""
     if offset is not None:
         return render_answer_bytes(reply, offset, secrets)
     body = hide_bytes(reply.body, secrets) if reply.is_over_grpc else b""
@@ -174,25 +174,25 @@ def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list
     failure = result.failure
     head = f"{result.outcome.upper()}  {result.label}"
     if failure is None:
-        return [head, f"      {result.claim}", _line("Because", result.message)]
+        return [head, f"      {result.claim}", _format_line("Because", result.message)]
     right = f"{failure.level}  {failure.requirement}"
     lines = [f"{head}{right:>{max(len(right) + 2, LINE_WIDTH - len(head))}}", f"      {result.claim}"]
-    lines += [_line("Requires", failure.statement), _line("Source", failure.source)]
+    lines += [_format_line("Requires", failure.statement), _format_line("Source", failure.source)]
     if links:
-        lines += [*(_line("", url) for url in failure.source_urls), _explain_line(failure.requirement)]
-    lines += [_line("Asked", failure.asked)] if failure.asked else []
-    lines += [_line("Sent", failure.sent)] if failure.sent else []
-    lines += [_line("Expected", failure.expected), _line("Actual", failure.actual)]
+        lines += [*(_format_line("", url) for url in failure.source_urls), _explain_line(failure.requirement)]
+    lines += [_format_line("Asked", failure.asked)] if failure.asked else []
+    lines += [_format_line("Sent", failure.sent)] if failure.sent else []
+    lines += [_format_line("Expected", failure.expected), _format_line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]
-    lines += [_line("Repeat", failure.repeat)] if failure.repeat else []
-    return [*lines, _line("Rerun", f"{rerun} -k {result.id}")]
+    lines += [_format_line("Repeat", failure.repeat)] if failure.repeat else []
+    return [*lines, _format_line("Rerun", f"{rerun} -k {result.id}")]
 
 
 def _explain_line(requirement: str) -> str:
-    return _line("Explain", ledger.get_requirement(requirement).explain)
+    return _format_line("Explain", ledger.get_requirement(requirement).explain)
 
 
-def _line(name: str, text: str) -> str:
+def _format_line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 

@@ -27,7 +27,7 @@ from conformance.judging.row_judge import (
     name_requirement,
     no_verdict,
 )
-from conformance.judging.row_models import RowModels, absence
+from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.server_limits import ServerLimits
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, format_key, format_label
@@ -43,9 +43,9 @@ from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
 # Outcomes other than failure of rows that have sent requests.
-_SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
+_OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # Requirements about the effect of earlier requests, on any connection.
-_OF_STATE = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
+_STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 # The requirement that answers do not depend on the client name in a request.
 _CLIENT_NAME = "OIP-CLIENT-NAME"
 
@@ -88,11 +88,11 @@ class Judge(RowJudge):
         self._strict = strict
         self._evidence = evidence
         self._limits = ServerLimits(target)
-        self._readings = RawInterpretation(target)
+        self._raw_interpretation = RawInterpretation(target)
 
     def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        with self.target.scope(format_key(check.id, row.id), client=self._clients(check, row)[0]):
-            found = self.models.find_absence(check, row) or self._run(check, row)
+        with self.target.scope(format_key(check.id, row.id), client=self._choose_client_names(check, row)[0]):
+            found = self.models.find_absence(check, row) or self._run_check(check, row)
             found = self._add_broken_request(check, row, found)
             self.crashes.note(format_label(check.id, row.id), has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
@@ -112,16 +112,16 @@ class Judge(RowJudge):
 
     # --- the check ---
 
-    def _run(self, check: Check, row: Row) -> RowOutcome:
+    def _run_check(self, check: Check, row: Row) -> RowOutcome:
         try:
             return self._run_body(check, row)
         except (UnmetError, BlockedError) as error:
             if self.models.is_unsteady(check, row):
-                return absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
+                return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             if isinstance(error, BlockedError):
                 return self._conclude_blocked(check, row, error)
             found = self.crashes.limit_to_crash(error)
-            self._note_other_name(check, row, found)
+            self._attribute_to_client_name(check, row, found)
             return self._conclude_unmet(check, row, found)
         except NotRecordedError as missing:
             kind = ReasonKind.NOT_KEPT if isinstance(missing, NotKeptError) else ReasonKind.NOT_RECORDED
@@ -144,32 +144,32 @@ class Judge(RowJudge):
 
     def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
-        if self._note_other_name(check, row, cause, is_blocked=True):
+        if self._attribute_to_client_name(check, row, cause, is_blocked=True):
             return self._conclude_unmet(check, row, cause)
         # A blocked row does not apply if its cause is a request beyond a limit of the target.
         return self._find_limit(check, row, blocked.cause) or conclude_stopped(blocked)
 
     # --- the client name that a row sends ---
 
-    def _clients(self, check: Check, row: Row) -> tuple[ClientName, ClientName]:
+    def _choose_client_names(self, check: Check, row: Row) -> tuple[ClientName, ClientName]:
         """Return the client name that a row sends, and the alternative; see `client_names.choose_names`."""
         return client_names.choose_names(self.seed, format_key(check.id, row.id))
 
-    def _note_other_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
+    def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
         """Attribute the error to the client name if the row passes under the other one; return whether it was.
 
         Only a MUST is attributed: a server may give advice to one client alone. A row with an unanswered request is
         not sent again, because it may hang again. The row must pass twice under the other name and then fail twice
         under its own. This excludes servers that fail every second or third request.
         """
-        is_must = is_blocked or ledger.get_requirement(self._named(check, row, unmet)).level == "MUST"
+        is_must = is_blocked or ledger.get_requirement(self._name_requirement(check, row, unmet)).level == "MUST"
         is_open = any(one.status is None for one in self.target.exchanges)
         if self.seed is None or is_open or not is_must:
             return False
-        own, other = self._clients(check, row)
+        own, other = self._choose_client_names(check, row)
         for place, (client, is_met) in enumerate(((other, True), (other, True), (own, False), (own, False))):
             with self.target.scope(f"{format_key(check.id, row.id)}, again {place}", client=client):
-                if self._judge_again(check, row) is not is_met:
+                if self._repeat_row(check, row) is not is_met:
                     return False
         is_call = unmet.reply.is_over_grpc if unmet.reply else check.is_over_grpc
         ours, theirs = (client.grpc if is_call else client.http for client in (own, other))
@@ -178,7 +178,7 @@ class Judge(RowJudge):
         unmet.requirement = _CLIENT_NAME
         return True
 
-    def _judge_again(self, check: Check, row: Row) -> bool | None:
+    def _repeat_row(self, check: Check, row: Row) -> bool | None:
         """Send a row again and return whether it passes; None if the repetition is inconclusive."""
         try:
             self._run_body(check, row)
@@ -193,7 +193,7 @@ class Judge(RowJudge):
     def _add_broken_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
         """Fail a row for a broken auxiliary request, such as the one that tests whether its model answers at all."""
         broken = [one for one in self.target.broken if not one.is_deliberate]
-        if not broken or found.outcome not in _SENT:
+        if not broken or found.outcome not in _OUTCOMES_WITH_REQUESTS:
             return found
         self.target.broken = []
         first, more = broken[0], f" (and {len(broken) - 1} more)" if broken[1:] else ""
@@ -214,12 +214,12 @@ class Judge(RowJudge):
             if entry.level != "MUST":  # a crash always violates a MUST
                 unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
             return self._conclude_unmet(check, row, unmet)
-        why = escape_text(self.crashes.told(lost))
+        why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
     def _find_blamed(self, lost: TargetLostError) -> UnmetError | None:
         """Return the unmet requirement of the row in which the target was lost, or None."""
-        return self.crashes.blamed(lost)
+        return self.crashes.find_violation(lost)
 
     # --- unmet requirements ---
 
@@ -228,27 +228,29 @@ class Judge(RowJudge):
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
             return None
         model, named = self.models.make(check, row), unmet.requirement or check.requirements(row)[0]
-        if reading := self._readings.find_exemption(unmet.reply, named, model):
-            return absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
+        if reading := self._raw_interpretation.find_exemption(unmet.reply, named, model):
+            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
         limit = self._limits.find_limit(unmet.reply, model)
-        return absence(ReasonKind.TOO_LARGE, limit) if limit else None
+        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit) if limit else None
 
     def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
         if limit := self._find_limit(check, row, unmet):
             return limit
-        requirement = self._named(check, row, unmet)
+        requirement = self._name_requirement(check, row, unmet)
         unmet.actual += find_earlier_answer(unmet, self.target.exchanges)
-        found = conclude_unmet(self._describe(check, row, unmet, requirement), self._grade(requirement))
+        found = conclude_unmet(
+            self._describe_failure(check, row, unmet, requirement), self._grade_requirement(requirement)
+        )
         return replace(found, sent=collect_failed(unmet, requirement))
 
-    def _named(self, check: Check, row: Row, unmet: UnmetError) -> str:
+    def _name_requirement(self, check: Check, row: Row, unmet: UnmetError) -> str:
         """Return the id of the unmet requirement."""
-        return self._readings.named(name_requirement(check, row, unmet))
+        return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
 
-    def _grade(self, requirement: str) -> Outcome:
+    def _grade_requirement(self, requirement: str) -> Outcome:
         return grade(requirement, strict=self._strict)
 
-    def _describe(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
+    def _describe_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
         """Describe the failure, and write its evidence if the user requested evidence."""
         settings = self.target.settings
         if self._evidence is None or unmet.reply is None:
@@ -266,7 +268,7 @@ class Judge(RowJudge):
             **({} if self.seed is None else {"seed": self.seed}),
             "failure": {name: value for name, value in asdict(failure).items() if value is not None},
         }
-        is_of_state = requirement in _OF_STATE
+        is_of_state = requirement in _STATE_REQUIREMENTS
         steps = build_reproduction(
             unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_of_state=is_of_state
         )
@@ -305,8 +307,8 @@ class RobustnessJudge(Judge):
     def _find_limit(self, *_: object) -> None:
         """Return None: a hostile request may be too large for any server, so limits are not considered."""
 
-    def _named(self, check: Check, row: Row, *_: object) -> str:
+    def _name_requirement(self, check: Check, row: Row, *_: object) -> str:
         return check.requirements(row)[0]
 
-    def _grade(self, *_: object) -> Outcome:
+    def _grade_requirement(self, *_: object) -> Outcome:
         return Outcome.ADVISORY

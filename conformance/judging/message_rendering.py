@@ -46,7 +46,7 @@ def render_request(exchange: Exchange) -> str:
 
 
 def render_answer(reply: Reply) -> str:
-    """Return the JSON of an answer and the first elements of its binary tensors, or the start of a non-JSON body."""
+    """Return the JSON of an answer with the first elements of its tensors, or the start of another body."""
     if reply.is_over_grpc:
         return summarize_answer(reply.exchange)
     answer, header = reply.answer, reply.header(INFERENCE_HEADER)
@@ -63,12 +63,12 @@ def shorten_json(text: bytes) -> str:
     if len(text) > MAX_PARSED_BYTES:
         return start
     try:
-        return json.dumps(_short(json.loads(text)), ensure_ascii=False)
+        return json.dumps(_shorten(json.loads(text)), ensure_ascii=False)
     except (ValueError, RecursionError):
         return start
 
 
-def _short(value: Any, depth: int = 0) -> Any:
+def _shorten(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         return value if len(value) <= MAX_TEXT_CHARS else f"{value[:MAX_TEXT_CHARS]}... ({len(value)} characters)"
     if not isinstance(value, list | dict):
@@ -77,9 +77,9 @@ def _short(value: Any, depth: int = 0) -> Any:
         return "..."
     more = len(value) - MAX_ARRAY_ITEMS
     if isinstance(value, dict):
-        kept = {key: _short(member, depth + 1) for key, member in list(value.items())[:MAX_ARRAY_ITEMS]}
+        kept = {key: _shorten(member, depth + 1) for key, member in list(value.items())[:MAX_ARRAY_ITEMS]}
         return kept | ({"...": f"{more} more"} if more > 0 else {})
-    kept_items = [_short(item, depth + 1) for item in value[:MAX_ARRAY_ITEMS]]
+    kept_items = [_shorten(item, depth + 1) for item in value[:MAX_ARRAY_ITEMS]]
     return [*kept_items, f"... {more} more"] if more > 0 else kept_items
 
 
@@ -115,12 +115,14 @@ def render_exchange(reply: Reply, secrets: Collection[str]) -> Evidence:
     message = exchange.message
     layout = Layout(message.json_length, message.spans, message.body)
     return {
-        "request": _message(_request_head(exchange), message.body, layout, secrets),
-        "answer": _message(_answer_head(reply), reply.body, Layout.from_answer(reply.answer), secrets),
+        "request": _build_message_evidence(_format_request_head(exchange), message.body, layout, secrets),
+        "answer": _build_message_evidence(
+            _format_answer_head(reply), reply.body, Layout.from_answer(reply.answer), secrets
+        ),
     }
 
 
-def _message(head: list[str], body: bytes, layout: Layout, secrets: Collection[str]) -> MessageEvidence:
+def _build_message_evidence(head: list[str], body: bytes, layout: Layout, secrets: Collection[str]) -> MessageEvidence:
     hidden = hide_bytes(body, secrets)
     shown: MessageEvidence = {
         "head": [escape_text(hide(line, secrets), MAX_LINE_CHARS) for line in head],
@@ -129,29 +131,29 @@ def _message(head: list[str], body: bytes, layout: Layout, secrets: Collection[s
     }
     if 0 < len(hidden) <= MAX_BODY_BYTES:
         shown["body_base64"] = b64encode(hidden).decode()
-        shown["fields"] = [_plain(field, secrets) for field in list_fields(layout, len(hidden))]
+        shown["fields"] = [_convert_field(field, secrets) for field in list_fields(layout, len(hidden))]
     return shown
 
 
-def _plain(field: Field, secrets: Collection[str]) -> list[int | str]:
+def _convert_field(field: Field, secrets: Collection[str]) -> list[int | str]:
     label = escape_text(hide(field.label, secrets))
     return [field.start, field.end, label, *([field.size] if field.size else [])]
 
 
-def _request_head(exchange: Exchange) -> list[str]:
+def _format_request_head(exchange: Exchange) -> list[str]:
     message = exchange.message
-    lines = [f"{message.method} {message.path}", *_headers(message.headers)]
+    lines = [f"{message.method} {message.path}", *_format_headers(message.headers)]
     return [*lines, *([f"({exchange.note})"] if exchange.note else [])]
 
 
-def _answer_head(reply: Reply) -> list[str]:
+def _format_answer_head(reply: Reply) -> list[str]:
     exchange = reply.exchange
     status = reply.status_line if exchange.status else "no answer"
-    lines = [f"{status}: {exchange.details}" if exchange.details else status, *_headers(exchange.headers)]
+    lines = [f"{status}: {exchange.details}" if exchange.details else status, *_format_headers(exchange.headers)]
     return [*lines, *([f"({exchange.failure})"] if exchange.failure else [])]
 
 
-def _headers(headers: Collection[tuple[str, str]]) -> list[str]:
+def _format_headers(headers: Collection[tuple[str, str]]) -> list[str]:
     shown = [f"{name}: {'...' if name.lower() in COOKIE_HEADERS else value}" for name, value in headers]
     more = len(shown) - MAX_HEADERS
     return [*shown[:MAX_HEADERS], *([f"and {more} more"] if more > 0 else [])]

@@ -48,11 +48,11 @@ def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], b
     A check is judged on the roles and on each deployed model: each of them has its own rows.
     """
     own = [case for case in cases if find_place(*case) is not None]
-    served = {_subject(*case) for case in own if applies(*case)}
+    served = {_build_subject_key(*case) for case in own if applies(*case)}
     substitutes: set[tuple[str, str]] = set()
     taken: Counter[tuple[str, str | None]] = Counter()
     for check, row in cases:
-        subject = _subject(check, row)
+        subject = _build_subject_key(check, row)
         if subject not in served and taken[subject] < MAX_SUBSTITUTES and applies(check, row):
             taken[subject] += 1
             substitutes.add((check.id, row.id))
@@ -61,5 +61,5 @@ def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], b
     ]
 
 
-def _subject(check: Check, row: Row) -> tuple[str, str | None]:
+def _build_subject_key(check: Check, row: Row) -> tuple[str, str | None]:
     return check.id, row.model

@@ -1,4 +1,4 @@
-"""How a target interprets raw contents over gRPC where the protocol is silent; tested once, when a row needs it.
+"""Finds how a target interprets raw contents over gRPC where the protocol is silent, once a row needs it.
 
 A separate check advises a server with big-endian raw contents. Other checks then do not judge its values, which differ
 only in byte order. The length prefixes of BYTES are advice as well, but a server that uses them must return every
@@ -35,37 +35,39 @@ class RawInterpretation:
         """Return a short reason why the values of a gRPC answer must not be judged; empty if they are judged."""
         if not reply.is_over_grpc or not reply.succeeded or requirement == ORDER:
             return ""
-        is_turned = self._is("big-endian", "cast_int32_fp32", is_big_endian) or self._turns(model)
+        is_turned = self._ask_once("big-endian", "cast_int32_fp32", is_big_endian) or self._is_big_endian_model(model)
         return f"raw contents are in the other byte order: see {ORDER}" if is_turned else ""
 
-    def named(self, requirement: str) -> str:
+    def adjust_requirement(self, requirement: str) -> str:
         """Return the requirement to report: wrong elements with the advised framing violate `GRPC-RAW`."""
-        if requirement == FRAMING and self._is("framed", "identity_bytes", is_framed):
+        if requirement == FRAMING and self._ask_once("framed", "identity_bytes", is_framed):
             return CONTENTS
         return requirement
 
-    def _turns(self, model: Model | None) -> bool:
+    def _is_big_endian_model(self, model: Model | None) -> bool:
         """Whether a deployed model reads and writes its values in the other byte order."""
         if not isinstance(model, DeployedModel) or "cast_int32_fp32" in self._target.roles:
             return False
         try:
-            return self._target.once(f"raw contents big-endian, {model.name}", lambda: self._answers_turned(model))
+            return self._target.once(
+                f"raw contents big-endian, {model.name}", lambda: self._is_right_when_swapped(model)
+            )
         except (TargetLostError, NotRecordedError):
             return False
 
-    def _answers_turned(self, model: DeployedModel) -> bool:
+    def _is_right_when_swapped(self, model: DeployedModel) -> bool:
         """Whether answers are right in the other byte order only; an identity model is right in both orders."""
         plain = replace(model, salt=1)
-        straight, turned = plain.sample(), [_turn(tensor) for tensor in plain.sample()]
+        straight, turned = plain.sample(), [_swap_bytes(tensor) for tensor in plain.sample()]
         right = plain.expected(straight)
-        wrong = not _holds(self._raw_outputs(plain, straight), right)
-        return wrong and _holds([_turn(tensor) for tensor in self._raw_outputs(plain, turned)], right)
+        wrong = not _has_all(self._request_raw_outputs(plain, straight), right)
+        return wrong and _has_all([_swap_bytes(tensor) for tensor in self._request_raw_outputs(plain, turned)], right)
 
-    def _raw_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> list[Tensor]:
+    def _request_raw_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> list[Tensor]:
         reply = self._target.send(make_infer_message(model.request(tensors, send="binary")))
         return [tensor for output in reply.answer.outputs if (tensor := as_tensor(output)) and output.binary]
 
-    def _is(self, what: str, role: str, ask: Callable[[GrpcTarget, Model], bool]) -> bool:
+    def _ask_once(self, what: str, role: str, ask: Callable[[GrpcTarget, Model], bool]) -> bool:
         model = self._target.model(role)
         if model is None:
             return False
@@ -75,12 +77,12 @@ class RawInterpretation:
             return False  # no answer: the failure stands
 
 
-def _turn(tensor: Tensor) -> Tensor:
+def _swap_bytes(tensor: Tensor) -> Tensor:
     """Reverse the byte order of a tensor's elements; BYTES are returned unchanged."""
     return tensor if tensor.datatype == "BYTES" else replace(tensor, array=tensor.array.byteswap())
 
 
-def _holds(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
+def _has_all(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
     return bool(found) and all(any(_is_same(one, tensor) for one in found) for tensor in right)
 
 

@@ -87,7 +87,7 @@ def _build_call_command(exchange: Exchange, settings: Settings, body_file: str |
     channel = build_channel_expression(settings.grpc_address, settings)
     program = (
         f"import grpc, sys; call = {channel}.unary_unary({message.path!r}); "
-        f"print(call(sys.stdin.buffer.read(), timeout={settings.timeout:g}{_metadata(settings)}))"
+        f"print(call(sys.stdin.buffer.read(), timeout={settings.timeout:g}{_format_metadata_argument(settings)}))"
     )
     python = f"python -c {shlex.quote(program)}"
     if body_file is not None:
@@ -103,6 +103,6 @@ def build_channel_expression(address: GrpcAddress, settings: Settings) -> str:
     return f"grpc.secure_channel({json.dumps(address.target)}, grpc.ssl_channel_credentials({roots}))"
 
 
-def _metadata(settings: Settings) -> str:
+def _format_metadata_argument(settings: Settings) -> str:
     names = [name.lower() for name, _ in settings.headers if name.lower() != "host"]
     return f", metadata={[(name, '...') for name in names]}" if names else ""

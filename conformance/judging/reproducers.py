@@ -37,10 +37,10 @@ def build_programs(
     if is_single_request(steps):
         given = about, failure, exchange, settings
         if is_call:
-            return {"repro.sh": _PYTHON_SHELL, "repro.py": _grpc_python(*given)}
-        return {"repro.sh": _shell(*given), "repro.py": _python(*given)}
+            return {"repro.sh": _PYTHON_SHELL, "repro.py": _build_grpc_script(*given)}
+        return {"repro.sh": _build_curl_script(*given), "repro.py": _build_http_script(*given)}
     make = build_grpc_program if is_call else build_http_program
-    lines = [*_comment(about, failure, exchange), make(steps, settings, map_secret_variables(settings))]
+    lines = [*_format_comment(about, failure, exchange), make(steps, settings, map_secret_variables(settings))]
     return {"repro.sh": _PYTHON_SHELL, "repro.py": "\n".join(lines)}
 
 
@@ -50,7 +50,7 @@ def map_secret_variables(settings: Settings) -> dict[str, str]:
     return {name: re.sub(r"\W", "_", name).upper() for name in names}
 
 
-def _comment(about: Mapping[str, Any], failure: Failure, exchange: Exchange) -> list[str]:
+def _format_comment(about: Mapping[str, Any], failure: Failure, exchange: Exchange) -> list[str]:
     return [
         f"# {about['check']} [{about['row']}]: {failure.requirement} ({failure.level})",
         f"# Expected: {escape_text(failure.expected, 300)}",
@@ -59,7 +59,7 @@ def _comment(about: Mapping[str, Any], failure: Failure, exchange: Exchange) -> 
     ]
 
 
-def _shell(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
+def _build_curl_script(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
     message, secret = exchange.message, map_secret_variables(settings)
     command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *build_curl_headers(message, secret)]
     command += [part for name, value in settings.headers if name not in secret for part in ("-H", f"{name}: {value}")]
@@ -68,7 +68,7 @@ def _shell(about: Mapping[str, Any], failure: Failure, exchange: Exchange, setti
     words.append('"$URL"')
     lines = [
         "#!/bin/sh",
-        *_comment(about, failure, exchange),
+        *_format_comment(about, failure, exchange),
         f'[ -n "$URL" ] || URL={shlex.quote(exchange.url)}',
         'cd "$(dirname "$0")" || exit 2',
         f"exec {' '.join(words)}",
@@ -76,7 +76,7 @@ def _shell(about: Mapping[str, Any], failure: Failure, exchange: Exchange, setti
     return "\n".join(lines)
 
 
-_PYTHON = """
+_HTTP_PROGRAM = """
 import os
 import sys
 from pathlib import Path
@@ -95,25 +95,25 @@ sys.stdout.buffer.write(b"\\n" + answer.content)
 """
 
 
-def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
+def _build_http_script(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
     message, secret = exchange.message, map_secret_variables(settings)
     shown = [(name, value) for name, value in settings.headers if name not in secret]
     is_plain = message.header("Accept-Encoding") is None
     plain = [("Accept-Encoding", "identity")] if is_plain else []  # by default httpx requests compression
-    program = _PYTHON.format(
+    program = _HTTP_PROGRAM.format(
         headers=repr([*message.headers, *shown, *plain]),
         secret="".join(f"headers.append(({name!r}, os.environ[{v!r}]))\n" for name, v in secret.items()).rstrip("\n"),
         method=message.method,
         url=exchange.url,
     )
-    return "\n".join([*_comment(about, failure, exchange), program.strip()])
+    return "\n".join([*_format_comment(about, failure, exchange), program.strip()])
 
 
 _PYTHON_SHELL = """#!/bin/sh
 exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio, where it is over gRPC
 """
 
-_GRPC_PYTHON = """
+_GRPC_PROGRAM = """
 import os
 from pathlib import Path
 
@@ -131,9 +131,9 @@ except grpc.RpcError as error:
 """
 
 
-def _grpc_python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
+def _build_grpc_script(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
     secret, address = map_secret_variables(settings), settings.grpc_address
-    program = _GRPC_PYTHON.format(
+    program = _GRPC_PROGRAM.format(
         secret="".join(f"metadata.append(({n.lower()!r}, os.environ[{v!r}]))\n" for n, v in secret.items()).rstrip(
             "\n"
         ),
@@ -141,12 +141,12 @@ def _grpc_python(about: Mapping[str, Any], failure: Failure, exchange: Exchange,
         channel=build_channel_expression(address, settings).replace(json.dumps(address.target), "address"),
         path=exchange.message.path,
     )
-    return "\n".join([*_comment(about, failure, exchange), program.strip()])
+    return "\n".join([*_format_comment(about, failure, exchange), program.strip()])
 
 
 # --- courses ----------------------------------------------------------------------------------------------------------
 
-_HTTP_COURSE = """
+_HTTP_REPRODUCTION = """
 import http.client
 import os
 import socket
@@ -222,7 +222,7 @@ print(*[f"{{key}}: {{value}}" for key, value in (answer.getheaders() if answer e
 os.write(1, body + b"\\n")
 """
 
-_GRPC_COURSE = """
+_GRPC_REPRODUCTION = """
 import os
 from pathlib import Path
 
@@ -257,29 +257,33 @@ print(first)
 def write(folder: Path, steps: Reproduction, settings: Settings) -> None:
     """Write the requests of a course into the evidence folder of the row."""
     (folder / FOLDER).mkdir(exist_ok=True)
-    for name, exchange in _named(steps):
-        data = exchange.message.body if Reply(exchange).is_over_grpc else _octets(exchange, settings)
+    for name, exchange in _iterate_named_exchanges(steps):
+        data = exchange.message.body if Reply(exchange).is_over_grpc else _encode_request(exchange, settings)
         (folder / FOLDER / name).write_bytes(data)
 
 
 def build_http_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
     """Return a program that sends a course again; `secret` maps secret headers to environment variables."""
-    names = _names(steps)
-    return _HTTP_COURSE.format(
+    names = _choose_file_names(steps)
+    return _HTTP_REPRODUCTION.format(
         url=settings.url,
         headers=[(name, value) for name, value in settings.headers if name not in secret and name.lower() != "host"],
         secret="\n".join(f"HEADERS.append(({name!r}, os.environ[{v!r}]))" for name, v in secret.items()),
         steps=names,
-        opens=_opening(steps),
-        cuts={name: list(exchange.manner.segments) for name, exchange in _named(steps) if exchange.manner.segments},
+        opens=_find_requests_on_new_connections(steps),
+        cuts={
+            name: list(exchange.manner.segments)
+            for name, exchange in _iterate_named_exchanges(steps)
+            if exchange.manner.segments
+        },
     ).strip()
 
 
 def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[str, str]) -> str:
     """Return a program that makes the gRPC calls of a course again; see `build_http_program` for `secret`."""
-    names, address = _names(steps), settings.grpc_address
-    paths = {name: exchange.message.path for name, exchange in _named(steps)}
-    return _GRPC_COURSE.format(
+    names, address = _choose_file_names(steps), settings.grpc_address
+    paths = {name: exchange.message.path for name, exchange in _iterate_named_exchanges(steps)}
+    return _GRPC_REPRODUCTION.format(
         secret="\n".join(f"metadata.append(({name.lower()!r}, os.environ[{v!r}]))" for name, v in secret.items()),
         address=address.target,
         channel=build_channel_expression(address, settings).replace(f'"{address.target}"', "address"),
@@ -287,27 +291,31 @@ def build_grpc_program(steps: Reproduction, settings: Settings, secret: Mapping[
     ).strip()
 
 
-def _names(steps: Reproduction) -> list[list[str]]:
-    """Return a file name for each exchange: the number of its step, and its own number if the step has several."""
+def _choose_file_names(steps: Reproduction) -> list[list[str]]:
+    """Return a file name for each exchange: the number of its step, and its own within the step."""
     return [
         [f"{place:02}" + (f"-{k:02}" if len(step) > 1 else "") for k in range(1, len(step) + 1)]
         for place, step in enumerate(steps, start=1)
     ]
 
 
-def _named(steps: Reproduction) -> Iterator[tuple[str, Exchange]]:
-    for names, step in zip(_names(steps), steps, strict=True):
+def _iterate_named_exchanges(steps: Reproduction) -> Iterator[tuple[str, Exchange]]:
+    for names, step in zip(_choose_file_names(steps), steps, strict=True):
         yield from zip(names, step, strict=True)
 
 
-def _opening(steps: Reproduction) -> list[str]:
+def _find_requests_on_new_connections(steps: Reproduction) -> list[str]:
     """Return the names of non-concurrent requests that use another connection than the previous such request."""
-    alone = [(names[0], step[0].connection) for names, step in zip(_names(steps), steps, strict=True) if len(step) == 1]
+    alone = [
+        (names[0], step[0].connection)
+        for names, step in zip(_choose_file_names(steps), steps, strict=True)
+        if len(step) == 1
+    ]
     before = [0, *(connection for _, connection in alone)]
     return [name for (name, connection), last in zip(alone, before, strict=False) if connection != last or not last]
 
 
-def _octets(exchange: Exchange, settings: Settings) -> bytes:
+def _encode_request(exchange: Exchange, settings: Settings) -> bytes:
     """Return the bytes of a request as sent, without the user's headers except Host, which is not secret."""
     host = tuple((name, value) for name, value in settings.headers if name.lower() == "host")
     return b"".join(cut_segments(replace(settings, headers=host), exchange.message, exchange.manner))

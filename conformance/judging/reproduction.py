@@ -32,16 +32,16 @@ def build_reproduction(
     if is_of_state and not before:
         before = earlier[-MAX_EARLIER_REQUESTS:]
     of_its_call = [one for one in sent if one.call == exchange.call and one.number != exchange.number]
-    in_turn = [one for one in of_its_call if _is_in_turn(one, exchange)]
+    in_turn = [one for one in of_its_call if _is_sequential(one, exchange)]
     before += [one for one in in_turn if one.number < exchange.number]
-    return [*_steps(before), [exchange, *(one for one in of_its_call if one not in in_turn)]]
+    return [*_group_into_steps(before), [exchange, *(one for one in of_its_call if one not in in_turn)]]
 
 
-def _steps(before: Sequence[Exchange]) -> Reproduction:
+def _group_into_steps(before: Sequence[Exchange]) -> Reproduction:
     """Group exchanges into steps, in order; concurrent exchanges share a step."""
     steps: Reproduction = []
     for one in before:
-        if steps and steps[-1][0].call == one.call and not _is_in_turn(steps[-1][0], one):
+        if steps and steps[-1][0].call == one.call and not _is_sequential(steps[-1][0], one):
             steps[-1].append(one)
         else:
             steps.append([one])
@@ -53,6 +53,6 @@ def is_single_request(steps: Reproduction) -> bool:
     return len(steps) == 1 and len(steps[0]) == 1 and steps[0][0].manner == PLAIN
 
 
-def _is_in_turn(one: Exchange, other: Exchange) -> bool:
+def _is_sequential(one: Exchange, other: Exchange) -> bool:
     """Whether two exchanges of one call shared an HTTP/1 connection, and so were not concurrent."""
     return one.connection == other.connection != 0 and not Reply(one).is_over_grpc

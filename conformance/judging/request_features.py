@@ -69,7 +69,7 @@ FLAGS = {
 
 def collect_answered(exchanges: Sequence[Exchange]) -> SentRequests | None:
     """Return the features of the successful inference requests of a row that passed."""
-    return _describe([exchange for exchange in exchanges if Reply(exchange).succeeded], AnswerKind.RIGHT)
+    return _list_features([exchange for exchange in exchanges if Reply(exchange).succeeded], AnswerKind.RIGHT)
 
 
 def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
@@ -78,16 +78,16 @@ def collect_failed(unmet: UnmetError, requirement: str) -> SentRequests | None:
     if reply is None:
         return None
     if reply.succeeded:
-        return _describe([reply.exchange], AnswerKind.WRONG)
+        return _list_features([reply.exchange], AnswerKind.WRONG)
     entry = ledger.get_requirement(requirement)
     if entry.concern is Concern.REFUSAL or entry.area == "errors":
         return None
     if reply.status is None or reply.exchange.failure:
-        return _describe([reply.exchange], AnswerKind.NONE)
-    return _describe([reply.exchange], AnswerKind.SERVER_ERROR if reply.status >= 500 else AnswerKind.REFUSED)
+        return _list_features([reply.exchange], AnswerKind.NONE)
+    return _list_features([reply.exchange], AnswerKind.SERVER_ERROR if reply.status >= 500 else AnswerKind.REFUSED)
 
 
-def _describe(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
+def _list_features(exchanges: Sequence[Exchange], answer: AnswerKind) -> SentRequests | None:
     """Return the features of the inference requests that use the transport of the first one."""
     sent = [exchange for exchange in exchanges if _is_inference(exchange)]
     if not sent:
@@ -110,45 +110,45 @@ def _find_transport(exchange: Exchange) -> str:
 
 def _find_features(exchange: Exchange) -> Iterator[Feature]:
     message, path = exchange.message, parse_path(exchange.message.path)
-    yield from _call_features(message) if path is None else _http_features(message)
-    yield from _travel_features(exchange)
+    yield from _list_call_features(message) if path is None else _list_http_features(message)
+    yield from _list_transport_features(exchange)
     if path is not None and path.version is not None:
         yield "with a version in its path", "OIP-VERSIONED"
     if path is not None:
         yield f"to the model {path.model.decode('utf-8', 'replace')}", ""
 
 
-def _http_features(message: Message) -> Iterator[Feature]:
+def _list_http_features(message: Message) -> Iterator[Feature]:
     if message.header(INFERENCE_HEADER) == "0":
         yield "with a raw body", "RAW-HEADER-ZERO"
         return
-    request = _load(message.body[: message.json_length])
-    outputs = _objects(request.get("outputs"))
-    yield from _input_features([_read_tensor(item) for item in _objects(request.get("inputs"))])
-    of_outputs = [_parameters(item) for item in outputs]
-    yield from _output_features(len(outputs), any("classification" in one for one in of_outputs))
+    request = _parse_object(message.body[: message.json_length])
+    outputs = _filter_objects(request.get("outputs"))
+    yield from _list_input_features([_read_tensor(item) for item in _filter_objects(request.get("inputs"))])
+    of_outputs = [_read_parameters(item) for item in outputs]
+    yield from _list_output_features(len(outputs), any("classification" in one for one in of_outputs))
     for (name, value), requirement in FLAGS.items():
-        if any(one.get(name) is value for one in (*of_outputs, _parameters(request))):
+        if any(one.get(name) is value for one in (*of_outputs, _read_parameters(request))):
             yield f"with `{name}` {str(value).lower()}", requirement
-    yield from _id_features(request.get("id"))
+    yield from _list_id_features(request.get("id"))
 
 
-def _call_features(message: Message) -> Iterator[Feature]:
+def _list_call_features(message: Message) -> Iterator[Feature]:
     request = grpc_request.parse_request(message) if len(message.body) <= MAX_PARSED_BYTES else None
     if request is None:
         return
     form = IN_RAW if request.raw_input_contents else TYPED
-    yield from _input_features([SentTensor(entry.datatype, entry.shape, form) for entry in request.inputs])
-    yield from _output_features(
+    yield from _list_input_features([SentTensor(entry.datatype, entry.shape, form) for entry in request.inputs])
+    yield from _list_output_features(
         len(request.outputs), any("classification" in one.parameters for one in request.outputs)
     )
-    yield from _id_features(request.id)
+    yield from _list_id_features(request.id)
     if request.model_version:
         yield "with a version", "OIP-VERSIONED/grpc"
     yield f"to the model {request.model_name}", ""
 
 
-def _input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
+def _list_input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
     for template, holds in OF_INPUTS:
         for one in filter(holds, tensors):
             text = template.format(form=one.form, datatype=one.datatype)
@@ -161,7 +161,7 @@ def _input_features(tensors: Sequence[SentTensor]) -> Iterator[Feature]:
         yield "with inputs as binary data beside others in JSON", "BIN-MIXED-I"
 
 
-def _output_features(count: int, is_classified: bool) -> Iterator[Feature]:
+def _list_output_features(count: int, is_classified: bool) -> Iterator[Feature]:
     if is_classified:
         yield "that asks for a classification", "CLS-PARAMETER"
     yield "that lists outputs" if count else "that lists no outputs", ""
@@ -169,14 +169,14 @@ def _output_features(count: int, is_classified: bool) -> Iterator[Feature]:
         yield "that lists several outputs", ""
 
 
-def _id_features(identity: Any) -> Iterator[Feature]:
+def _list_id_features(identity: Any) -> Iterator[Feature]:
     if identity and isinstance(identity, str):
         yield "with an id", "OIP-ID"
         if not (identity.isascii() and identity.replace("-", "").replace("_", "").isalnum()):
             yield "with an id of more than letters and digits", "OIP-ID"
 
 
-def _travel_features(exchange: Exchange) -> Iterator[Feature]:
+def _list_transport_features(exchange: Exchange) -> Iterator[Feature]:
     """Yield the headers, the body size, and the send options of a request."""
     if exchange.is_chunked:
         yield "in chunks", "HTTP-CHUNKED"
@@ -189,7 +189,7 @@ def _travel_features(exchange: Exchange) -> Iterator[Feature]:
     yield from ((f'sent as "{part}"', "") for part in exchange.note.split(", ") if part)
 
 
-def _load(text: bytes) -> dict[str, Any]:
+def _parse_object(text: bytes) -> dict[str, Any]:
     """Return the JSON object of a request; empty if it has none, or if it is too long."""
     try:
         value = json.loads(text) if len(text) <= MAX_PARSED_BYTES else None
@@ -205,10 +205,10 @@ def _read_tensor(item: Mapping[str, Any]) -> SentTensor:
     return SentTensor(str(item.get("datatype")), dimensions, IN_JSON if "data" in item else AS_BINARY_DATA, is_nested)
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
+def _filter_objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _parameters(item: Mapping[str, Any]) -> dict[str, Any]:
+def _read_parameters(item: Mapping[str, Any]) -> dict[str, Any]:
     value = item.get("parameters")
     return value if isinstance(value, dict) else {}

@@ -43,51 +43,57 @@ class RowModels:
         broke = check.of_survey and any(not one.is_deliberate for one in self._target.broken_before)
         applies = check.is_over_grpc or broke or entry.is_of_robustness
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
-            return absence(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
+            return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
         missing = [name for name in (str(entry.extension), *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
         if entry.extension not in missing:
             for transport in check.over:
                 if transport not in transports:
                     message = f"{ADDRESS_OPTIONS[transport]} is not given"
-                    return absence(ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
+                    return conclude_not_applicable(ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
         if missing:
-            return absence(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
+            return conclude_not_applicable(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
         return self._find_absent_model(check, row)
 
     def _find_absent_model(self, check: Check, row: Row) -> RowOutcome | None:
         """Return a not-applicable outcome if the row's model is missing or unsuitable, else None."""
         if row.model is not None:
-            return self._find_misfit(check, row)
+            return self._find_unsuitable_model(check, row)
         role = check.find_role(row)
         if role is None:
             return None
         if role not in self.survey.roles:
-            return absence(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
+            return conclude_not_applicable(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
         if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
             return None
-        return absence(ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role)
+        return conclude_not_applicable(
+            ReasonKind.NO_JSON_FORM, f"binary_tensor_data is not offered, and {role} has no JSON form", role
+        )
 
-    def _find_misfit(self, check: Check, row: Row) -> RowOutcome | None:
+    def _find_unsuitable_model(self, check: Check, row: Row) -> RowOutcome | None:
         """Return a not-applicable outcome if a deployed model does not fit the row, else None."""
-        model, fit = self._find(check, row), check.find_fit(row)
+        model, fit = self._find_model(check, row), check.find_fit(row)
         if fit is None or model.trouble:
             return None
-        lack = fit.lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
-        return absence(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name) if lack else None
+        lack = fit.describe_lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
+        return (
+            conclude_not_applicable(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name)
+            if lack
+            else None
+        )
 
     # --- the model of a row ---
 
     def make(self, check: Check, row: Row) -> Model | None:
-        """Return the model of a row, with input values that differ from other rows, or None if it needs no model."""
+        """Return the model of a row, with input values of its own, or None if it needs none."""
         salt = crc32(format_key(check.id, row.id).encode()) % 256
         if row.model is not None:
-            return replace(self._find(check, row), salt=salt)
+            return replace(self._find_model(check, row), salt=salt)
         role = check.find_role(row)
         return None if role is None else self._target.model(role, salt)
 
     def is_unsteady(self, check: Check, row: Row) -> bool:
         """Return whether a deployed model now answers the row's control requests differently."""
-        model = self._find(check, row) if row.model is not None else None
+        model = self._find_model(check, row) if row.model is not None else None
         if model is None or model.control is None:
             return False
         with self._target.scope(f"{format_key(check.id, row.id)}, control"):
@@ -103,16 +109,16 @@ class RowModels:
                 return f"{model.name} answers no plain request{over}: {escape_text(refusal)}"
         return ""
 
-    def _find(self, check: Check, row: Row) -> DeployedModel:
+    def _find_model(self, check: Check, row: Row) -> DeployedModel:
         """Return a model described by the discovery result; the cache keeps its control requests between checks."""
         found = str(row.model), check.over == (GRPC,)
         if found not in self._deployed:
             control = ControlOracle(self._target, is_over_grpc=found[1])
             model = replace(deployed_model.from_dict(self.survey.models[found[0]]), control=control)
-            self._deployed[found] = self._with_typed_calls(model) if found[1] else model
+            self._deployed[found] = self._enable_typed_calls(model) if found[1] else model
         return self._deployed[found]
 
-    def _with_typed_calls(self, model: DeployedModel) -> DeployedModel:
+    def _enable_typed_calls(self, model: DeployedModel) -> DeployedModel:
         """Return the model for gRPC: with typed contents if it accepts them, even if it rejects JSON over HTTP."""
         typed = replace(model, json_trouble="")
         if not model.json_trouble or not typed.is_json_capable:
@@ -121,6 +127,6 @@ class RowModels:
             return typed if self._target.send(make_infer_message(typed.plain()), fresh=True).succeeded else model
 
 
-def absence(kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:
+def conclude_not_applicable(kind: ReasonKind, message: str, subject: str = "") -> RowOutcome:
     """Return the outcome of a row that does not apply."""
     return no_verdict(Outcome.NOT_APPLICABLE, kind, message, subject)

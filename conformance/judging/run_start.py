@@ -13,7 +13,7 @@ from enum import StrEnum
 from conformance.discovery import placement_search
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.conclusion import Conclusion, conclude_nothing_judged
-from conformance.judging.selection import ROLES, Subjects, collected_rows
+from conformance.judging.selection import ROLES, Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL
@@ -48,7 +48,7 @@ PYTHON_NAMES = ArgumentNames('models=["{}"]', 'extensions=["{}"]', "headers={...
 
 
 class MissingKind(StrEnum):
-    """What the target lacks; the contents of `NothingToJudge.details` are in brackets."""
+    """The kinds of things that a target may lack; the contents of `NothingToJudge.details` are in brackets."""
 
     ANSWERS = "answers"  # no answer, or a named item does not exist (the reason)
     METADATA = "metadata"  # no server metadata and no model (the actual answer)
@@ -89,7 +89,7 @@ _SENTENCES: Mapping[MissingKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NothingToJudge:
-    """Why there is nothing to judge.
+    """The reason why nothing can be judged.
 
     Attributes:
         details: see `MissingKind`.
@@ -151,7 +151,7 @@ def discover_subjects(
             return subjects, NothingToJudge(MissingKind.LIST_OF_MODELS, settings.url)
         is_listed, subjects = resolved != subjects, resolved
         found = session.discover(wanted, subjects, given, lenient=lenient or is_listed, progress=progress)
-        return subjects, _nothing_to_judge(session, found)
+        return subjects, _explain_nothing_to_judge(session, found)
     except (TargetLostError, SettingsError) as error:
         return subjects, NothingToJudge(MissingKind.ANSWERS, settings.url, (hide(str(error), settings.secrets),))
 
@@ -164,19 +164,19 @@ def resolve_models(session: Session, subjects: Subjects) -> Subjects | None:
     """
     if ALL_MODELS not in subjects.models:
         return subjects
-    listed = _listed(session)
+    listed = _list_models(session)
     if not listed:
         return None
     named = [name for name in subjects.models if name != ALL_MODELS]
     return replace(subjects, models=tuple(dict.fromkeys([*named, *listed])))
 
 
-def _listed(session: Session) -> list[str]:
+def _list_models(session: Session) -> list[str]:
     with session.target.scope("list of models"):
         return placement_search.list_models(session.target)
 
 
-def _nothing_to_judge(session: Session, found: DiscoveryResult) -> NothingToJudge | None:
+def _explain_nothing_to_judge(session: Session, found: DiscoveryResult) -> NothingToJudge | None:
     settings = session.target.settings
     troubles = tuple(model["trouble"] for model in found.models.values() if model["trouble"])
     if troubles and not found.offered:
@@ -187,17 +187,17 @@ def _nothing_to_judge(session: Session, found: DiscoveryResult) -> NothingToJudg
     if found.coding and (is_empty or offers_nothing):
         return NothingToJudge(MissingKind.PLAIN_CONTENT, settings.url, (escape_text(found.coding, 60),))
     if is_empty:
-        return _without_models(session, found)
+        return _explain_missing_models(session, found)
     if offers_nothing:
-        absences = tuple(f"{name}: {found.why_absent(name)}" for name in OVER_HTTP)
+        absences = tuple(f"{name}: {found.explain_absence(name)}" for name in OVER_HTTP)
         return NothingToJudge(MissingKind.EXTENSIONS, settings.url, absences)
     return None
 
 
-def _without_models(session: Session, found: DiscoveryResult) -> NothingToJudge:
+def _explain_missing_models(session: Session, found: DiscoveryResult) -> NothingToJudge:
     settings = session.target.settings
     is_over_http = HTTP in settings.transports
-    names = _listed(session) if is_over_http else []
+    names = _list_models(session) if is_over_http else []
     if names:
         return NothingToJudge(MissingKind.ROLES_AMONG_MODELS, settings.url, tuple(names))
     if found.silence:
@@ -233,6 +233,6 @@ def start_run(
 
 def _judge_discovery_rows(session: Session, subjects: Subjects) -> list[CheckResult]:
     """Return the failures of the discovery itself, if it found nothing to judge."""
-    rows = collected_rows("quick", subjects=subjects, transports=session.target.settings.transports)
+    rows = list_profile_rows("quick", subjects=subjects, transports=session.target.settings.transports)
     results = [session.judge(check, row) for check, row in rows if check.of_survey]
     return [result for result in results if result.outcome is Outcome.FAIL]

@@ -58,25 +58,25 @@ class ConcurrentScheduler:
     alone: Session
     others: Sequence[Session]
     suffered: str = ""
-    _coming: deque[_PendingRow] = field(default_factory=deque)
+    _pending: deque[_PendingRow] = field(default_factory=deque)
     _tasks: SimpleQueue[_PendingRow | None] = field(default_factory=SimpleQueue)
     _threads: list[Thread] = field(default_factory=list)
 
     def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
         """Set the rows that will be judged, in order."""
-        self._coming = deque(_PendingRow(check, row) for check, row in rows)
+        self._pending = deque(_PendingRow(check, row) for check, row in rows)
 
     def judge(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row."""
-        coming = self._next(check, row)
-        if coming is None or self.suffered or not self.others or not is_concurrency_safe(check, row):
-            self._come_to_rest()
+        pending = self._take_pending(check, row)
+        if pending is None or self.suffered or not self.others or not is_concurrency_safe(check, row):
+            self._wait_for_other_sessions()
             return self.alone.judge(check, row)
-        self._send_ahead(coming)
-        assert coming.done is not None  # noqa: S101 - it was just sent
-        result, calls = coming.done.result()
-        if not _is_simply_met(result):
-            return self._judged_again(check, row, result)
+        self._queue_rows(pending)
+        assert pending.done is not None  # noqa: S101 - it was just sent
+        result, calls = pending.done.result()
+        if not _is_unaffected(result):
+            return self._judge_alone(check, row, result)
         for call in calls:
             self.alone.target.record(call)
         return result
@@ -91,59 +91,59 @@ class ConcurrentScheduler:
 
     # --- sequential ---
 
-    def _next(self, check: Check, row: Row) -> _PendingRow | None:
+    def _take_pending(self, check: Check, row: Row) -> _PendingRow | None:
         """Return the pending entry of a row, and drop the entries before it, which were skipped."""
         wanted = format_key(check.id, row.id)
-        while self._coming:
-            coming = self._coming.popleft()
-            if format_key(coming.check.id, coming.row.id) == wanted:
-                return coming
+        while self._pending:
+            pending = self._pending.popleft()
+            if format_key(pending.check.id, pending.row.id) == wanted:
+                return pending
         return None
 
-    def _judged_again(self, check: Check, row: Row, beside_others: CheckResult) -> CheckResult:
-        self._come_to_rest()
+    def _judge_alone(self, check: Check, row: Row, beside_others: CheckResult) -> CheckResult:
+        self._wait_for_other_sessions()
         alone = self.alone.judge(check, row)
         if alone.outcome is not beside_others.outcome:
             self.suffered = format_key(check.id, row.id)
         return alone
 
-    def _come_to_rest(self) -> None:
+    def _wait_for_other_sessions(self) -> None:
         """Wait for unfinished rows and close the other connections: some servers accept few, or one."""
-        under_way = [coming.done for coming in self._coming if coming.done]
-        if under_way:
-            wait(under_way)
+        unfinished = [pending.done for pending in self._pending if pending.done]
+        if unfinished:
+            wait(unfinished)
         if self._threads:
             for session in self.others:
                 session.close()
 
     # --- concurrent ---
 
-    def _send_ahead(self, first: _PendingRow) -> None:
+    def _queue_rows(self, first: _PendingRow) -> None:
         """Queue a row and its successors, up to the next row that must run alone."""
-        self._begin()
+        self._start_threads()
         wanted = ROWS_PER_CONNECTION * len(self.others)
-        for place, coming in enumerate([first, *self._coming]):
-            if place >= wanted or not is_concurrency_safe(coming.check, coming.row):
+        for place, pending in enumerate([first, *self._pending]):
+            if place >= wanted or not is_concurrency_safe(pending.check, pending.row):
                 break
-            if coming.done is None:
-                coming.done = Future()
-                self._tasks.put(coming)
+            if pending.done is None:
+                pending.done = Future()
+                self._tasks.put(pending)
 
-    def _begin(self) -> None:
+    def _start_threads(self) -> None:
         if not self._threads:
-            self._threads += [Thread(target=self._work, args=(session,), daemon=True) for session in self.others]
+            self._threads += [Thread(target=self._run_worker, args=(session,), daemon=True) for session in self.others]
             for thread in self._threads:
                 thread.start()
 
-    def _work(self, session: Session) -> None:
+    def _run_worker(self, session: Session) -> None:
         """Judge queued rows until the queue is closed."""
-        while (coming := self._tasks.get()) is not None and coming.done is not None:
+        while (pending := self._tasks.get()) is not None and pending.done is not None:
             calls: list[Call] = []
             session.target.journal = calls.append
             try:
-                coming.done.set_result((session.judge(coming.check, coming.row), calls))
+                pending.done.set_result((session.judge(pending.check, pending.row), calls))
             except BaseException as error:  # re-raised in the thread that waits for the row
-                coming.done.set_exception(error)
+                pending.done.set_exception(error)
 
 
 def is_concurrency_safe(check: Check, row: Row) -> bool:
@@ -162,7 +162,7 @@ def choose_connections(latency: float | None) -> int:
     return 1 if latency is None or latency < MIN_LATENCY_S else min(MAX_CONNECTIONS, int(latency / OWN_EXCHANGE_S))
 
 
-def _is_simply_met(result: CheckResult) -> bool:
+def _is_unaffected(result: CheckResult) -> bool:
     """Return whether concurrent rows cannot have influenced a result."""
     if result.outcome is Outcome.NOT_APPLICABLE:
         return not result.exchanges

@@ -46,7 +46,7 @@ def select_subjects(named: Iterable[str], tables: Iterable[str], *, robustness: 
     return Subjects(tuple(dict.fromkeys([*named, *tables])), robustness=robustness)
 
 
-def collected_rows(
+def list_profile_rows(
     profile: str,
     *,
     dangerous: bool = False,

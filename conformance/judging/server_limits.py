@@ -89,13 +89,13 @@ class ServerLimits:
     def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         if not _is_large(found, model):
             return ""
-        for plain in self._as_large(found, reply, model):
-            if all(_is_declined(self._answer(message)) for message in plain):
-                outcome = escape_text(self._answer(plain[0]).outcome())
+        for plain in self._send_equally_large(found, reply, model):
+            if all(_is_declined(self._send_control(message)) for message in plain):
+                outcome = escape_text(self._send_control(plain[0]).outcome())
                 return f"too large for the target, which refuses a plain request of the same size, too: {outcome}"
         return ""
 
-    def _as_large(self, found: RequestContent, reply: Reply, model: Model) -> Iterator[list[Message]]:
+    def _send_equally_large(self, found: RequestContent, reply: Reply, model: Model) -> Iterator[list[Message]]:
         """Yield control requests: one with as many elements and a larger one, then one with as many bytes.
 
         For a number of elements that is slow in JSON, smaller requests come first: a server that refuses them refuses
@@ -103,13 +103,13 @@ class ServerLimits:
         """
         quick = shrink(found, model)
         for one in (found,) if quick is found else (quick, found):
-            twins = [build_control_request(asked, self._target, model) for asked in (one, enlarge(one, model))]
-            if twins[0] is not None:
-                yield [_message(request, reply) for request in twins if request is not None]
+            controls = [build_control_request(asked, self._target, model) for asked in (one, enlarge(one, model))]
+            if controls[0] is not None:
+                yield [_encode_request(request, reply) for request in controls if request is not None]
         if found.size >= MIN_LARGE_BYTES and not reply.is_over_grpc and model.role.is_json_capable:
             yield [pad_message(model.request(send="json").message(), found.size)]
 
-    def _answer(self, message: Message) -> Reply:
+    def _send_control(self, message: Message) -> Reply:
         """Send a control request once, in a separate scope, because other processes of the run send it as well."""
         name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
         if name not in self._answers:
@@ -124,7 +124,9 @@ class ServerLimits:
         plain = None if USUAL_ID.fullmatch(found.id) else build_control_request(found, self._target, model)
         if plain is None:
             return ""
-        named, unnamed = (self._answer(_message(replace(plain, id=identity), reply)) for identity in (found.id, None))
+        named, unnamed = (
+            self._send_control(_encode_request(replace(plain, id=identity), reply)) for identity in (found.id, None)
+        )
         is_limit = _is_declined(named) and unnamed.succeeded
         return f"the target takes no ids with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
@@ -140,17 +142,19 @@ class ServerLimits:
         if plain is None:
             return ""
         inputs = tuple(replace(one, tensor=unusual.get(one.tensor.name, one.tensor)) for one in plain.inputs)
-        with_them, without = (self._answer(_message(one, reply)) for one in (replace(plain, inputs=inputs), plain))
+        with_them, without = (
+            self._send_control(_encode_request(one, reply)) for one in (replace(plain, inputs=inputs), plain)
+        )
         is_limit = _is_declined(with_them) and without.succeeded
         return f"the target takes no strings with such characters: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_empty_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server refuses a plain request with empty tensors, and accepts others."""
         plain = build_control_request(found, self._target, model) if found.is_empty else None
-        if plain is None or not _is_declined(self._answer(_message(plain, reply))):
+        if plain is None or not _is_declined(self._send_control(_encode_request(plain, reply))):
             return ""
         takes_others = any(
-            self._answer(self._target.message(request)).succeeded for request in self._target.good_requests(model)
+            self._send_control(self._target.message(request)).succeeded for request in self._target.good_requests(model)
         )
         return f"the target takes no tensors without elements: {escape_text(reply.outcome())}" if takes_others else ""
 
@@ -163,8 +167,8 @@ class ServerLimits:
         if plain is None:
             return ""
         one, as_many, more = (
-            self._answer(
-                _message(
+            self._send_control(
+                _encode_request(
                     replace(plain, outputs=tuple(RequestedOutput(n, classification=k) for n in found.classified)), reply
                 )
             )
@@ -179,32 +183,34 @@ class ServerLimits:
         datatypes = {ours[name] for name in found.classified if name in ours}
         for datatype in sorted(datatypes & DATATYPES.keys()):
             probe = self._target.model(f"identity_{datatype.lower()}") or model
-            if self._ranks(probe, reply) is not False:
+            if self._test_classification(probe, reply) is not False:
                 continue
-            others = list(self._others(datatype))
-            if any(self._ranks(other, reply) for other in others) or (not others and datatype != RANKED_DATATYPE):
+            others = list(self._find_other_models(datatype))
+            if any(self._test_classification(other, reply) for other in others) or (
+                not others and datatype != RANKED_DATATYPE
+            ):
                 return f"classification of {datatype} is not offered: {escape_text(reply.outcome())}"
         return ""
 
-    def _others(self, datatype: str) -> Iterator[Model]:
+    def _find_other_models(self, datatype: str) -> Iterator[Model]:
         for name in DATATYPES:
             model = self._target.model(f"identity_{name.lower()}")
             if name not in (datatype, "BYTES") and model is not None and model.role.is_json_capable:
                 yield model
 
-    def _ranks(self, model: Model, like: Reply) -> bool | None:
+    def _test_classification(self, model: Model, like: Reply) -> bool | None:
         """Return whether the server classifies a model's first output: True; False if it declines; None otherwise."""
         name = model.role.outputs[0].name
         send: Form = "json" if model.role.is_json_capable else "binary"
         plain = model.request(send=send, outputs=[RequestedOutput(name, classification=1)])
-        answer = self._answer(_message(plain, like))
+        answer = self._send_control(_encode_request(plain, like))
         if _is_declined(answer):
             return False
         output = answer.answer.output(name) if answer.succeeded else None
         return True if output is not None and output.datatype == "BYTES" else None
 
 
-def _message(request: InferRequest, like: Reply) -> Message:
+def _encode_request(request: InferRequest, like: Reply) -> Message:
     """Encode a request for the transport of a reply."""
     return make_infer_message(request) if like.is_over_grpc else request.message()
 

@@ -2,7 +2,7 @@
 
     with Session(target) as session:
         session.discover(["raw"])
-        results = [session.judge(check, row) for check, row in collected_rows("quick")]
+        results = [session.judge(check, row) for check, row in list_profile_rows("quick")]
 
 An earlier discovery result, from the controller of a run or from a report, can be passed instead.
 """
@@ -77,7 +77,7 @@ class Session:
         )
         self._robustness_judge = RobustnessJudge(self._judge)
         if survey is not None:
-            self._use(survey)
+            self._set_survey(survey)
 
     def discover(
         self,
@@ -110,14 +110,14 @@ class Session:
                     of_models = model_discovery.discover_models(
                         self.target, subjects.models, wanted, given, lenient=lenient, progress=progress
                     )
-                    found = found.beside(of_models) if subjects.with_roles else of_models
+                    found = found.merge(of_models) if subjects.with_roles else of_models
         except TargetLostError as lost:
             self._note_end(lost)
             raise
         finally:
             found.broken = [one.to_dict() for one in self.target.broken]
             self.target.broken = []
-            self._use(found.without(self.target.settings.secrets))
+            self._set_survey(found.hide_secrets(self.target.settings.secrets))
         return self.survey
 
     def _note_end(self, lost: TargetLostError) -> None:
@@ -141,7 +141,7 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _use(self, survey: DiscoveryResult) -> None:
+    def _set_survey(self, survey: DiscoveryResult) -> None:
         self.survey = self._judge.models.survey = survey
         self.target.roles = survey.roles
         self.target.placements = self._placements or {}

@@ -60,10 +60,10 @@ def load() -> tuple[Erratum, ...]:
     """
     tables = {name: table for name, table in data_files.load_toml(FILE).items() if name != EXCUSED}
     order = list(KINDS)
-    return tuple(sorted((_erratum(*item) for item in tables.items()), key=lambda found: order.index(found.kind)))
+    return tuple(sorted((_load_erratum(*item) for item in tables.items()), key=lambda found: order.index(found.kind)))
 
 
-def _erratum(name: str, table: Mapping[str, Any]) -> Erratum:
+def _load_erratum(name: str, table: Mapping[str, Any]) -> Erratum:
     try:
         found = {
             "sentences": tuple(map(get_sentence, table["sentences"])),
@@ -88,41 +88,41 @@ def render(servers: Sequence[ServerResult]) -> str:
         kinds=KINDS,
         by_kind=by_kind,
         numbers={found.name: number for number, found in enumerate(load(), 1)},
-        rows=_rows,
+        rows=_list_result_rows,
         servers=servers,
-        decisions=_decisions,
-        words=_words,
-        references=_references,
+        decisions=_group_decisions,
+        words=_quote_ends,
+        references=_link_requirements,
         folded=partial(textwrap.wrap, width=WIDTH),
     )
 
 
-def _words(found: Sentence) -> str:
+def _quote_ends(found: Sentence) -> str:
     """Return the first and last words that locate a sentence in its document; empty for a section with an anchor."""
     return " ... ".join(filter(None, (found.first, found.last)))
 
 
-def _references(entries: Iterable[Requirement]) -> str:
+def _link_requirements(entries: Iterable[Requirement]) -> str:
     return ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries)
 
 
-def _rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
+def _list_result_rows(found: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:
     """Yield table rows: the names of servers with equal results, and their result for each requirement."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for server in servers:
-        cells = tuple(_cell(server, entry) for entry in found.requirements)
+        cells = tuple(_format_result(server, entry) for entry in found.requirements)
         by_cells.setdefault(cells, []).append(text(server.name))
     yield from ([", ".join(names), *cells] for cells, names in by_cells.items())
 
 
-def _cell(server: ServerResult, requirement: Requirement) -> str:
+def _format_result(server: ServerResult, requirement: Requirement) -> str:
     """Return a server's result for a requirement: the outcome, unless it is just "observed", and the observations."""
     observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:MAX_SHOWN]]
     word = server.word(requirement)
     return "<br>".join(observed if observed and word == "observed" else [word, *observed])
 
 
-def _decisions(found: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
+def _group_decisions(found: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
     """Yield groups of requirements with the same text over both transports, and their note as Markdown."""
     by_text: dict[tuple[str, str, str], list[Requirement]] = {}
     for entry in found.requirements:

@@ -69,13 +69,13 @@ def load() -> Mapping[str, Example]:
         if entry.id in chosen
     }
     return {
-        **{name: _example(min(own, key=_Rank(name, chosen.get(name)))) for name, own in naming.items()},
-        **{name: _example(case) for name, case in of_clients.items()},
+        **{name: _build_example(min(own, key=_CaseSortKey(name, chosen.get(name)))) for name, own in naming.items()},
+        **{name: _build_example(case) for name, case in of_clients.items()},
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Rank:
+class _CaseSortKey:
     """Sort key for the cases of a requirement, clearest first."""
 
     requirement: str
@@ -87,17 +87,17 @@ class _Rank:
         return case.name != self.chosen, place, refused, len(case.requirements), len(case.body), case.name
 
 
-def _example(case: Case | GrpcCase) -> Example:
+def _build_example(case: Case | GrpcCase) -> Example:
     if isinstance(case, GrpcCase):
-        return Example(f"grpc/{case.name}", case.title, tuple(_call(case)), tuple(_call_answer(case)))
+        return Example(f"grpc/{case.name}", case.title, tuple(_format_call(case)), tuple(_format_call_answer(case)))
     kind = "valid" if case.valid else "invalid"
-    return Example(f"{kind}/{case.name}", case.title, tuple(_request(case)), tuple(_answer(case)))
+    return Example(f"{kind}/{case.name}", case.title, tuple(_format_request(case)), tuple(_format_answer(case)))
 
 
 # --- the request ------------------------------------------------------------------------------------------------------
 
 
-def _request(case: Case) -> Iterator[str]:
+def _format_request(case: Case) -> Iterator[str]:
     yield f"POST {case.path}"
     yield from (f"{name}: {value}" for name, value in case.headers.items())
     yield ""
@@ -105,19 +105,19 @@ def _request(case: Case) -> Iterator[str]:
         yield from format_json(case.body[: case.json_length])
     end = case.json_length
     for part in case.parts:
-        yield from _part(part, case.body[part.offset : part.offset + part.size])
+        yield from _format_part(part, case.body[part.offset : part.offset + part.size])
         end = part.offset + part.size
     if case.body[end:]:
         yield from format_bytes("(belongs to no tensor)", case.body[end:], 1)
 
 
-def _part(part: Part, octets: bytes) -> Iterator[str]:
+def _format_part(part: Part, octets: bytes) -> Iterator[str]:
     yield from format_bytes(
         f"{part.name} {part.datatype} {list(part.shape)}", octets, find_group_width(part.datatype), part.values
     )
 
 
-def _call(case: GrpcCase) -> Iterator[str]:
+def _format_call(case: GrpcCase) -> Iterator[str]:
     yield "ModelInfer of inference.GRPCInferenceService"
     yield ""
     text = (find_folder("fixtures") / "grpc" / case.name / "request.txtpb").read_text(encoding="utf-8")
@@ -134,10 +134,10 @@ def _call(case: GrpcCase) -> Iterator[str]:
 # --- the required answer ----------------------------------------------------------------------------------------------
 
 
-def _answer(case: Case) -> Iterator[str]:
+def _format_answer(case: Case) -> Iterator[str]:
     if case.fault is not None:
         yield from REFUSAL
-        yield from _or_answered(case.level, case.outputs, FORMS)
+        yield from _format_answer_instead(case.level, case.outputs, FORMS)
         return
     yield "HTTP status 200"
     if case.inference_header == "required":
@@ -145,24 +145,24 @@ def _answer(case: Case) -> Iterator[str]:
     if case.id is not None:
         yield f"id: {format_element(case.id.encode())}"
     for output in case.outputs:
-        yield from _output(output, FORMS)
+        yield from _format_output(output, FORMS)
     if case.may_refuse:
         yield from ("", "or a refusal:", "", *REFUSAL)
 
 
-def _call_answer(case: GrpcCase) -> Iterator[str]:
+def _format_call_answer(case: GrpcCase) -> Iterator[str]:
     if case.refused:
         yield "any status but OK; INVALID_ARGUMENT fits best"
-        yield from _or_answered(case.level, case.outputs, FORMS_OVER_GRPC)
+        yield from _format_answer_instead(case.level, case.outputs, FORMS_OVER_GRPC)
         return
     yield "status OK"
     for output in case.outputs:
-        yield from _output(output, FORMS_OVER_GRPC)
+        yield from _format_output(output, FORMS_OVER_GRPC)
 
 
-def _or_answered(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
+def _format_answer_instead(level: str, outputs: Iterable[ExpectedOutput], forms: Mapping[str, str]) -> Iterator[str]:
     """Yield the required contents of an answer that a server may give instead of a refusal, if it may."""
-    lines = [line for output in outputs for line in _output(output, forms)]
+    lines = [line for output in outputs for line in _format_output(output, forms)]
     if lines:
         yield f"({level}: a server that answers all the same answers with)"
         yield from lines
@@ -173,11 +173,11 @@ FORMS = {"binary": ", binary data", "json": ", in the JSON", "either": ", in the
 FORMS_OVER_GRPC = {"either": ""}
 
 
-def _output(output: ExpectedOutput, forms: Mapping[str, str]) -> Iterator[str]:
+def _format_output(output: ExpectedOutput, forms: Mapping[str, str]) -> Iterator[str]:
     name = f"{output.name} {output.datatype} {list(output.shape)}{forms[output.form]}"
     if output.classes is not None:
         yield f"<{name}, classes>"
-        yield "  " + ", ".join(map(_class, output.classes[:SHOWN_VALUES]))
+        yield "  " + ", ".join(map(_format_class, output.classes[:SHOWN_VALUES]))
     elif output.form == "json" or output.binary is None:
         yield f"<{name}>"
         yield f"  {format_values(output.values or ())}"
@@ -185,6 +185,6 @@ def _output(output: ExpectedOutput, forms: Mapping[str, str]) -> Iterator[str]:
         yield from format_bytes(name, output.binary, find_group_width(output.datatype), output.values)
 
 
-def _class(found: ExpectedClass) -> str:
+def _format_class(found: ExpectedClass) -> str:
     parts = [format_element(found.value), str(found.index), *([found.label] if found.label is not None else [])]
     return f'"{":".join(parts)}"'

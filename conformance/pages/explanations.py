@@ -85,25 +85,25 @@ def describe_check(check: Check) -> Lines:
     yield "Claim", check.claim
     answers = list(dict.fromkeys(name for row in check.rows for name in check.requirements(row)))
     is_broad = len(answers) > MAX_SHOWN_NAMES
-    yield from (("Answers", name) for name in ([", ".join(answers)] if is_broad else map(_requirement, answers)))
+    yield from (("Answers", name) for name in ([", ".join(answers)] if is_broad else map(_format_requirement, answers)))
     names = [row.id for row in check.rows if row.id]
     yield "Rows", f"{len(check.rows)}: {join_some(names, MAX_SHOWN_NAMES)}" if names else "one"
     yield "Over", " and ".join(check.over)
-    needs = Counter(name for row in check.rows for name in sorted(_extensions(check, row)))
+    needs = Counter(name for row in check.rows for name in sorted(_find_extensions(check, row)))
     if needs:
         rows = len(check.rows)
         yield "Needs", ", ".join(name if count == rows else f"{name} (in some rows)" for name, count in needs.items())
     if roles := dict.fromkeys(role for row in check.rows if (role := check.find_role(row))):
         yield ("Roles" if len(roles) > 1 else "Role"), join_some(list(roles), MAX_SHOWN_NAMES)
-    yield "Run", " ".join(["pytest", *_options(check), "-k", check.id])
+    yield "Run", " ".join(["pytest", *_list_options(check), "-k", check.id])
 
 
-def _extensions(check: Check, row: Row) -> set[str]:
+def _find_extensions(check: Check, row: Row) -> set[str]:
     """Return the extensions that a row needs."""
     return {ledger.get_requirement(check.requirements(row)[0]).extension, *row.needs} & set(EXTENSIONS)
 
 
-def _options(check: Check) -> Iterator[str]:
+def _list_options(check: Check) -> Iterator[str]:
     """Yield the pytest options of a run that judges the check."""
     if check.area in checks.CLIENT_AREAS:
         yield "--client-adapter=COMMAND"
@@ -123,25 +123,25 @@ def _options(check: Check) -> Iterator[str]:
 def describe_fault(fault: Fault) -> Lines:
     """Yield the label and text of each fact about a fault."""
     yield "Fault", fault.summary
-    yield from (("Breaks", _requirement(name)) for name in fault.breaks)
+    yield from (("Breaks", _format_requirement(name)) for name in fault.breaks)
     if not fault.breaks:
         yield "Breaks", "nearly everything"
     if fault.walks:
         yield "Shows in", f"the walk with {fault.walks}, where two things meet"
-    yield "Serve", f"python -m reference_server --port 8000{_grpc_port(fault)} --fault {fault.name}"
+    yield "Serve", f"python -m reference_server --port 8000{_format_grpc_port(fault)} --fault {fault.name}"
     selected = f" -k {fault.breaks[0]}" if fault.breaks else ""
-    yield "Judge", f"pytest --target-url=http://127.0.0.1:8000{_grpc_address(fault)}{selected}"
+    yield "Judge", f"pytest --target-url=http://127.0.0.1:8000{_format_grpc_address(fault)}{selected}"
 
 
-def _grpc_port(fault: Fault) -> str:
+def _format_grpc_port(fault: Fault) -> str:
     return " --grpc-port 8001" if fault.is_over_grpc else ""
 
 
-def _grpc_address(fault: Fault) -> str:
+def _format_grpc_address(fault: Fault) -> str:
     return " --target-grpc=127.0.0.1:8001" if fault.is_over_grpc else ""
 
 
-def _requirement(name: str) -> str:
+def _format_requirement(name: str) -> str:
     entry = ledger.get_requirement(name)
     return f"{name} ({entry.level}): {entry.statement}"
 

@@ -17,10 +17,10 @@ def format_json(octets: bytes) -> Iterator[str]:
     text = octets.decode("utf-8", "backslashreplace")
     cut = text if len(text) <= SHOWN_JSON else f"{text[:SHOWN_JSON]} ... ({len(octets)} bytes)"
     for line in cut.splitlines():
-        yield from _folded(line)
+        yield from _fold_line(line)
 
 
-def _folded(line: str) -> Iterator[str]:
+def _fold_line(line: str) -> Iterator[str]:
     """Yield a line of JSON in pieces that fit the page, split after a comma if possible."""
     while len(line) > WIDTH:
         end = line.rfind(",", 0, WIDTH)

@@ -71,9 +71,9 @@ def render(servers: Sequence[ServerResult]) -> dict[str, str]:
     Raises:
         NoFaultsError: the reference server does not list its faults.
     """
-    areas = _by_area()
+    areas = _group_by_area()
     pages = {"README.md": render_index(), "glossary.md": render_glossary()}
-    return pages | {format_page_name(area): _area(area, entries, servers) for area, entries in areas.items()}
+    return pages | {format_page_name(area): _render_area(area, entries, servers) for area, entries in areas.items()}
 
 
 def render_index() -> str:
@@ -81,8 +81,8 @@ def render_index() -> str:
     entries = ledger.load().values()
     return render_template(
         "index.md.jinja",
-        areas=_by_area(),
-        over_grpc=_over_grpc(),
+        areas=_group_by_area(),
+        over_grpc=_map_grpc_variants(),
         titles=AREAS,
         questions=data_files.load_toml("pages/questions.toml")["subject"],
         meanings=MEANINGS,
@@ -100,13 +100,13 @@ def render_glossary() -> str:
     )
 
 
-def _area(area: str, entries: Sequence[Requirement], servers: Sequence[ServerResult]) -> str:
+def _render_area(area: str, entries: Sequence[Requirement], servers: Sequence[ServerResult]) -> str:
     return render_template(
         "area.md.jinja",
         area=area,
         title=AREAS[area],
         entries=entries,
-        over_grpc=_over_grpc(),
+        over_grpc=_map_grpc_variants(),
         extensions=EXTENSIONS,
         examples=examples.load(),
         answering=requirement_facts.map_checks(),
@@ -120,7 +120,7 @@ def _area(area: str, entries: Sequence[Requirement], servers: Sequence[ServerRes
     )
 
 
-def _by_area() -> dict[str, list[Requirement]]:
+def _group_by_area() -> dict[str, list[Requirement]]:
     """Return the requirements by area, in the order of the ledger, without gRPC variants of HTTP requirements."""
     areas: dict[str, list[Requirement]] = {}
     for entry in ledger.load().values():
@@ -129,7 +129,7 @@ def _by_area() -> dict[str, list[Requirement]]:
     return areas
 
 
-def _over_grpc() -> dict[str, Requirement]:
+def _map_grpc_variants() -> dict[str, Requirement]:
     """Return the id of an HTTP requirement -> its gRPC variant, if it has one."""
     return {entry.name: entry for entry in ledger.load().values() if entry.id != entry.name}
 
@@ -139,12 +139,12 @@ def _over_grpc() -> dict[str, Requirement]:
 
 def render_template(template: str, **values: Any) -> str:
     """Render a template to a page, ending in a newline."""
-    text = _environment().get_template(template).render(notice=NOTICE, **values)
+    text = _create_environment().get_template(template).render(notice=NOTICE, **values)
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _create_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=False,  # noqa: S701 - Markdown, of our own texts alone

@@ -64,29 +64,31 @@ def load() -> Mapping[str, RecordedExchange]:
             session.discover()
             session.target.journal = calls.append
             found = {}
-            for name, clearest in _without_a_case():
+            for name, clearest in _find_checks_without_case():
                 calls.clear()
                 session.judge(clearest.check, clearest.rows[0])
                 exchanges = [exchange for call in calls for exchange in call.exchanges]
-                found[name] = _recorded(name, clearest, exchanges)
+                found[name] = _build_recorded_exchange(name, clearest, exchanges)
             return found
     finally:
         server.stop()
 
 
-def _without_a_case() -> Iterator[tuple[str, requirement_facts.RequirementCheck]]:
+def _find_checks_without_case() -> Iterator[tuple[str, requirement_facts.RequirementCheck]]:
     for entry in ledger.load_for_party(Party.SERVER):
         if entry.id not in examples.load() and (found := requirement_facts.find_clearest_check(entry.id)):
             yield entry.id, found
 
 
-def _recorded(
+def _build_recorded_exchange(
     requirement: str, found: requirement_facts.RequirementCheck, exchanges: list[Exchange]
 ) -> RecordedExchange:
     refused = (place for place, exchange in enumerate(exchanges) if Reply(exchange).is_refusal)
     place = load_toml("pages/recorded.toml").get(requirement, next(refused, len(exchanges) - 1))
     exchange = exchanges[place]
-    request, answer = (_call, _call_answer) if Reply(exchange).is_over_grpc else (_request, _answer)
+    request, answer = (
+        (_format_call, _format_call_answer) if Reply(exchange).is_over_grpc else (_format_request, _format_answer)
+    )
     port = urlsplit(exchange.url).netloc  # differs in each run
     sides = [tuple(line.replace(port, "127.0.0.1:8000") for line in side(exchange)) for side in (request, answer)]
     return RecordedExchange(found.check.id, found.rows[0].id, place, *sides)
@@ -95,7 +97,7 @@ def _recorded(
 # --- over HTTP --------------------------------------------------------------------------------------------------------
 
 
-def _request(exchange: Exchange) -> Iterator[str]:
+def _format_request(exchange: Exchange) -> Iterator[str]:
     message = exchange.message
     yield f"{message.method} {message.path}" + (f"  ({exchange.note})" if exchange.note else "")
     yield from (f"{name}: {value}" for name, value in message.headers)
@@ -105,23 +107,23 @@ def _request(exchange: Exchange) -> Iterator[str]:
         yield f"Content-Length: {len(message.body)}"
     if message.body:
         yield ""
-        yield from _body(message.body, message.json_length)
+        yield from _format_body(message.body, message.json_length)
 
 
-def _answer(exchange: Exchange) -> Iterator[str]:
+def _format_answer(exchange: Exchange) -> Iterator[str]:
     reply = Reply(exchange)
     yield reply.status_line
     yield from (f"{name}: {value}" for name, value in exchange.headers if name.lower() not in VOLATILE_HEADERS)
     yield ""
     outputs = [output for output in reply.answer.outputs if output.span is not None]
-    yield from _body(exchange.body[: reply.answer.json_end] if outputs else exchange.body)
+    yield from _format_body(exchange.body[: reply.answer.json_end] if outputs else exchange.body)
     for output in outputs:
         name = f"{output.name} {output.datatype} {list(output.shape or ())}"
         yield from format_bytes(name, exchange.body[slice(*output.span or ())], find_group_width(output.datatype))
 
 
-def _body(octets: bytes, json_length: int = 0) -> Iterator[str]:
-    """Yield a body as JSON, its first `json_length` bytes or all, and the rest as text if printable, else as digits."""
+def _format_body(octets: bytes, json_length: int = 0) -> Iterator[str]:
+    """Yield a body: its first `json_length` bytes (or all) as JSON, the rest as text or digits."""
     head = octets[: json_length or None]
     if isinstance(parse_json(head).value, dict):
         yield from format_json(head)
@@ -136,22 +138,24 @@ def _body(octets: bytes, json_length: int = 0) -> Iterator[str]:
 # --- over gRPC --------------------------------------------------------------------------------------------------------
 
 
-def _call(exchange: Exchange) -> Iterator[str]:
-    yield f"{_method(exchange)} of {SERVICE}" + (f"  ({exchange.note})" if exchange.note else "")
+def _format_call(exchange: Exchange) -> Iterator[str]:
+    yield f"{_find_method(exchange)} of {SERVICE}" + (f"  ({exchange.note})" if exchange.note else "")
     yield ""
-    yield from _lines(format_message(parse_request(exchange.message), len(exchange.message.body), lines=True))
+    yield from _limit_lines(format_message(parse_request(exchange.message), len(exchange.message.body), lines=True))
 
 
-def _call_answer(exchange: Exchange) -> Iterator[str]:
+def _format_call_answer(exchange: Exchange) -> Iterator[str]:
     yield f"status {exchange.code}" + (f": {exchange.details}" if exchange.details else "")
-    yield from _lines(format_message(parse_message(exchange.body, _method(exchange)), len(exchange.body), lines=True))
+    yield from _limit_lines(
+        format_message(parse_message(exchange.body, _find_method(exchange)), len(exchange.body), lines=True)
+    )
 
 
-def _method(exchange: Exchange) -> str:
+def _find_method(exchange: Exchange) -> str:
     return exchange.message.path.removeprefix(f"/{SERVICE}/")
 
 
-def _lines(text: str) -> Iterator[str]:
+def _limit_lines(text: str) -> Iterator[str]:
     lines = text.splitlines()
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:

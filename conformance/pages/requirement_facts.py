@@ -43,10 +43,10 @@ def describe_row_count(found: RequirementCheck) -> str:
 
 def find_clearest_check(requirement: str) -> RequirementCheck | None:
     """Return the check that is most specific to a requirement; None if no check covers it."""
-    return min(map_checks().get(requirement, ()), key=lambda found: _spread(found, requirement), default=None)
+    return min(map_checks().get(requirement, ()), key=lambda found: _build_sort_key(found, requirement), default=None)
 
 
-def _spread(found: RequirementCheck, requirement: str) -> tuple[bool, bool, int, int]:
+def _build_sort_key(found: RequirementCheck, requirement: str) -> tuple[bool, bool, int, int]:
     """Return a sort key: how unspecific a check is to a requirement.
 
     In this order: whether it is not part of every run, whether it belongs to another area, the position at which it

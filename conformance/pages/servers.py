@@ -58,21 +58,21 @@ class ServerResult:
 def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
     """Load the reports in a folder, sorted by file name; the bundled server's only if `bundled` is set."""
     files = sorted(path for path in folder.glob("*.json") if bundled or path.stem != BUNDLED)
-    return tuple(_server(path.stem, json.loads(path.read_bytes())) for path in files)
+    return tuple(_read_report(path.stem, json.loads(path.read_bytes())) for path in files)
 
 
-def _server(stem: str, report: Mapping[str, Any]) -> ServerResult:
+def _read_report(stem: str, report: Mapping[str, Any]) -> ServerResult:
     target = report["target"]
     return ServerResult(
         " ".join(filter(None, (target["name"] or stem, target["version"]))),
         frozenset(name for name, entry in report["extensions"].items() if entry["offered"]),
         frozenset(TRANSPORTS if "grpc" in target else TRANSPORTS[:1]),
         {entry["id"]: entry["verdict"] for entry in report["requirements"]},
-        _observed(report),
+        _collect_observations(report),
     )
 
 
-def _observed(report: Mapping[str, Any]) -> dict[str, list[str]]:
+def _collect_observations(report: Mapping[str, Any]) -> dict[str, list[str]]:
     found: dict[str, Counter[str]] = {}
     for check in report["rows"]:
         if check.get("observation"):

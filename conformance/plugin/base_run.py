@@ -37,7 +37,7 @@ class BaseRun(ABC):
         conclusion: None until the run is finished, or nothing can be judged.
         stopped: pytest's reason why the run was stopped early; otherwise empty.
         was_cut_short: whether an option such as `-x` stopped the run, rather than a person.
-        left: writes the output files, and knows whether all were written.
+        output: writes the output files, and knows whether all were written.
     """
 
     party: ClassVar[Party]
@@ -51,8 +51,8 @@ class BaseRun(ABC):
         self.conclusion: Conclusion | None = None
         self.stopped = ""
         self.was_cut_short = False
-        self.left = OutputWriter()
-        self.started = now()
+        self.output = OutputWriter()
+        self.started = format_now()
         self._config = config
 
     def claim_evidence(self) -> None:
@@ -93,7 +93,7 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def grpc_url(self) -> str:
-        """The same for gRPC; empty if gRPC is not judged."""
+        """The gRPC address of the target, or that given to a client; empty if gRPC is not judged."""
 
     @property
     @abstractmethod
@@ -105,7 +105,7 @@ class BaseRun(ABC):
         """Contact the target and run discovery; set `conclusion` if nothing can be judged."""
 
     @abstractmethod
-    def for_worker(self) -> dict[str, Any]:
+    def build_worker_input(self) -> dict[str, Any]:
         """Return the data that a pytest-xdist worker needs."""
 
     @abstractmethod
@@ -115,35 +115,35 @@ class BaseRun(ABC):
     # --- output ---
 
     @abstractmethod
-    def header(self) -> list[str]:
+    def list_header_lines(self) -> list[str]:
         """Return the header lines of the run."""
 
     @abstractmethod
-    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
+    def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield why rows could not be judged."""
 
     @abstractmethod
-    def rerun(self) -> str:
+    def build_rerun_command(self) -> str:
         """Return the command that runs the suite again, without options that select checks."""
 
     @abstractmethod
-    def asked(self) -> dict[str, Any]:
+    def list_report_options(self) -> dict[str, Any]:
         """Return the report's options that affect the verdict."""
 
-    def about(self) -> dict[str, Any]:
+    def describe_target(self) -> dict[str, Any]:
         """Return members of the report's `target` in addition to the discovery result."""
         return {}
 
-    def options_of_requests(self) -> Sequence[str]:
+    def list_request_options(self) -> Sequence[str]:
         """Return the command-line options that determine which requests are sent."""
         return ()
 
     # --- for subclasses ---
 
-    def _select(self, judge: Callable[[Check, Row], CheckResult]) -> None:
+    def _store_selection(self, judge: Callable[[Check, Row], CheckResult]) -> None:
         """Store the selection of rows and their judge for collection; apply the baseline if there is one."""
         options = self.options
-        applied = judge if options.baseline is None else options.baseline.applying(judge)
+        applied = judge if options.baseline is None else options.baseline.wrap_judge(judge)
         self._config.stash[SELECTION_KEY] = RunSelection(
             options.profile, options.dangerous, self.subjects, tuple(self.transports), self.survey, applied
         )
@@ -154,6 +154,6 @@ def find_process_id(config: pytest.Config) -> str:
     return str(getattr(config, "workerinput", {}).get("workerid", ""))
 
 
-def now() -> str:
+def format_now() -> str:
     """Return the current time in the format of reports: UTC in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")

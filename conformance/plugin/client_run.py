@@ -61,13 +61,13 @@ def read_options(option: Any, ini: Callable[[str], Any]) -> ClientOptions:
         raise pytest.UsageError("--conformance-profile explore: nothing of a client is explored, take certify")
     return ClientOptions(
         command=command,
-        words=_words(command),
+        words=_split_command(command),
         patience=option.client_timeout,
         **common_options.read_fields(option),
     )
 
 
-def _words(command: str) -> tuple[str, ...]:
+def _split_command(command: str) -> tuple[str, ...]:
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -180,27 +180,27 @@ class ClientRun(BaseRun):
             return
         if not self.transports:
             self.conclusion = conclude_nothing_judged(client_terminal.describe_transports(self.client, self.transports))
-        self._select(self.session.judge)
+        self._store_selection(self.session.judge)
 
-    def for_worker(self) -> dict[str, Any]:
+    def build_worker_input(self) -> dict[str, Any]:
         """Return the client's introduction for a worker."""
         return {"client": {**asdict(self.client), "extra": {}}}
 
     # --- output ---
 
-    def header(self) -> list[str]:
+    def list_header_lines(self) -> list[str]:
         """Return the header lines of the run."""
         return client_terminal.format_header(self.client, self.options.command, self.transports, self.options.profile)
 
-    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
+    def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield the reasons why rows were not judged, as the client states them."""
         return client_terminal.format_unjudged(conclusion.results)
 
-    def rerun(self) -> str:
+    def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this client, without options that select checks."""
         return shlex.join(["pytest", f"--client-adapter={self.options.command}"])
 
-    def asked(self) -> dict[str, Any]:
+    def list_report_options(self) -> dict[str, Any]:
         """Return the report's options that affect the verdict."""
         options = self.options
         from conformance.report import json_report  # lazy: not needed before the end
@@ -209,7 +209,7 @@ class ClientRun(BaseRun):
             profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.patience
         )
 
-    def about(self) -> dict[str, Any]:
+    def describe_target(self) -> dict[str, Any]:
         """Return the client's language, and the transports over which it was judged."""
         return {"language": self.client.language, "transports": list(self.transports)}
 

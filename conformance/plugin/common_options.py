@@ -55,16 +55,16 @@ def read_fields(option: Any) -> dict[str, Any]:
         "gate": option.conformance_gate,
         "shows_all": option.conformance_show == "all",
         "shows_no_failures": getattr(option, "conformance_tb", "auto") == "no",
-        "reports": tuple(map(_report_path, option.conformance_reports)),
+        "reports": tuple(map(_parse_report_path, option.conformance_reports)),
         "evidence": Path(option.conformance_evidence) if option.conformance_evidence else None,
-        "baseline": _baseline(option),
+        "baseline": _load_baseline(option),
         "baseline_file": Path(option.conformance_baseline) if option.conformance_baseline else None,
         "updates_baseline": option.conformance_update_baseline,
         "junit": option.conformance_junit,
     }
 
 
-def _report_path(text: str) -> Path:
+def _parse_report_path(text: str) -> Path:
     """Return the path of a report.
 
     Raises:
@@ -79,7 +79,7 @@ def _report_path(text: str) -> Path:
     return path
 
 
-def _baseline(option: Any) -> Baseline | None:
+def _load_baseline(option: Any) -> Baseline | None:
     """Load the baseline, or return None without a baseline file."""
     file, update = option.conformance_baseline, option.conformance_update_baseline
     if not file and update:

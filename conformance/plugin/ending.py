@@ -14,7 +14,7 @@ from conformance.judging.baseline import revert_baseline
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, index_rows, sort_results
 from conformance.judging.coverage import find_coverage
 from conformance.judging.selection import is_match
-from conformance.plugin.base_run import BaseRun, now
+from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, output_files
 from conformance.spec.check import format_key
@@ -28,18 +28,18 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
     """Conclude the run, write its output files, and return the exit status and the JSON report (None if not built)."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
-    conclusion = run.conclusion or _conclude(run, is_content=_is_content(config, exitstatus))
+    conclusion = run.conclusion or _conclude_run(run, is_content=_has_ended_normally(config, exitstatus))
     run.conclusion = conclusion
     report = _write_reports(run, conclusion)
     if run.options.evidence is not None:
-        run.left.attempt(
+        run.output.attempt(
             f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
         )
-    status = _exit_status(run, conclusion, config, exitstatus)
-    return status if run.left.is_whole else EXIT_STATUS[INCOMPLETE], report
+    status = _choose_exit_status(run, conclusion, config, exitstatus)
+    return status if run.output.is_whole else EXIT_STATUS[INCOMPLETE], report
 
 
-def _is_content(config: pytest.Config, chosen: int) -> bool:
+def _has_ended_normally(config: pytest.Config, chosen: int) -> bool:
     """Return whether pytest ended normally; failures of the user's own tests do not count against that."""
     return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
 
@@ -49,7 +49,7 @@ def _has_paths(config: pytest.Config) -> bool:
     return config.args != [str(FOLDER)]
 
 
-def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
+def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
     """Return the exit status of the verdict or the gate, unless pytest's own status takes precedence.
 
     Args:
@@ -73,7 +73,7 @@ def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, ch
     return own
 
 
-def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
+def _conclude_run(run: BaseRun, *, is_content: bool) -> Conclusion:
     options = run.options
     results: Sequence[CheckResult] = sort_results(run.results, run.subjects)
     missing = find_missing_rows(
@@ -87,9 +87,9 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = output_files.update_baseline(
-            options.baseline_file, baseline, results, run.left, is_whole=not missing
+            options.baseline_file, baseline, results, run.output, is_whole=not missing
         )
-        results = [baseline.applied(revert_baseline(result)) for result in results]
+        results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(
         results,
         run.survey,
@@ -99,13 +99,13 @@ def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
         party=run.party,
     )
     absent = (label for labels in missing.values() for label in labels)
-    is_narrowed = is_content and not all(_is_kept_back(label, run.never) for label in absent)
+    is_narrowed = is_content and not all(_is_excluded(label, run.never) for label in absent)
     return conclude_run(
         results, missing, baseline, run.stopped, options.gate, coverage=coverage, is_narrowed=is_narrowed
     )
 
 
-def _is_kept_back(label: str, never: Iterable[str]) -> bool:
+def _is_excluded(label: str, never: Iterable[str]) -> bool:
     """Return whether the target file lists a row under `never`."""
     names = (label, label.partition("[")[0])
     return any(is_match(name, pattern) for pattern in never for name in names)
@@ -114,7 +114,7 @@ def _is_kept_back(label: str, never: Iterable[str]) -> bool:
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
     order = {format_key(check, row): place for (check, row), place in index_rows(run.subjects).items()}
     seed = None if run.options.profile == "explore" else run.seed
-    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed, run.options_of_requests())
+    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed, run.list_request_options())
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:
@@ -128,10 +128,10 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         conclusion.verdict,
         url=run.url,
         grpc=run.grpc_url,
-        options=run.asked(),
+        options=run.list_report_options(),
         seed=run.seed,
         started=run.started,
-        finished=now(),
+        finished=format_now(),
         complete=conclusion.is_complete,
         missing=conclusion.missing,
         gate=conclusion.gate,
@@ -139,9 +139,9 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         is_narrowed=conclusion.is_narrowed,
         hostile=conclusion.robustness,
         party=run.party,
-        about=run.about(),
+        about=run.describe_target(),
     )
     for path in run.options.reports:
-        run.left.attempt(f"the report {path}", partial(formats.write, report, path))
-    run.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
+        run.output.attempt(f"the report {path}", partial(formats.write, report, path))
+    run.output.attempt("the summary of the step", partial(github.summarize, report, os.environ))
     return report

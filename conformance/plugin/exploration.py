@@ -26,14 +26,14 @@ def choose_seed(config: pytest.Config, given: int | None) -> int:
     )
     if not config.getoption("hypothesis_profile", None):
         hypothesis.settings.load_profile("oip-explore")
-        _leave_nothing(config)
+        _use_temporary_storage(config)
     chosen: Any = config.getoption("hypothesis_seed", None)
     seed = given or (int(chosen) if chosen else SystemRandom().randrange(2**32))
     hypothesis.core.global_force_seed = seed  # type: ignore[assignment]  # what --hypothesis-seed sets
     return seed
 
 
-def _leave_nothing(config: pytest.Config) -> None:
+def _use_temporary_storage(config: pytest.Config) -> None:
     """Store Hypothesis's files in a temporary folder, unless the user has set a storage directory."""
     if "HYPOTHESIS_STORAGE_DIRECTORY" not in os.environ:
         from hypothesis.configuration import set_hypothesis_home_dir

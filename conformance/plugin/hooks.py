@@ -42,7 +42,7 @@ class Hooks:
         self.config = config
         markers.register(config)
         self.is_worker = hasattr(config, "workerinput")
-        self.run = _run(config)
+        self.run = _create_run(config)
         self.report: dict[str, Any] | None = None
         self.progress: ProgressLine | None = None
         self._sigterm = signals.take_as_interrupt()
@@ -51,16 +51,16 @@ class Hooks:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
         """Contact the target and run discovery, after pytest has printed its header."""
-        self._start()
+        self._start_run()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
         """Run discovery before pytest-xdist starts workers, and start none if there is nothing to judge."""
-        self._start()
+        self._start_run()
         if self.run.conclusion:
             specs.clear()
 
-    def _start(self) -> None:
+    def _start_run(self) -> None:
         """Contact the target and print the header; later calls do nothing.
 
         Raises:
@@ -76,14 +76,14 @@ class Hooks:
                 if self.run.conclusion is None:
                     checks.load_every_check(of_clients=self.run.party is Party.CLIENT)
             except KeyboardInterrupt as interrupt:
-                self._put_off(interrupt)
+                self._defer_interrupt(interrupt)
             except checks.SuiteError as error:
                 raise pytest.UsageError(str(error)) from error
             except JournalError as error:
                 raise pytest.UsageError(f"--conformance-evidence: {error.strerror}") from error
             printing.print_header(self.run, reporter)
 
-    def _put_off(self, interrupt: KeyboardInterrupt) -> None:
+    def _defer_interrupt(self, interrupt: KeyboardInterrupt) -> None:
         """Defer an interrupt to the collection: raised earlier, it would end the run without reports and a verdict.
 
         Raises:
@@ -122,7 +122,7 @@ class Hooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Pass the addresses and the discovery result of the target to a worker."""
-        node.workerinput["oip_conformance"] = self.run.for_worker()
+        node.workerinput["oip_conformance"] = self.run.build_worker_input()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -157,7 +157,7 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
         """Count and show a row by its outcome."""
-        result = _result(report)
+        result = _read_result(report)
         if result is None:
             return None
         category, letter, word = pytest_reports.find_status(result)
@@ -167,13 +167,13 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store a result and explain it in pytest's report; the controller also receives the results of workers."""
-        result = _result(report)
+        result = _read_result(report)
         if result:
             self.run.results.append(result)
             if self.progress:
                 self.progress.show(result)
             if not self.is_worker:
-                pytest_reports.explain(report, result, self.run.rerun())
+                pytest_reports.explain(report, result, self.run.build_rerun_command())
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Store why the run stops early: Ctrl-C, or a plugin's reason."""
@@ -185,13 +185,13 @@ class Hooks:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
         """Write reports, set the exit status, and print the verdict as the last line."""
         with signals.defer_signals():
-            self._conclude(session, int(exitstatus))
+            self._conclude_run(session, int(exitstatus))
         yield
         if not self.is_worker:
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             printing.print_verdict(self.run, self.report, reporter)
 
-    def _conclude(self, session: pytest.Session, exitstatus: int) -> None:
+    def _conclude_run(self, session: pytest.Session, exitstatus: int) -> None:
         from conformance.plugin import ending  # lazy: keeps the start of a run fast
 
         if self.progress:
@@ -200,7 +200,9 @@ class Hooks:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, exitstatus)
             results = self.run.conclusion.results if self.run.conclusion else []
-            pytest_reports.finish_junit(self.config, results, self.run.rerun() if results else "", self.run.party)
+            pytest_reports.finish_junit(
+                self.config, results, self.run.build_rerun_command() if results else "", self.run.party
+            )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the summary and the unmet requirements, unless `--no-summary` is set."""
@@ -213,7 +215,7 @@ class Hooks:
         self.run.close()
 
 
-def _run(config: pytest.Config) -> BaseRun:
+def _create_run(config: pytest.Config) -> BaseRun:
     """Create the run of a client or a server, depending on the options.
 
     Raises:
@@ -227,6 +229,6 @@ def _run(config: pytest.Config) -> BaseRun:
     return ServerRun(config, from_controller)
 
 
-def _result(report: Any) -> CheckResult | None:
+def _read_result(report: Any) -> CheckResult | None:
     data = getattr(report, "conformance", None)
     return CheckResult.from_dict(data) if data else None

@@ -87,7 +87,7 @@ _WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
 
 def list_keywords(check: Check, row: Row) -> Iterator[str]:
     """Yield the keywords of a row for `-k`, in addition to the name of its pytest item."""
-    yield from (_exactly(check.area), _exactly(check.id))
+    yield from (_build_exact_keyword(check.area), _build_exact_keyword(check.id))
     yield from (check.id, check.name, *check.requirements(row))
 
 
@@ -100,11 +100,11 @@ def make_exact(config: pytest.Config, party: Party) -> None:
     names = {name.lower() for name in (*areas, *ids)}
 
     def replaced(word: re.Match[str]) -> str:
-        return _exactly(word[0].lower()) if word[0].lower() in names else word[0]
+        return _build_exact_keyword(word[0].lower()) if word[0].lower() in names else word[0]
 
     config.option.keyword = _WORD.sub(replaced, config.option.keyword)
 
 
-def _exactly(name: str) -> str:
+def _build_exact_keyword(name: str) -> str:
     """Return a keyword for a name that does not match longer names containing it."""
     return f":{name}:"

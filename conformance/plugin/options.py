@@ -234,8 +234,8 @@ def read_setting(name: str, option: str | None, ini: Callable[[str], Any]) -> st
 
     In a watched command the environment is ignored, because its addresses are for the clients under test.
     """
-    said = None if WATCHED_VARIABLE in os.environ else os.environ.get(f"OIP_{name.upper()}")
-    return option or said or ini(f"oip_{name}") or None
+    given = None if WATCHED_VARIABLE in os.environ else os.environ.get(f"OIP_{name.upper()}")
+    return option or given or ini(f"oip_{name}") or None
 
 
 def has_target(options: Any, ini: Callable[[str], Any]) -> bool:

@@ -41,7 +41,7 @@ def print_header(run: BaseRun, reporter: Any) -> None:
     """Print the header lines, unless pytest's headers are turned off or there is nothing to judge."""
     if reporter is None or run.conclusion or not (reporter.showheader and not reporter.no_header):
         return
-    for line in run.header():
+    for line in run.list_header_lines():
         reporter.write_line(line)
 
 
@@ -51,14 +51,14 @@ def print_summary(run: BaseRun, reporter: Any) -> None:
     if conclusion is None or not (conclusion.results or conclusion.robustness):
         return
     is_quiet, explains = reporter.verbosity < 0, reporter.verbosity > 0
-    for title, section in _sections(run, conclusion, is_quiet=is_quiet, explains=explains):
+    for title, section in _list_sections(run, conclusion, is_quiet=is_quiet, explains=explains):
         lines = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in section]
         if lines:
             reporter.write_sep("=", title)
-            _write(reporter, lines)
+            _write_lines(reporter, lines)
 
 
-def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
+def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
     """Yield the sections: with a baseline only the differences, with `-q` only unmet requirements, else everything.
 
     With `-v` the words of the summary are explained as well.
@@ -80,20 +80,23 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains:
         if explains:
             yield "words", terminal.explain_words(conclusion, run.survey.offered, run.extensions, run.party)
     if not options.shows_no_failures:
-        yield "failures", terminal_findings.format_failures(checks, run.rerun(), most=most, patterns=patterns)
+        yield (
+            "failures",
+            terminal_findings.format_failures(checks, run.build_rerun_command(), most=most, patterns=patterns),
+        )
     if is_whole:
         yield "in error, or blocked", terminal_findings.format_stuck(checks, most=most)
     if is_whole or gate:
         yield "advice", terminal_findings.format_advice(checks, most=most)
     hostile = [result.to_dict() for result in conclusion.robustness]
-    yield "robustness", robustness.format_lines(hostile, run.rerun(), most=most, is_quiet=not is_whole)
+    yield "robustness", robustness.format_lines(hostile, run.build_rerun_command(), most=most, is_quiet=not is_whole)
     if is_whole:
         yield "observations", terminal.format_observations(results)
-        yield "not judged", run.not_judged(conclusion)
+        yield "not judged", run.explain_unjudged(conclusion)
     yield "fix first", terminal_findings.format_fix_first(checks, patterns)
 
 
-def _write(reporter: Any, lines: Iterable[Line]) -> None:
+def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
     """Write lines with pytest's terminal writer; on a terminal they are wrapped and colored."""
     writer = reporter.config.get_terminal_writer()
     width = writer.fullwidth if reporter.isatty else None

@@ -17,7 +17,7 @@ from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 
 # The category in which pytest counts an outcome, and the letter that it shows.
-_COUNTED: dict[Outcome, tuple[str, str]] = {
+_CATEGORY_AND_LETTER: dict[Outcome, tuple[str, str]] = {
     Outcome.PASS: ("passed", "."),
     Outcome.FAIL: ("failed", "F"),
     Outcome.ADVISORY: ("advisory", "a"),
@@ -42,7 +42,7 @@ def find_status(result: CheckResult) -> tuple[str, str, str]:
     """Return pytest's status of a result: category, letter, word."""
     if result.is_for(ReasonKind.TARGET_LOST):
         return "not judged", "-", "NOT JUDGED"
-    return (*_COUNTED[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
+    return (*_CATEGORY_AND_LETTER[result.outcome], OUTCOME_WORDINGS[result.outcome].short.upper())
 
 
 def mark_report(report: pytest.TestReport) -> None:
@@ -69,7 +69,7 @@ def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The summary line of a failure in pytest's reports."""
+    """The summary line of a failure, with the attribute that pytest's reports read."""
 
     message: str
 
@@ -103,7 +103,7 @@ def explain(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
 STAND_IN_NAME = "oip-conformance-junit"
 
 
-class _StandIn:
+class _JunitStandIn:
     """Receives reports in place of the writer, and drops those of rows."""
 
     def __init__(self, log: LogXML) -> None:
@@ -128,7 +128,7 @@ def begin_junit(config: pytest.Config) -> None:
     log = config.stash.get(xml_key, None)
     if log is not None and config.pluginmanager.is_registered(log):
         config.pluginmanager.unregister(log)
-        config.pluginmanager.register(_StandIn(log), STAND_IN_NAME)
+        config.pluginmanager.register(_JunitStandIn(log), STAND_IN_NAME)
 
 
 def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: str, party: Party) -> None:
@@ -144,25 +144,27 @@ def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: s
     if log is None or not config.pluginmanager.has_plugin(STAND_IN_NAME):
         return
     for case in build_cases(results, rerun, party):
-        _add(log, case)
+        _add_case(log, case)
     log.pytest_sessionfinish()
     config.pluginmanager.unregister(name=STAND_IN_NAME)
     config.pluginmanager.register(log)
 
 
-def _add(log: LogXML, case: Case) -> None:
-    """Pass a case to the writer as pytest passes a test: a report of the call, and one of the teardown."""
+def _add_case(log: LogXML, case: Case) -> None:
+    """Pass a case to the writer like a test: a report of the call, then one of the teardown."""
     node = f"{case.area}::{case.requirement}"
     log.node_reporter(node).add_attribute("name", case.name)
-    called = _report(node, case.status, "call", duration=case.duration)
+    called = _build_report(node, case.status, "call", duration=case.duration)
     if case.status == "failed":
         crash = Crash(case.message)
         called.longrepr = Explanation(crash, case.text)  # type: ignore[assignment]
     elif case.status == "skipped":
         called.longrepr = (case.area, 0, case.message)
     log.pytest_runtest_logreport(called)
-    log.pytest_runtest_logreport(_report(node, "passed", "teardown", user_properties=list(case.properties.items())))
+    log.pytest_runtest_logreport(
+        _build_report(node, "passed", "teardown", user_properties=list(case.properties.items()))
+    )
 
 
-def _report(node: str, outcome: Any, when: Any, **members: Any) -> pytest.TestReport:
+def _build_report(node: str, outcome: Any, when: Any, **members: Any) -> pytest.TestReport:
     return pytest.TestReport(node, (node, 0, node), {}, outcome, None, when, **members)

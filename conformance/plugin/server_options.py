@@ -111,27 +111,27 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
     """
     option, ini = config.option, config.getini
     config_file = read_setting("target_config", option.target_config, ini) or ""
-    file, recording = _target_file(config_file), _recording(config)
-    url, grpc = _addresses(config, config_file, file, recording)
+    file, recording = _load_target_file(config_file), _load_recording(config)
+    url, grpc = _read_addresses(config, config_file, file, recording)
     found = ServerOptions(
         url=from_controller.get("url", url),
         grpc=from_controller.get("grpc", grpc),
         config_file=config_file,
         file=file,
-        headers=tuple(_headers(option.target_headers, file)),
+        headers=tuple(_merge_headers(option.target_headers, file)),
         ca_file=read_setting("target_ca", option.target_ca, ini) or file.ca_file,
         insecure=option.target_insecure or file.insecure,
-        timeout=_timeout(config, file),
+        timeout=_read_timeout(config, file),
         rate=file.rate if option.target_rate is None else option.target_rate,
         extensions=tuple(option.target_extensions or file.extensions),
         subjects=select_subjects(
             from_controller.get("models", option.target_models),
             file.models,
-            robustness=_robustness(config, recording),
+            robustness=_check_robustness(config, recording),
         ),
         recording=recording,
-        connections=_connections(option.conformance_concurrency),
-        seed=_seed(option.conformance_seed, option.conformance_profile),
+        connections=_check_connections(option.conformance_concurrency),
+        seed=_check_seed(option.conformance_seed, option.conformance_profile),
         **common_options.read_fields(option),
     )
     _check_addresses(found)
@@ -141,7 +141,7 @@ def read_options(config: pytest.Config, from_controller: Mapping[str, Any]) -> S
 # --- addresses -------------------------------------------------------------------------------------------------------
 
 
-def _addresses(
+def _read_addresses(
     config: pytest.Config, config_file: str, file: TargetConfig, recording: Recording | None
 ) -> tuple[str, str | None]:
     """Return the URL of the target, empty if only gRPC is judged, and its gRPC address or None."""
@@ -175,28 +175,28 @@ def _check_addresses(options: ServerOptions) -> None:
 # --- the target ------------------------------------------------------------------------------------------------------
 
 
-def _target_file(config_file: str) -> TargetConfig:
+def _load_target_file(config_file: str) -> TargetConfig:
     try:
         return target_files.load(Path(config_file)) if config_file else TargetConfig()
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from error
 
 
-def _headers(given_headers: list[str], file: TargetConfig) -> list[str]:
+def _merge_headers(given_headers: list[str], file: TargetConfig) -> list[str]:
     """Merge headers: those of the command line replace those of the target file with the same name."""
-    names = {_name(header) for header in given_headers}
+    names = {_parse_header_name(header) for header in given_headers}
     try:
         own = from_command_line(given_headers)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from error
-    return [*[header for header in file.headers if _name(header) not in names], *own]
+    return [*[header for header in file.headers if _parse_header_name(header) not in names], *own]
 
 
-def _name(header: str) -> str:
+def _parse_header_name(header: str) -> str:
     return header.partition(":")[0].strip().lower()
 
 
-def _timeout(config: pytest.Config, file: TargetConfig) -> float:
+def _read_timeout(config: pytest.Config, file: TargetConfig) -> float:
     if config.option.target_timeout is not None:
         return float(config.option.target_timeout)
     text = read_setting("target_timeout", None, config.getini)
@@ -206,13 +206,13 @@ def _timeout(config: pytest.Config, file: TargetConfig) -> float:
         raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is no number: {text!r}") from None
 
 
-def _connections(given: int | None) -> int | None:
+def _check_connections(given: int | None) -> int | None:
     if given is not None and not 1 <= given <= MAX_CONNECTIONS:
         raise pytest.UsageError(f"--conformance-concurrency {given}: give a number from 1 to {MAX_CONNECTIONS}")
     return given
 
 
-def _seed(given: int | None, profile: str) -> int | None:
+def _check_seed(given: int | None, profile: str) -> int | None:
     if given is not None and profile != "certify":
         raise pytest.UsageError(f"--conformance-seed: rows name other clients under the profile certify, not {profile}")
     if given is not None and not 0 <= given <= client_names.MAX_SEED:
@@ -220,7 +220,7 @@ def _seed(given: int | None, profile: str) -> int | None:
     return given
 
 
-def _robustness(config: pytest.Config, recording: Recording | None) -> bool:
+def _check_robustness(config: pytest.Config, recording: Recording | None) -> bool:
     """Return whether to send hostile requests.
 
     Raises:
@@ -237,7 +237,7 @@ def _robustness(config: pytest.Config, recording: Recording | None) -> bool:
     return True
 
 
-def _recording(config: pytest.Config) -> Recording | None:
+def _load_recording(config: pytest.Config) -> Recording | None:
     """Load the recording to judge instead of a server, or return None."""
     file = config.option.target_replay
     if not file:

@@ -69,7 +69,7 @@ class ServerRun(BaseRun):
         self.session: Session | None = None
         self.connections = 1
         self._server: ReferenceServer | None = None
-        self._ahead: ConcurrentScheduler | None = None
+        self._scheduler: ConcurrentScheduler | None = None
 
     @property
     def has_started(self) -> bool:
@@ -156,14 +156,16 @@ class ServerRun(BaseRun):
                     self.session, options.extensions, options.subjects, given, progress
                 )
             except NotRecordedError as error:
-                raise pytest.UsageError(f"--target-replay: {error}; {self._made_with()}") from None
+                raise pytest.UsageError(f"--target-replay: {error}; {self._describe_recording_options()}") from None
             self.options = replace(options, subjects=subjects)
-        self.connections = self._chosen_connections(target)
+        self.connections = self._choose_connections(target)
         if self.connections > 1 and self.conclusion is None:
-            self._ahead = ConcurrentScheduler(self.session, [self._other_session() for _ in range(self.connections)])
-        self._select(self.session.judge if self._ahead is None else self._ahead.judge)
+            self._scheduler = ConcurrentScheduler(
+                self.session, [self._create_other_session() for _ in range(self.connections)]
+            )
+        self._store_selection(self.session.judge if self._scheduler is None else self._scheduler.judge)
 
-    def options_of_requests(self) -> Sequence[str]:
+    def list_request_options(self) -> Sequence[str]:
         """Return the command-line options that determine which requests are sent, with file names without folders."""
         options, file = self.options, self.options.config_file
         return (
@@ -175,7 +177,7 @@ class ServerRun(BaseRun):
             *(["--conformance-robustness"] if options.subjects.robustness else []),
         )
 
-    def _made_with(self) -> str:
+    def _describe_recording_options(self) -> str:
         """Return a text with the options with which the recording was made."""
         made_with = self.options.recording.options if self.options.recording else ()
         return (
@@ -188,7 +190,7 @@ class ServerRun(BaseRun):
     def _seed_of_names(self) -> int | None:
         return None if self.explores else self.seed
 
-    def _chosen_connections(self, target: Target) -> int:
+    def _choose_connections(self, target: Target) -> int:
         """Return the number of connections: the user's choice, or a number that suits the latency.
 
         Each pytest-xdist process uses one. So do recordings, which have no latency, and Hypothesis, which runs in one
@@ -199,7 +201,7 @@ class ServerRun(BaseRun):
         is_one_of_several = bool(self._from_controller) or self._config.getoption("numprocesses", None)
         return self.options.connections or (1 if is_one_of_several else choose_connections(target.latency))
 
-    def _other_session(self) -> Session:
+    def _create_other_session(self) -> Session:
         """Create a further session with the same target, to judge rows ahead of their turn."""
         target = Target(self._settings)
         target.has_answered = True
@@ -215,12 +217,12 @@ class ServerRun(BaseRun):
 
     def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
         """Set the rows that will be judged, in order."""
-        if self._ahead is not None:
-            self._ahead.expect(rows)
+        if self._scheduler is not None:
+            self._scheduler.expect(rows)
 
-    def about(self) -> dict[str, Any]:
+    def describe_target(self) -> dict[str, Any]:
         """Return whether the target never answered, and the row whose outcome concurrency changed, if any."""
-        suffered = self._ahead.suffered if self._ahead else ""
+        suffered = self._scheduler.suffered if self._scheduler else ""
         return {
             **({} if self._started_session.target.has_answered else {"unreachable": True}),
             **({"suffers_from_concurrency": suffered} if suffered else {}),
@@ -234,7 +236,7 @@ class ServerRun(BaseRun):
         self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
         return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
 
-    def for_worker(self) -> dict[str, Any]:
+    def build_worker_input(self) -> dict[str, Any]:
         """Return the data that a pytest-xdist worker needs."""
         url, grpc = self.addresses
         return {
@@ -247,29 +249,29 @@ class ServerRun(BaseRun):
 
     # --- output ---
 
-    def header(self) -> list[str]:
+    def list_header_lines(self) -> list[str]:
         """Return the header lines of the run."""
         options = self.options
         lines = terminal.format_header(
-            self.url, self.survey, options.profile, self.seed, self._list_grpc_options(), connections=self.connections
+            self.url, self.survey, options.profile, self.seed, self._describe_grpc(), connections=self.connections
         )
         return [*lines, *terminal.describe_visible_headers(find_unmaskable_headers(self._settings.headers))]
 
-    def _list_grpc_options(self) -> str:
+    def _describe_grpc(self) -> str:
         """Return the header's text about gRPC; empty for none."""
         if self.grpc_url:
             return self.grpc_url if HTTP in self.transports else ""
         return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""
 
-    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
+    def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield why rows could not be judged, and which models to deploy."""
         yield from terminal.format_unjudged(conclusion, self.survey)
-        if self._ahead is not None and self._ahead.suffered:
-            yield from terminal.describe_disturbance(self._ahead.suffered, self.connections)
+        if self._scheduler is not None and self._scheduler.suffered:
+            yield from terminal.describe_disturbance(self._scheduler.suffered, self.connections)
 
-    def rerun(self) -> str:
+    def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this target, without options that select checks."""
-        parts = ["pytest", *self._address_options()]
+        parts = ["pytest", *self._list_address_options()]
         for name in self.options.subjects.models:
             parts += ["--target-model", name]
         if self.options.dangerous:
@@ -280,7 +282,7 @@ class ServerRun(BaseRun):
             parts.append(f"--conformance-seed={self.options.seed}")
         return shlex.join(parts)
 
-    def _address_options(self) -> list[str]:
+    def _list_address_options(self) -> list[str]:
         """Return the options that name the target: its file, and addresses that are not in the file."""
         options = self.options
         if options.is_bundled:
@@ -293,7 +295,7 @@ class ServerRun(BaseRun):
             parts.append(f"--target-grpc={self.grpc_url.removeprefix('grpc://')}")
         return parts
 
-    def asked(self) -> dict[str, Any]:
+    def list_report_options(self) -> dict[str, Any]:
         """Return the report's options that affect the verdict."""
         options = self.options
         from conformance.report import json_report  # lazy: not needed before the end
@@ -313,8 +315,8 @@ class ServerRun(BaseRun):
 
     def close(self) -> None:
         """Close the sessions with the target, and stop the bundled server."""
-        if self._ahead is not None:
-            self._ahead.close()
+        if self._scheduler is not None:
+            self._scheduler.close()
         if self.session is not None:
             self.session.close()
         if self._server is not None:

@@ -16,7 +16,7 @@ def take_as_interrupt() -> Any:
     """Make SIGTERM raise KeyboardInterrupt; return the previous handler for `restore_handler`."""
     if threading.current_thread() is not threading.main_thread():
         return None  # handlers can only be set in the main thread
-    return signal.signal(signal.SIGTERM, _interrupt)
+    return signal.signal(signal.SIGTERM, _raise_interrupt)
 
 
 def restore_handler(before: Any) -> None:
@@ -39,5 +39,5 @@ def defer_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
+def _raise_interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt("terminated")

@@ -51,7 +51,7 @@ def format_header(
         f"target      {escape_text(url)}: {server}",
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
-        *[f"            {name} is {survey.absence(name)}" for name in survey.refusals],
+        *[f"            {name} is {survey.describe_absence(name)}" for name in survey.refusals],
         *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
         *deployed_models.format_header(survey),
         f"profile     {profile}{_shown_seed(profile, seed)}",

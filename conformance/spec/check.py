@@ -157,13 +157,13 @@ def check(
     def make(made: Body | Cases | Check) -> Check:
         cases = made if isinstance(made, Cases) else Cases((Row(""),), made)
         ids = (answers,) if isinstance(answers, str) else tuple(answers)
-        body, others = _unfolded(cases.of)
+        body, others = _split_check(cases.of)
         return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, others, of_survey, fit)
 
     return make
 
 
-def _unfolded(made: Body | Check) -> tuple[Body, tuple[Check, ...]]:
+def _split_check(made: Body | Check) -> tuple[Body, tuple[Check, ...]]:
     """Return a body, and the checks already made from it."""
     if isinstance(made, Check):
         return made.body, (replace(made, also=()), *made.also)
@@ -172,15 +172,15 @@ def _unfolded(made: Body | Check) -> tuple[Body, tuple[Check, ...]]:
 
 def rows(*cases: Row | tuple[Any, ...] | str) -> Callable[[Body | Check], Cases]:
     """Set the rows of a check: `Row`s, tuples (id, value, ...), or texts that are both id and value."""
-    return lambda made: Cases(tuple(map(_row, cases)), made)
+    return lambda made: Cases(tuple(map(_build_row, cases)), made)
 
 
 def rows_for_role(role: str, *cases: Row | tuple[Any, ...] | str) -> list[Row]:
     """Return rows with one role, for a check whose other rows are only for deployed models."""
-    return [replace(_row(case), role=role) for case in cases]
+    return [replace(_build_row(case), role=role) for case in cases]
 
 
-def _row(case: Row | tuple[Any, ...] | str) -> Row:
+def _build_row(case: Row | tuple[Any, ...] | str) -> Row:
     if isinstance(case, Row):
         return case
     if isinstance(case, str):

@@ -17,7 +17,7 @@ MAX_NAMED_MODELS = 3  # models in one line
 
 
 class GapReason(StrEnum):
-    """Why an applicable row was not judged."""
+    """The reasons why an applicable row was not judged."""
 
     NO_MODEL = "no_model"  # no model fills its role
     LEFT_OUT = "left_out"  # by the profile
@@ -114,40 +114,44 @@ class Coverage:
             for name, gap in self.gaps.items()
         )
 
-    def limited(self, keep: Callable[[ledger.Requirement], bool]) -> Coverage:
+    def limit_to(self, keep: Callable[[ledger.Requirement], bool]) -> Coverage:
         """Return the coverage with only the gaps of selected requirements."""
         return replace(self, gaps={name: gap for name, gap in self.gaps.items() if keep(ledger.get_requirement(name))})
 
     @property
     def reasons(self) -> list[str]:
-        """Why a run with these gaps is partial: a line for each reason."""
-        return self._lines("MUST")
+        """The reasons why a run with these gaps is partial, one line each."""
+        return self._format_lines("MUST")
 
     @property
     def brief(self) -> str:
         """The reasons, for a text that already counts MUSTs."""
-        return ", ".join(self._lines(""))
+        return ", ".join(self._format_lines(""))
 
-    def _lines(self, noun: str) -> list[str]:
+    def _format_lines(self, noun: str) -> list[str]:
         musts = len(self.unjudged)
-        named = f" {_plural(noun, musts)}" if noun else ""
-        lines = [f"{musts}{named} not judged{self._hint()}"] if musts else []
+        named = f" {_format_noun(noun, musts)}" if noun else ""
+        lines = [f"{musts}{named} not judged{self._suggest_deployments()}"] if musts else []
         if self.waiting and not any(one.musts for one in self.deployments):
-            lines.append(f"{_rows(self.waiting)} not judged{self._hint()}")
+            lines.append(f"{_format_rows(self.waiting)} not judged{self._suggest_deployments()}")
         return [*lines, *self.omissions]
 
     @property
     def omissions(self) -> list[str]:
-        """How many rows the profile left out, in one line; empty if it left out none."""
-        return [f"{_rows(self.left_out)} left out by the profile {self.profile}"] if self.left_out else []
+        """The number of rows that the profile left out, in one line; empty if it left out none."""
+        return [f"{_format_rows(self.left_out)} left out by the profile {self.profile}"] if self.left_out else []
 
-    def _hint(self) -> str:
+    def _suggest_deployments(self) -> str:
         """Return which models to deploy first, in brackets; empty if none would help."""
         of_musts = [one for one in self.deployments if one.musts][:MAX_NAMED_MODELS]
         if of_musts:
-            return f" (deploy {_listed(of_musts)}: {sum(len(one.musts) for one in of_musts)} more)"
+            return f" (deploy {_join_roles(of_musts)}: {sum(len(one.musts) for one in of_musts)} more)"
         of_rows = self.deployments[:MAX_NAMED_MODELS]
-        return f" (deploy {_listed(of_rows)}: {_rows(sum(one.rows for one in of_rows))} more)" if of_rows else ""
+        return (
+            f" (deploy {_join_roles(of_rows)}: {_format_rows(sum(one.rows for one in of_rows))} more)"
+            if of_rows
+            else ""
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for the report; the gaps are stored with their requirements."""
@@ -162,14 +166,14 @@ class Coverage:
 FULL_COVERAGE = Coverage()
 
 
-def _listed(deployments: Sequence[Deployment]) -> str:
+def _join_roles(deployments: Sequence[Deployment]) -> str:
     *others, last = [one.role for one in deployments]
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _plural(noun: str, count: int) -> str:
+def _format_noun(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
-def _rows(count: int) -> str:
-    return f"{count} {_plural('row', count)}"
+def _format_rows(count: int) -> str:
+    return f"{count} {_format_noun('row', count)}"

@@ -83,7 +83,7 @@ class Sentence:
         """
         if self.anchor:
             return f"{self.document.url}#{self.anchor}"
-        return f"{self.document.url}#:~:text=" + ",".join(map(_encoded, filter(None, (self.first, self.last))))
+        return f"{self.document.url}#:~:text=" + ",".join(map(_encode_words, filter(None, (self.first, self.last))))
 
     def __str__(self) -> str:
         """Return `document, "section": gist`."""
@@ -91,7 +91,7 @@ class Sentence:
         return f"{place}: {self.gist}" if self.gist else place
 
 
-def _encoded(words: str) -> str:
+def _encode_words(words: str) -> str:
     """Encode words for a text fragment, including its delimiters `-`, `,` and `&`."""
     return quote(words, safe="").replace("-", "%2D")
 
@@ -99,13 +99,13 @@ def _encoded(words: str) -> str:
 @cache
 def load_documents() -> Mapping[str, Document]:
     """Return every document by its key, in the order of pages. Read once; the mapping is read-only."""
-    return MappingProxyType({key: _document(key, table) for key, table in _tables().items()})
+    return MappingProxyType({key: _build_document(key, table) for key, table in _load_tables().items()})
 
 
 @cache
 def load_sentences() -> Mapping[str, Sentence]:
     """Return every sentence by its key, document after document, each in its own order; read-only."""
-    return MappingProxyType({sentence.key: sentence for sentence in _sentences()})
+    return MappingProxyType({sentence.key: sentence for sentence in _build_sentences()})
 
 
 def get_sentence(key: str) -> Sentence:
@@ -120,18 +120,18 @@ def get_sentence(key: str) -> Sentence:
 
 
 @cache
-def _tables() -> Mapping[str, Mapping[str, Any]]:
+def _load_tables() -> Mapping[str, Mapping[str, Any]]:
     return {
         key: table for name in FILES for key, table in data_files.load_toml(f"{SENTENCES_FOLDER}/{name}.toml").items()
     }
 
 
-def _document(key: str, table: Mapping[str, Any]) -> Document:
+def _build_document(key: str, table: Mapping[str, Any]) -> Document:
     return Document(key, **{name: value for name, value in table.items() if name != "sentences"})
 
 
-def _sentences() -> Iterator[Sentence]:
-    for key, table in _tables().items():
+def _build_sentences() -> Iterator[Sentence]:
+    for key, table in _load_tables().items():
         document = load_documents()[key]
         for name, fields in table["sentences"].items():
             yield Sentence(f"{key}.{name}", document, **fields)

@@ -99,9 +99,9 @@ def convert_errors(read: Callable[[], T], prefix: str = "") -> T:
     except UnreadableError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise UnreadableError(f"{prefix}{escape_text(_said(error), 300)}") from error
+        raise UnreadableError(f"{prefix}{escape_text(_format_error(error), 300)}") from error
 
 
-def _said(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """Return the message of an error, with its type unless it is a ValueError."""
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"

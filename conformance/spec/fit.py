@@ -62,7 +62,7 @@ class Fit:
     is_variable: bool = False
     is_described: bool = False
 
-    def lack(
+    def describe_lack(
         self, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor], *, is_described: bool = True
     ) -> str:
         """Return what a signature lacks, briefly; empty if it fits. `is_described`: whether metadata list it."""
@@ -72,9 +72,9 @@ class Fit:
             (len(inputs) >= self.min_inputs, f"{self.min_inputs} inputs" if self.min_inputs > 1 else "an input"),
             (self.max_inputs is None or len(inputs) <= self.max_inputs, f"no more than {self.max_inputs} input"),
             (len(outputs) >= self.min_outputs, f"{self.min_outputs} outputs" if self.min_outputs > 1 else "an output"),
-            (_has(self.inputs, inputs[:1]), f"a first input of {_either(self.inputs)}"),
-            (_has(self.some_input, inputs), f"an input of {_either(self.some_input)}"),
-            (_has(self.outputs, outputs), f"an output of {_either(self.outputs)}"),
+            (_has_datatype(self.inputs, inputs[:1]), f"a first input of {_join_datatypes(self.inputs)}"),
+            (_has_datatype(self.some_input, inputs), f"an input of {_join_datatypes(self.some_input)}"),
+            (_has_datatype(self.outputs, outputs), f"an output of {_join_datatypes(self.outputs)}"),
             (has_json_form or not self.is_json, "a JSON form of every tensor"),
             (first is None or len(first.shape) >= self.min_rank, f"an input of {self.min_rank} dimensions"),
             (
@@ -87,11 +87,11 @@ class Fit:
         return next((words for is_met, words in tests if not is_met), "")
 
 
-def _has(wanted: frozenset[str], tensors: Sequence[DeclaredTensor]) -> bool:
+def _has_datatype(wanted: frozenset[str], tensors: Sequence[DeclaredTensor]) -> bool:
     return not wanted or any(tensor.datatype in wanted for tensor in tensors)
 
 
-def _either(datatypes: frozenset[str]) -> str:
+def _join_datatypes(datatypes: frozenset[str]) -> str:
     return " or ".join(sorted(datatypes))
 
 

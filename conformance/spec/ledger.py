@@ -151,7 +151,7 @@ class Requirement:
 @cache
 def load() -> Mapping[str, Requirement]:
     """Return every requirement by id, those of servers first, in the order of the files; read-only, read once."""
-    return MappingProxyType({entry.id: entry for entry in _requirements()})
+    return MappingProxyType({entry.id: entry for entry in _build_requirements()})
 
 
 def load_for_party(party: Party) -> list[Requirement]:
@@ -195,14 +195,14 @@ def find_grpc_id(requirement_id: str) -> str | None:
     return twin if twin in load() else None
 
 
-def _requirements() -> Iterator[Requirement]:
+def _build_requirements() -> Iterator[Requirement]:
     for name, table in ((name, table) for file in FILES for name, table in data_files.load_toml(file).items()):
-        yield _requirement(name, table, page=find_page_area(table["area"]))
+        yield _build_requirement(name, table, page=find_page_area(table["area"]))
         if "grpc" in table:
             extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
             area = AREAS_OVER_GRPC.get(table["area"], GRPC)
             twin = {"extension": extension, **table["grpc"], "area": area}
-            yield _requirement(name + GRPC_SUFFIX, {**table, **twin}, page=find_page_area(table["area"]))
+            yield _build_requirement(name + GRPC_SUFFIX, {**table, **twin}, page=find_page_area(table["area"]))
 
 
 def find_page_area(area: str) -> str:
@@ -210,7 +210,7 @@ def find_page_area(area: str) -> str:
     return CLIENT if area == CLIENT_GRPC else area
 
 
-def _requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Requirement:
+def _build_requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Requirement:
     return Requirement(
         id=requirement_id,
         level=Level(table["level"]),

@@ -72,7 +72,7 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
 
 
 class ReasonKind(StrEnum):
-    """Why a row has no verdict; the comments put the content of `Reason.subject` in brackets."""
+    """The kinds of reasons why a row has no verdict; the comments put the content of `Reason.subject` in brackets."""
 
     NOT_OFFERED = "not_offered"  # an extension (which)
     TRANSPORT_NOT_GIVEN = "transport_not_given"  # the address of a transport (which)
@@ -92,7 +92,7 @@ class ReasonKind(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """How the server answered a request that it has to answer."""
+    """The kinds of answers to a request that the server has to answer."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -103,7 +103,7 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a row is not applicable, blocked or in error, for programs; the message is for people."""
+    """The reason why a row has no verdict, for programs; the message is for people."""
 
     kind: ReasonKind
     subject: str = ""

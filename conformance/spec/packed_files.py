@@ -68,7 +68,7 @@ class _UnpackingStream(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed declares a wider type
         found = b""
         while not found and not self._unpack.eof:
-            found = self._next(len(buffer))
+            found = self._unpack_next(len(buffer))
         if self._unpack.eof and self._unpack.unused_data:
             raise UnreadableError("goes on behind its end")
         if len(found) > self._room:
@@ -77,7 +77,7 @@ class _UnpackingStream(io.RawIOBase):
         buffer[: len(found)] = found
         return len(found)
 
-    def _next(self, most: int) -> bytes:
+    def _unpack_next(self, most: int) -> bytes:
         given = b""
         if self._unpack.needs_input:
             given, self._rest = self._rest, b""

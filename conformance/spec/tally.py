@@ -139,19 +139,21 @@ def count_by_concern(
 def tally_report(report: Entry, level: str = "MUST") -> Tally:
     """Count the requirements of a level in a report (`schemas/report.schema.json`)."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
-    return count_requirements(level, report["requirements"], offered, report["options"]["extensions"], _party(report))
+    return count_requirements(
+        level, report["requirements"], offered, report["options"]["extensions"], _find_party(report)
+    )
 
 
 def describe_absence(report: Entry, extension: str) -> str:
     """Return why a report does not judge an extension: it was not selected, or is not offered."""
-    party, asked = _party(report), report["options"]["extensions"]
+    party, asked = _find_party(report), report["options"]["extensions"]
     if party is Party.CLIENT:
         return ABSENT[party]
     is_unasked = extension not in asked if asked else extension in OVER_GRPC and "grpc" not in report["target"]
     return "not asked for" if is_unasked else ABSENT[party]
 
 
-def _party(report: Entry) -> Party:
+def _find_party(report: Entry) -> Party:
     return Party(report.get("party", Party.SERVER))
 
 

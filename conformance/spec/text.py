@@ -19,7 +19,7 @@ _CI_COMMAND = re.compile(r"##(?=\w*\[)")
 def escape_text(text: str, limit: int = 300) -> str:
     """Return `text` on one line with unsafe characters escaped, truncated to `limit` characters."""
     cut = text[:limit]
-    shown = cut if cut.isprintable() else "".join(map(_escaped, cut))
+    shown = cut if cut.isprintable() else "".join(map(_escape_character, cut))
     shown = _CI_COMMAND.sub(r"#\\x23", shown)
     return shown if len(text) <= limit else f"{shown}... ({len(text)} characters)"
 
@@ -35,7 +35,7 @@ def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     if unicodedata.category(character) in _UNSAFE:
         return character.encode("unicode_escape").decode("ascii")
     return character
@@ -49,7 +49,7 @@ def format_shape(shape: Sequence[int] | None) -> str:
 def format_element(value: Any, limit: int = 40) -> str:
     """Format one tensor element; of a long BYTES element only the first `limit` bytes."""
     if isinstance(value, bytes):
-        shown = _octets(value[:limit], cut=len(value) > limit)
+        shown = _format_bytes(value[:limit], cut=len(value) > limit)
         return shown if len(value) <= limit else f"{shown}... ({len(value)} bytes)"
     if isinstance(value, np.bool_ | bool):
         return "true" if value else "false"
@@ -57,7 +57,7 @@ def format_element(value: Any, limit: int = 40) -> str:
     return str(float(value) if short else value)  # the text of FP16 and BF16 has fewer digits than the value
 
 
-def _octets(octets: bytes, *, cut: bool) -> str:
+def _format_bytes(octets: bytes, *, cut: bool) -> str:
     """Format bytes as a JSON string, or in hexadecimal if they are not text; `cut`: more bytes follow."""
     try:
         text = octets.decode()
@@ -74,11 +74,11 @@ def format_elements(array: np.ndarray[Any, Any], around: int = 0, count: int = 4
     first = 0 if around < count else around - count // 2
     window = flat[first : first + count]
     raw = window.view(np.uint8).tolist() if flat.dtype == np.bool_ else None
-    shown = ", ".join(map(_flag, raw) if raw is not None else (format_element(value, 16) for value in window))
+    shown = ", ".join(map(_format_flag, raw) if raw is not None else (format_element(value, 16) for value in window))
     before = f"... from element {first}: " if first else ""
     return f"[{before}{shown}{', ...' if first + count < flat.size else ''}]"
 
 
-def _flag(byte: int) -> str:
+def _format_flag(byte: int) -> str:
     """Format a BOOL element from its byte, which may be invalid."""
     return ("false", "true")[byte] if byte < 2 else f"byte {byte:02x}"

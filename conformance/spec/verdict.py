@@ -78,7 +78,7 @@ class Verdict:
             return EXIT_STATUS.get(self.verdict, 0)
         if gate == CONFORMANT:
             return EXIT_STATUS[INCOMPLETE if self.verdict in (PARTIAL, NARROWED) else self.verdict]
-        return EXIT_STATUS[_AS_VERDICT[self.interoperable]]
+        return EXIT_STATUS[_VERDICT_OF_INTEROPERABILITY[self.interoperable]]
 
 
 def describe_verdict(verdict: str, interoperable: bool | None) -> str:
@@ -91,7 +91,7 @@ def format_sentence(name: str, verdict: str, interoperable: bool | None) -> str:
     return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {describe_verdict(verdict, interoperable)}"
 
 
-_AS_VERDICT: Mapping[bool | None, str] = {True: CONFORMANT, False: NONCONFORMANT, None: INCOMPLETE}
+_VERDICT_OF_INTEROPERABILITY: Mapping[bool | None, str] = {True: CONFORMANT, False: NONCONFORMANT, None: INCOMPLETE}
 
 
 def conclude(
@@ -115,12 +115,12 @@ def conclude(
     """
 
     def concluded(own: Sequence[CheckResult], own_coverage: Coverage) -> Verdict:
-        return _concluded(own, missing, lost, stopped, own_coverage, is_narrowed=is_narrowed)
+        return _build_verdict(own, missing, lost, stopped, own_coverage, is_narrowed=is_narrowed)
 
     found = concluded(results, coverage)
     bearing = [result for result in results if bears_on_interoperability(result)]
-    own = concluded(bearing, coverage.limited(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
-    words = {word: value for value, word in _AS_VERDICT.items()}
+    own = concluded(bearing, coverage.limit_to(lambda entry: entry.concern in INTEROPERABILITY_CONCERNS))
+    words = {word: value for value, word in _VERDICT_OF_INTEROPERABILITY.items()}
     return replace(found, interoperable=words.get(own.verdict))
 
 
@@ -130,7 +130,7 @@ def bears_on_interoperability(result: CheckResult) -> bool:
     return any(ledger.get_requirement(name).concern in INTEROPERABILITY_CONCERNS for name in named)
 
 
-def _concluded(
+def _build_verdict(
     results: Sequence[CheckResult],
     missing: Collection[str],
     lost: str | None,
@@ -141,13 +141,19 @@ def _concluded(
 ) -> Verdict:
     counts = Counter(result.outcome for result in results)
     judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
-    cut_short = [_gone(results, lost)] if lost else [_not_run(missing, stopped)] if missing else []
-    failures = _failures(counts)
-    stuck = [f"{_rows(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
+    cut_short = (
+        [_describe_lost_target(results, lost)]
+        if lost
+        else [_describe_missing_rows(missing, stopped)]
+        if missing
+        else []
+    )
+    failures = _describe_failures(counts)
+    stuck = [f"{_format_rows(counts[o])} {word}" for o, word in _BLOCKED_OR_ERROR.items() if counts[o]]
     if failures:  # rows that were not run cannot change this
         return Verdict(NONCONFORMANT, [*failures, *cut_short, *coverage.omissions])
     if cut_short and is_narrowed and not (lost or stuck):
-        return Verdict(NARROWED, [f"{len(results)} of {_rows(len(results) + len(missing))}, none failed"])
+        return Verdict(NARROWED, [f"{len(results)} of {_format_rows(len(results) + len(missing))}, none failed"])
     if cut_short:
         return Verdict(INCOMPLETE, [*(() if lost else stuck), *cut_short])
     if not judged:
@@ -157,24 +163,27 @@ def _concluded(
     return Verdict(PARTIAL, coverage.reasons) if coverage.has_gap else Verdict(CONFORMANT)
 
 
-_STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
+_BLOCKED_OR_ERROR = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
 
 
-def _gone(results: Sequence[CheckResult], lost: str) -> str:
+def _describe_lost_target(results: Sequence[CheckResult], lost: str) -> str:
     count = sum(result.is_for(ReasonKind.TARGET_LOST) for result in results)
-    return f"{_rows(count)} not judged: the target is gone: {lost}" if count else f"the target is gone: {lost}"
+    return f"{_format_rows(count)} not judged: the target is gone: {lost}" if count else f"the target is gone: {lost}"
 
 
-def _not_run(missing: Collection[str], stopped: str) -> str:
-    return f"{_rows(len(missing))} not run{stopped and ': '}{stopped}"
+def _describe_missing_rows(missing: Collection[str], stopped: str) -> str:
+    return f"{_format_rows(len(missing))} not run{stopped and ': '}{stopped}"
 
 
-def _failures(counts: Counter[Outcome]) -> list[str]:
+def _describe_failures(counts: Counter[Outcome]) -> list[str]:
     new, known = counts[Outcome.FAIL], counts[Outcome.KNOWN_FAILURE]
-    return [*([f"{_rows(new)} failed"] if new else []), *([f"{_rows(known)} known to fail"] if known else [])]
+    return [
+        *([f"{_format_rows(new)} failed"] if new else []),
+        *([f"{_format_rows(known)} known to fail"] if known else []),
+    ]
 
 
-def _rows(count: int) -> str:
+def _format_rows(count: int) -> str:
     return f"{count} row" if count == 1 else f"{count} rows"
 
 
@@ -202,7 +211,7 @@ def conclude_extensions(
         is_offered = name == PROTOCOL or name in offered
         found = Verdict("not_applicable")
         if is_offered:
-            gaps = coverage.limited(partial(_is_of, name))
+            gaps = coverage.limit_to(partial(_is_of, name))
             found = _decide_extension(own, missing.get(name, ()), gaps, is_narrowed=is_narrowed)
         extensions[name] = {
             "offered": is_offered,
@@ -256,7 +265,10 @@ def conclude_requirements(
         gaps: their unjudged parts.
     """
     rows = group_by_requirement(results)
-    return [_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id)) for entry in ledger.load_for_party(party)]
+    return [
+        _conclude_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id))
+        for entry in ledger.load_for_party(party)
+    ]
 
 
 def group_by_requirement(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
@@ -269,7 +281,7 @@ def group_by_requirement(results: Sequence[CheckResult]) -> dict[str, list[Check
     return rows
 
 
-def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap: Gap | None) -> dict[str, Any]:
+def _conclude_requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap: Gap | None) -> dict[str, Any]:
     verdicts = [said for result in results if (said := find_outcome(result, entry)) is not None]
     if results and not verdicts:
         verdicts = [Outcome.BLOCKED]

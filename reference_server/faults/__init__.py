@@ -119,7 +119,7 @@ def switch_on(found: Fault) -> Iterator[None]:
     places = [steps.find_place(step) for step in found.steps]
     before = [vars(owner).get(name, _INHERITED) for owner, name in places]
     for owner, name in places:
-        setattr(owner, name, _replacement(found.body, owner, name))
+        setattr(owner, name, _wrap_body(found.body, owner, name))
     try:
         yield
     finally:
@@ -133,8 +133,8 @@ def switch_on(found: Fault) -> Iterator[None]:
 _INHERITED = object()
 
 
-def _replacement(body: Body, owner: Any, name: str) -> Callable[..., Any]:
-    """Return a wrapper of the body for a step: a plain function, usable as a method, or a coroutine like the step."""
+def _wrap_body(body: Body, owner: Any, name: str) -> Callable[..., Any]:
+    """Return a function that runs a fault's body in place of a step; a coroutine if the step is one."""
     original = getattr(owner, name)
     if inspect.iscoroutinefunction(original):
 

@@ -19,7 +19,7 @@ from reference_server.tensors import Tensor
 Answer = dict[str, Any]
 
 
-def _without(item: Mapping[str, Any], *members: str) -> Answer:
+def _drop_members(item: Mapping[str, Any], *members: str) -> Answer:
     """Return a JSON object without some of its members."""
     return {member: value for member, value in item.items() if member not in members}
 
@@ -107,7 +107,7 @@ def models_of_several_inputs_refused(original: Any, model: Model, header: Sequen
 @fault("response.encode", breaks="OIP-MODEL-NAME")
 def model_name_left_out(original: Any, answer: Answer) -> bytes:
     """No answer names its model, as in the examples of the documents."""
-    return original(_without(answer, "model_name"))
+    return original(_drop_members(answer, "model_name"))
 
 
 _first: dict[str, str] = {}
@@ -128,7 +128,7 @@ def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
 @fault("response.encode", breaks="OIP-ID")
 def id_left_out(original: Any, answer: Answer) -> bytes:
     """No answer has an id."""
-    return original(_without(answer, "id"))
+    return original(_drop_members(answer, "id"))
 
 
 # --- the outputs ------------------------------------------------------------------------------------------------------

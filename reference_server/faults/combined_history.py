@@ -33,7 +33,7 @@ async def _read_body(service: Any, http: Request) -> bytes:
 _answers: dict[Any, Response] = {}
 
 
-async def _cached(key: Any, answer: Any) -> Response:
+async def _cache_answer(key: Any, answer: Any) -> Response:
     """Return the cached answer for a key; compute and cache it if missing."""
     if key not in _answers:
         if len(_answers) > 8:
@@ -49,7 +49,7 @@ async def answers_cached_by_the_first_4_kib(original: Any, service: Any, http: R
     body = await _read_body(service, http)
     if len(body) <= 4096:
         return await original(service, http)
-    return await _cached((http.url.path, len(body), body[:4096]), lambda: original(service, http))
+    return await _cache_answer((http.url.path, len(body), body[:4096]), lambda: original(service, http))
 
 
 @fault(ANSWER, breaks=ISOLATION, walks="binary")
@@ -60,7 +60,7 @@ async def answers_cached_by_their_json(original: Any, service: Any, http: Reques
     head = body[: int(length)] if length.isdecimal() else b""
     if not head or len(body) < len(head) + 64:
         return await original(service, http)
-    return await _cached((http.url.path, head), lambda: original(service, http))
+    return await _cache_answer((http.url.path, head), lambda: original(service, http))
 
 
 @fault(ANSWER, breaks=ISOLATION, walks="raw")
@@ -69,10 +69,10 @@ async def raw_answers_cached_by_both_ends(original: Any, service: Any, http: Req
     body = await _read_body(service, http)
     if not is_raw(http) or len(body) < 256:
         return await original(service, http)
-    return await _cached((http.url.path, len(body), body[:128]), lambda: original(service, http))
+    return await _cache_answer((http.url.path, len(body), body[:128]), lambda: original(service, http))
 
 
-_left: dict[str, Any] = {}
+_carried_state: dict[str, Any] = {}
 
 
 @fault("request.parse", breaks=ISOLATION, walks="json")
@@ -81,17 +81,17 @@ def id_of_a_refused_request_kept(original: Any, model: Model, values: Sequence[s
     try:
         found: InferRequest = original(model, values, body)
     except InferenceError:
-        _left["id"] = b'"refused-before"' in body
+        _carried_state["id"] = b'"refused-before"' in body
         raise
-    return replace(found, id="refused-before") if _left.pop("id", False) and found.id is None else found
+    return replace(found, id="refused-before") if _carried_state.pop("id", False) and found.id is None else found
 
 
 @fault("request.parse", breaks=ISOLATION, walks="classes")
 def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """After a request for one class the next one gets one class, too."""
     found: InferRequest = original(model, values, body)
-    before = _left.get("classes")
-    _left["classes"] = [wish.classes for wish in found.outputs]
+    before = _carried_state.get("classes")
+    _carried_state["classes"] = [wish.classes for wish in found.outputs]
     if before == [1] and any(wish.classes for wish in found.outputs):
         return replace(found, outputs=[replace(wish, classes=wish.classes and 1) for wish in found.outputs])
     return found
@@ -101,17 +101,17 @@ def count_of_classes_kept(original: Any, model: Model, values: Sequence[str], bo
 async def unknown_models_are_sticky(original: Any, service: Any, http: Request) -> Response:
     """After a request to a model that is not there, the next one that has an id finds no model either."""
     body = await _read_body(service, http)
-    if _left.pop("model", None) and b'"id"' in body:
+    if _carried_state.pop("model", None) and b'"id"' in body:
         raise InferenceError("there is no such model", status=404)
     if http.path_params["model"] not in service.models:
-        _left["model"] = True
+        _carried_state["model"] = True
     return await original(service, http)
 
 
 @fault("request.parse", breaks=ISOLATION, walks="binary")
 def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """What a refused request had too much stands in front of the binary data of the next one, which loses its end."""
-    extra = _left.pop("extra", b"")
+    extra = _carried_state.pop("extra", b"")
     if extra and values and values[0].isdecimal() and values[0] != "0":
         end = int(values[0])
         data = body[end:]
@@ -119,15 +119,15 @@ def bytes_left_over_go_to_the_next(original: Any, model: Model, values: Sequence
     try:
         return original(model, values, body)
     except InferenceError:
-        _left["extra"] = body[-3:] if values else b""
+        _carried_state["extra"] = body[-3:] if values else b""
         raise
 
 
 @fault("request.parse_body", breaks=ISOLATION, walks="raw")
 def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes) -> Any:
     """A raw body of less than 16 bytes goes on with those of the longer one before it, in which it was written."""
-    before = _left.get(model.name, b"")
-    _left[model.name] = body
+    before = _carried_state.get(model.name, b"")
+    _carried_state[model.name] = body
     is_written_over = 0 < len(body) < 16 < len(before)
     return original(model, body[:-1] + before[len(body) - 1 : len(body)] if is_written_over else body)
 
@@ -135,11 +135,11 @@ def raw_bodies_filled_up_from_the_last(original: Any, model: Model, body: bytes)
 @fault(READ, breaks=ISOLATION, walks="binary")
 async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Request) -> bytes:
     """After a client that was cut off within its body, the last four bytes of the next binary data are not read."""
-    is_after_one = _left.pop("cut", False)
+    is_after_one = _carried_state.pop("cut", False)
     try:
         body: bytes = await original(service, http)
     except ClientDisconnect:
-        _left["cut"] = True
+        _carried_state["cut"] = True
         raise
     return body[:-4] + bytes(4) if is_after_one and HEADER in http.headers and len(body) > 4 else body
 
@@ -147,7 +147,7 @@ async def body_cut_off_leaves_its_length(original: Any, service: Any, http: Requ
 @fault(ANSWER, breaks=ISOLATION, walks="raw")
 async def unread_answer_goes_to_the_next(original: Any, service: Any, http: Request) -> Response:
     """The answer to a raw request whose client went away waits for the next raw request."""
-    unread = _left.pop("unread", None)
+    unread = _carried_state.pop("unread", None)
     answer: Response = await original(service, http)
     if not is_raw(http):
         return answer
@@ -155,7 +155,7 @@ async def unread_answer_goes_to_the_next(original: Any, service: Any, http: Requ
         return replace_body(answer, unread)
     await asyncio.sleep(0.005)
     if await http.is_disconnected():
-        _left["unread"] = bytes(answer.body)
+        _carried_state["unread"] = bytes(answer.body)
     return answer
 
 
@@ -164,7 +164,7 @@ async def unread_answer_goes_to_the_next(original: Any, service: Any, http: Requ
 _bodies: dict[str, bytes] = {}
 
 
-async def _shared(key: str, body: bytes) -> bytes:
+async def _use_shared_buffer(key: str, body: bytes) -> bytes:
     """Write to a shared buffer, wait for concurrent requests to do so, and return its contents."""
     _bodies[key] = body
     await asyncio.sleep(0.005)
@@ -175,14 +175,14 @@ async def _shared(key: str, body: bytes) -> bytes:
 async def raw_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Raw requests in flight together are read from one buffer."""
     body: bytes = await original(service, http)
-    return await _shared("raw", body) if is_raw(http) else body
+    return await _use_shared_buffer("raw", body) if is_raw(http) else body
 
 
 @fault(READ, breaks=ISOLATION, walks="binary")
 async def chunked_binary_requests_share_a_buffer(original: Any, service: Any, http: Request) -> bytes:
     """Binary requests in chunks, in flight together, are put together in one buffer."""
     body: bytes = await original(service, http)
-    return await _shared("chunks", body) if is_chunked(http) and HEADER in http.headers else body
+    return await _use_shared_buffer("chunks", body) if is_chunked(http) and HEADER in http.headers else body
 
 
 _in_flight: list[bytes] = []
@@ -207,4 +207,4 @@ async def classes_in_flight_mixed(original: Any, service: Any, http: Request) ->
     answer: Response = await original(service, http)
     if b'"id"' not in bytes(answer.body)[:8]:
         return answer
-    return replace_body(answer, await _shared("classes", bytes(answer.body)))
+    return replace_body(answer, await _use_shared_buffer("classes", bytes(answer.body)))

@@ -20,7 +20,7 @@ from reference_server.tensors import Tensor, TensorSpec
 PARSE, INPUT, OUTPUTS = "request.parse", "request.parse_input", "request.parse_outputs"
 
 
-def _head(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
+def _split_json(values: Sequence[str], body: bytes) -> tuple[bytes, int]:
     """Return the JSON of a request, and its length; empty for a raw request."""
     length = int(values[0]) if values and values[0].isdecimal() else len(body)
     return body[:length], length
@@ -37,7 +37,7 @@ def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[s
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The JSON in front of binary data is read without escapes."""
-    head, length = _head(values, body)
+    head, length = _split_json(values, body)
     if values and length and b"\\u" in head:
         raise InferenceError("the JSON holds a backslash")
     return original(model, values, body)
@@ -67,7 +67,7 @@ def parameters_before_the_shape_forgotten(
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The inference header counts UTF-16 units: right as long as no letter is beyond U+FFFF."""
-    head, length = _head(values, body)
+    head, length = _split_json(values, body)
     more = sum(character > "\uffff" for character in head.decode("utf-8", "replace"))
     if values and length and more:
         values = [str(length - 2 * more)]
@@ -77,7 +77,7 @@ def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[
 @fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The inference header counts characters where there are some of three bytes."""
-    head, length = _head(values, body)
+    head, length = _split_json(values, body)
     more = sum("\u07ff" < character <= "\uffff" for character in head.decode("utf-8", "replace"))
     return original(model, [str(length - 2 * more)] if values and length and more else values, body)
 
@@ -87,7 +87,7 @@ def line_breaks_in_front_of_binary_data_not_counted(
     original: Any, model: Model, values: Sequence[str], body: bytes
 ) -> InferRequest:
     """Lines of JSON in front of binary data are joined before the header is looked at."""
-    head, length = _head(values, body)
+    head, length = _split_json(values, body)
     if values and length and b"\r\n" in head:
         body = head.replace(b"\r\n", b"") + body[length:]
     return original(model, values, body)
@@ -108,7 +108,7 @@ def long_nested_data_read_by_columns(original: Any, data: list[Any], shape: tupl
 def ids_lose_their_second_surrogate(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """An id beyond U+FFFF that is written in escapes loses its first letter."""
     found: InferRequest = original(model, values, body)
-    head, _ = _head(values, body)
+    head, _ = _split_json(values, body)
     return replace(found, id=found.id[1:]) if found.id and re.search(rb"\\ud83d", head, re.IGNORECASE) else found
 
 

@@ -135,10 +135,10 @@ def third_item_of_a_batch_repeats_the_second(original: Any, model: Model, inputs
     """In a batch of three or more the third item is the second."""
     if not model.batching:
         return original(model, inputs)
-    return original(model, {name: _repeated(tensor) for name, tensor in inputs.items()})
+    return original(model, {name: _repeat_second_row(tensor) for name, tensor in inputs.items()})
 
 
-def _repeated(tensor: Tensor) -> Tensor:
+def _repeat_second_row(tensor: Tensor) -> Tensor:
     if tensor.shape[0] < 3:
         return tensor
     rows = tensor.elements.reshape(tensor.shape).copy()
@@ -161,10 +161,10 @@ def fourth_item_ranked_like_the_third(original: Any, tensor: Tensor, count: int,
 def eighth_item_of_a_batch_is_empty(original: Any, model: Model, inputs: Any) -> Mapping[str, Tensor]:
     """A batch is computed in a buffer of seven items, so that the eighth is zeros."""
     outputs: Mapping[str, Tensor] = original(model, inputs)
-    return {name: _without_eighth(tensor) if model.batching else tensor for name, tensor in outputs.items()}
+    return {name: _zero_eighth_row(tensor) if model.batching else tensor for name, tensor in outputs.items()}
 
 
-def _without_eighth(tensor: Tensor) -> Tensor:
+def _zero_eighth_row(tensor: Tensor) -> Tensor:
     if tensor.shape[0] < 8 or tensor.datatype == "BYTES":
         return tensor
     rows = tensor.elements.reshape(tensor.shape).copy()

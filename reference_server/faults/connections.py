@@ -36,7 +36,7 @@ class Transport:
 CONNECTION_MADE = "http_protocol.OipHttpProtocol.connection_made"
 
 
-def _length(head: bytes) -> int:
+def _parse_content_length(head: bytes) -> int:
     found = re.search(rb"content-length: ([0-9]+)", head)
     return int(found[1]) if found else 0
 
@@ -50,19 +50,19 @@ def content_length_of_json_counts_characters(original: Any, head: bytes, binary:
 # --- requests in pieces -----------------------------------------------------------------------------------------------
 
 
-async def _pieces(http: Request) -> list[bytes]:
+async def _read_pieces(http: Request) -> list[bytes]:
     """Return the body in pieces, as received."""
     return [piece async for piece in http.stream() if piece]
 
 
-def _chunked(http: Request) -> bool:
+def _is_chunked(http: Request) -> bool:
     return "transfer-encoding" in http.headers
 
 
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def letters_decoded_segment_by_segment(_original: Any, http: Request, _limit: int) -> bytes:
     """JSON is decoded from UTF-8 as its segments come, so that a letter cut in two becomes replacement characters."""
-    pieces = await _pieces(http)
+    pieces = await _read_pieces(http)
     if HEADER in http.headers:
         return b"".join(pieces)
     return b"".join(piece.decode("utf-8", "replace").encode() for piece in pieces)
@@ -71,7 +71,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
 @fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
     """When a segment ends with the JSON, what is there is taken for the whole body."""
-    pieces = await _pieces(http)
+    pieces = await _read_pieces(http)
     ends_with_the_json = http.headers.get(HEADER) == str(len(pieces[0]) if pieces else 0)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
 
@@ -79,7 +79,7 @@ async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int)
 @fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
     """A read that brings fewer than four bytes is taken for the end of the body."""
-    pieces = await _pieces(http)
+    pieces = await _read_pieces(http)
     short = next((index for index, piece in enumerate(pieces[:-1]) if len(piece) < 4), len(pieces))
     return b"".join(pieces[: short + 1])
 
@@ -87,7 +87,7 @@ async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: in
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: int) -> bytes:
     """A body of many small segments is put together from the first sixteen."""
-    pieces = await _pieces(http)
+    pieces = await _read_pieces(http)
     small = len(pieces) > 16 and sum(map(len, pieces)) < 65_536
     return b"".join(pieces[:16] if small else pieces)
 
@@ -95,7 +95,7 @@ async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: i
 @fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
 async def segments_written_over_each_other(_original: Any, http: Request, _limit: int) -> bytes:
     """Of two segments the second is written over the start of the first, where the offset was not moved on."""
-    pieces = await _pieces(http)
+    pieces = await _read_pieces(http)
     whole = b"".join(pieces)
     if len(pieces) != 2 or len(whole) > 4096:
         return whole
@@ -106,7 +106,7 @@ async def segments_written_over_each_other(_original: Any, http: Request, _limit
 async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int) -> bytes:
     """Without Content-Length there is no body."""
     body: bytes = await original(http, limit)
-    return b"" if _chunked(http) else body
+    return b"" if _is_chunked(http) else body
 
 
 # --- one connection ---------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """An error is written by the handler and by the layer around it."""
 
     def change(wrapped: Transport, data: bytes) -> bytes:
-        twice = _is_error(wrapped.head) and data != wrapped.head and _length(wrapped.head) == len(data)
+        twice = _is_error(wrapped.head) and data != wrapped.head and _parse_content_length(wrapped.head) == len(data)
         return data + wrapped.head + data if twice else data
 
     original(protocol, Transport(transport, change))
@@ -146,15 +146,15 @@ def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None
 MAX_STALL_S = 0.1
 
 
-class _Impatient(Transport):
+class _StallLimit(Transport):
     """A connection that is aborted when its write buffer does not shrink for MAX_STALL_S."""
 
     def write(self, data: bytes | memoryview) -> None:
         """Write data, and check the write buffer twice afterwards."""
         super().write(data)
-        asyncio.get_running_loop().call_later(MAX_STALL_S, self._look)
+        asyncio.get_running_loop().call_later(MAX_STALL_S, self._check_buffer)
 
-    def _look(self) -> None:
+    def _check_buffer(self) -> None:
         asyncio.get_running_loop().call_later(MAX_STALL_S, self._give_up, self.get_write_buffer_size())
 
     def _give_up(self, unsent: int) -> None:
@@ -165,4 +165,4 @@ class _Impatient(Transport):
 @fault(CONNECTION_MADE, breaks="HTTP-SLOW-READER")
 def answer_cut_short_where_nobody_reads(original: Any, protocol: Any, transport: Any) -> None:
     """An answer of which nothing goes out for a tenth of a second is given up."""
-    original(protocol, _Impatient(transport, lambda _wrapped, data: data))
+    original(protocol, _StallLimit(transport, lambda _wrapped, data: data))

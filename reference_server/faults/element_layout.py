@@ -165,7 +165,7 @@ def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int
 def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) -> memoryview:
     """A binary input is expected at the next multiple of four bytes behind the one before."""
     taken: memoryview = original(self, size)
-    self._left = self._left[-size % 4 :]
+    self._remaining = self._remaining[-size % 4 :]
     return taken
 
 

@@ -34,7 +34,7 @@ class NoAnswer(Response):
         cycle.transport.close()
 
 
-class Unanswered(Response):
+class ForgottenAnswer(Response):
     """An answer that never comes, since it is forgotten: the connection stays open."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
@@ -237,16 +237,16 @@ async def megabytes_of_json_end_the_server(original: Any, service: Any, http: Re
 @fault("app.refused", broad=True)
 async def refused_requests_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
     """A connection is paused while its request is looked at, and goes on only if that is accepted."""
-    return Unanswered()
+    return ForgottenAnswer()
 
 
 @fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_paths_are_never_answered(_original: Any, _request: Any, _exception: Exception) -> Response:
     """What no endpoint takes is logged, and not answered."""
-    return Unanswered()
+    return ForgottenAnswer()
 
 
 @fault("app.Service.infer_coded", breaks="OIP-REQUEST-HEADERS")
 async def several_accepted_codings_are_read_for_ever(original: Any, service: Any, http: Request) -> Response:
     """The reader of Accept-Encoding finds the first comma again and again."""
-    return Unanswered() if "," in http.headers.get("Accept-Encoding", "") else await original(service, http)
+    return ForgottenAnswer() if "," in http.headers.get("Accept-Encoding", "") else await original(service, http)

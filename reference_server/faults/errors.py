@@ -114,7 +114,7 @@ def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> li
     return original(model, request)
 
 
-def _reread(original: Any, data: memoryview, read: Any) -> Object:
+def _parse_leniently(original: Any, data: memoryview, read: Any) -> Object:
     """Return the JSON object; if strict parsing fails, parse it with the laxer `read`."""
     try:
         request: Object = original(data)
@@ -132,25 +132,25 @@ def _reread(original: Any, data: memoryview, read: Any) -> Object:
 @fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def text_behind_the_json_ignored(original: Any, data: memoryview) -> Object:
     """The JSON reader stops behind the object, whatever follows."""
-    return _reread(original, data, lambda text: json.JSONDecoder().raw_decode(text)[0])
+    return _parse_leniently(original, data, lambda text: json.JSONDecoder().raw_decode(text)[0])
 
 
 @fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def quotes_of_the_wrong_kind_taken(original: Any, data: memoryview) -> Object:
     """The JSON reader is one for a scripting language, which has single quotes as well."""
-    return _reread(original, data, ast.literal_eval)
+    return _parse_leniently(original, data, ast.literal_eval)
 
 
 @fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def comment_in_front_of_the_json_skipped(original: Any, data: memoryview) -> Object:
     """The JSON reader skips a comment in front of the object."""
-    return _reread(original, data, lambda text: json.loads(text.rpartition("*/")[2]))
+    return _parse_leniently(original, data, lambda text: json.loads(text.rpartition("*/")[2]))
 
 
 @fault("strict_json.parse_object", breaks="OIP-REFUSAL")
 def missing_closing_brace_added(original: Any, data: memoryview) -> Object:
     """The JSON reader closes what the end of the text leaves open."""
-    return _reread(original, data, lambda text: json.loads(text + "}"))
+    return _parse_leniently(original, data, lambda text: json.loads(text + "}"))
 
 
 @fault("tensors.flatten", breaks="OIP-REFUSAL")
@@ -177,7 +177,7 @@ def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], da
 @fault("strict_json.parse_object", breaks="OIP-REFUSAL")
 def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
     """An array of requests is taken for its first one."""
-    return _reread(original, data, lambda text: json.loads(text)[0])
+    return _parse_leniently(original, data, lambda text: json.loads(text)[0])
 
 
 # --- inputs that contradict the metadata ------------------------------------------------------------------------------

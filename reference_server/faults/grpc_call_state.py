@@ -54,7 +54,7 @@ def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, 
     last = _before.get(model.name, tensor.elements)
     _before[model.name] = tensor.elements
     is_stale = bool(message.id) and last.size >= MIN_LONG_ELEMENTS and 0 < tensor.elements.size < last.size
-    return {**found, name: _with_first(tensor, last[0])} if is_stale else found
+    return {**found, name: _replace_first_element(tensor, last[0])} if is_stale else found
 
 
 _raw_before: dict[str, Any] = {}
@@ -69,10 +69,10 @@ def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, m
     if message.raw_input_contents:
         _raw_before[model.name] = tensor.elements
     is_stale = bool(message.id) and last is not None and 0 < last.size < tensor.elements.size
-    return {**found, name: _with_first(tensor, last[0])} if is_stale and last is not None else found
+    return {**found, name: _replace_first_element(tensor, last[0])} if is_stale and last is not None else found
 
 
-def _with_first(tensor: Tensor, element: Any) -> Tensor:
+def _replace_first_element(tensor: Tensor, element: Any) -> Tensor:
     elements = tensor.elements.copy()
     elements[0] = element
     return replace(tensor, elements=elements)

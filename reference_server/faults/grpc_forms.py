@@ -161,16 +161,16 @@ def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: by
 @fault("grpc_response.build", breaks="GRPC-FP16")
 def grpc_fp16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """FP16 outputs come as fp32_contents, where the protocol has no field for them."""
-    return _in_fp32_contents("FP16", original(model, request, produced), produced)
+    return _move_to_fp32_contents("FP16", original(model, request, produced), produced)
 
 
 @fault("grpc_response.build", breaks="GRPC-BF16-RAW")
 def grpc_bf16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """BF16 outputs come as fp32_contents, where the protocol has no field for them."""
-    return _in_fp32_contents("BF16", original(model, request, produced), produced)
+    return _move_to_fp32_contents("BF16", original(model, request, produced), produced)
 
 
-def _in_fp32_contents(datatype: str, response: Message, produced: Any) -> Message:
+def _move_to_fp32_contents(datatype: str, response: Message, produced: Any) -> Message:
     if any(entry.datatype == datatype for entry in response.outputs):
         del response.raw_output_contents[:]
         for entry in response.outputs:
@@ -262,10 +262,10 @@ def grpc_third_items_are_the_second(original: Any, model: Any, message: Message)
     found: dict[str, Tensor] = original(model, message)
     if not model.batching:
         return found
-    return {name: _pair(tensor) for name, tensor in found.items()}
+    return {name: _repeat_second_item(tensor) for name, tensor in found.items()}
 
 
-def _pair(tensor: Tensor) -> Tensor:
+def _repeat_second_item(tensor: Tensor) -> Tensor:
     items = tensor.elements.reshape(tensor.shape).copy()
     items[2:] = items[1:2]
     return replace(tensor, elements=items.reshape(-1))

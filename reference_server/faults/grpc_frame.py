@@ -171,21 +171,21 @@ def grpc_contents_have_the_number_of_parameters(original: Any, models: Any, meth
     if method.request is not service_pb2.ModelInferRequest:
         return answer
     message = service_pb2.ModelInferResponse.FromString(answer)
-    outputs = [_renumbered(output) for output in message.outputs]
+    outputs = [_renumber_contents(output) for output in message.outputs]
     del message.outputs[:]
     whole: bytes = message.SerializeToString()
-    return whole + b"".join(_field(5, output) for output in outputs)
+    return whole + b"".join(_encode_field(5, output) for output in outputs)
 
 
-def _renumbered(output: Message) -> bytes:
+def _renumber_contents(output: Message) -> bytes:
     """Return the bytes of an output with its contents in field 4."""
     contents: bytes = output.contents.SerializeToString()
     output.ClearField("contents")
     rest: bytes = output.SerializeToString()
-    return rest + _field(4, contents) if contents else rest
+    return rest + _encode_field(4, contents) if contents else rest
 
 
-def _field(number: int, octets: bytes) -> bytes:
+def _encode_field(number: int, octets: bytes) -> bytes:
     """Return a field of bytes: its tag, its length in groups of seven bits, and the bytes."""
     length, groups = len(octets), []
     while length > 127:

@@ -175,21 +175,21 @@ def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
         server = arguments[0]
         listener = socket.create_server(("127.0.0.1", 0))
         inner, server.address = server.address, f"127.0.0.1:{listener.getsockname()[1]}"
-        threading.Thread(target=_accept, args=(listener, inner), daemon=True).start()
+        threading.Thread(target=_accept_connections, args=(listener, inner), daemon=True).start()
     return made
 
 
-def _accept(listener: socket.socket, inner: str) -> None:
+def _accept_connections(listener: socket.socket, inner: str) -> None:
     import grpc
 
     options = [("grpc.max_receive_message_length", -1), ("grpc.enable_retries", 0)]
     channel = grpc.insecure_channel(inner, options)
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=_serve, args=(connection, channel), daemon=True).start()
+        threading.Thread(target=_serve_connection, args=(connection, channel), daemon=True).start()
 
 
-def _serve(connection: socket.socket, channel: Any) -> None:
+def _serve_connection(connection: socket.socket, channel: Any) -> None:
     """Answer the calls of a connection, one after the other."""
     from h2.config import H2Configuration
     from h2.connection import H2Connection
@@ -205,11 +205,11 @@ def _serve(connection: socket.socket, channel: Any) -> None:
         connection.sendall(http2.data_to_send())
         while octets := connection.recv(256 * 1024):
             for event in http2.receive_data(octets):
-                _take(http2, event, calls, channel)
+                _collect_event(http2, event, calls, channel)
             connection.sendall(http2.data_to_send())
 
 
-def _take(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any) -> None:
+def _collect_event(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], channel: Any) -> None:
     from h2.events import DataReceived, RequestReceived, StreamEnded
 
     if isinstance(event, RequestReceived):
@@ -220,10 +220,10 @@ def _take(http2: Any, event: Any, calls: dict[int, tuple[str, bytearray]], chann
         http2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
     elif isinstance(event, StreamEnded):
         path, data = calls.pop(event.stream_id)
-        _answer(http2, event.stream_id, channel.unary_unary(path), bytes(data[5:]))
+        _forward_call(http2, event.stream_id, channel.unary_unary(path), bytes(data[5:]))
 
 
-def _answer(http2: Any, stream: int, call: Any, message: bytes) -> None:
+def _forward_call(http2: Any, stream: int, call: Any, message: bytes) -> None:
     import grpc
 
     try:

@@ -16,7 +16,7 @@ HUGE = 2**31
 SLOW = 8  # connections that are served concurrently
 
 
-class _Deaf:
+class _NullTransport:
     """A transport that accepts every call and does nothing: it stays open and writes nothing."""
 
     def __getattr__(self, _: str) -> Callable[..., None]:
@@ -28,7 +28,7 @@ def head_is_read_for_ever(original: Any, self: Any, data: bytes) -> None:
     """A head that is longer than a first read is read for ever, and never answered."""
     is_first = data[:4] in (b"POST", b"GET ")
     if getattr(self, "swallows", False) or (is_first and b"\r\n\r\n" not in data and len(data) > 1024):
-        self.swallows, self.transport = True, _Deaf()
+        self.swallows, self.transport = True, _NullTransport()
         return
     original(self, data)
 
@@ -56,7 +56,7 @@ def chunk_sizes_have_64_bits(original: Any, self: Any, data: bytes) -> None:
 def chunk_lines_are_read_for_ever(original: Any, self: Any, data: bytes) -> None:
     """What stands beside the data of a chunk is read for ever, and never answered."""
     if getattr(self, "swallows", False) or re.search(rb"\r\n\r\n1;x{20}|\r\n\r\n1(;x=1){5}|\r\n0\r\nX", data):
-        self.swallows, self.transport = True, _Deaf()
+        self.swallows, self.transport = True, _NullTransport()
         return
     original(self, data)
 
@@ -109,7 +109,7 @@ async def places_of_clients_that_leave_are_kept(original: Any, self: Any, http: 
         self.taken -= 1
 
 
-async def _never_answered(http: Request) -> Response:
+async def _wait_for_disconnect(http: Request) -> Response:
     """Wait until the client disconnects."""
     while (await http.receive())["type"] != "http.disconnect":
         pass
@@ -120,7 +120,7 @@ async def _never_answered(http: Request) -> Response:
 async def large_documents_are_never_answered(original: Any, self: Any, http: Request) -> Response:
     """A document of more than 256 KiB is read, and never answered."""
     if int(http.headers.get("content-length", "0")) > LARGE:
-        return await _never_answered(http)
+        return await _wait_for_disconnect(http)
     return await original(self, http)
 
 
@@ -128,7 +128,7 @@ async def large_documents_are_never_answered(original: Any, self: Any, http: Req
 async def packed_bodies_are_never_answered(original: Any, self: Any, http: Request) -> bytes:
     """A body that is packed tightly is unpacked for ever."""
     if "content-encoding" in http.headers and int(http.headers.get("content-length", "0")) > 1024:
-        await _never_answered(http)
+        await _wait_for_disconnect(http)
     return await original(self, http)
 
 
@@ -152,17 +152,19 @@ async def path_of_a_file_is_followed(original: Any, http: Request, exception: Ex
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-LARGE/grpc")
 def large_messages_end_the_models(original: Any, *arguments: Any) -> Any:
     """A message of more than 256 KiB ends all models."""
-    return _ending(original, arguments, lambda _, octets: len(octets) > LARGE)
+    return _remove_models_if_too_large(original, arguments, lambda _, octets: len(octets) > LARGE)
 
 
 @fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-NUMBERS/grpc")
 def large_dimensions_end_the_models(original: Any, *arguments: Any) -> Any:
     """A message with a dimension of 31 bits or more ends all models."""
-    return _ending(original, arguments, _has_large_dimension)
+    return _remove_models_if_too_large(original, arguments, _has_large_dimension)
 
 
-def _ending(original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]) -> Any:
-    """Body for two steps, the creation of the service and each call: a call that is too large removes all models."""
+def _remove_models_if_too_large(
+    original: Any, arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]
+) -> Any:
+    """Remove all models after a call that is too large; replaces the service's creation and each call."""
     if len(arguments) == 2:
         service, models = arguments
         return original(service, dict(models))  # a copy, so that other services keep their models

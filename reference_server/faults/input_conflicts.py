@@ -48,7 +48,7 @@ def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: O
     specs = {spec.name: spec for spec in model.inputs}
     read = [_as_the_model_has_it(entry, specs.get(entry["name"])) for entry in request["inputs"]]
     if read != request["inputs"]:
-        rest._left = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in read)]
+        rest._remaining = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in read)]
     return original(model, request | {"inputs": read}, rest)
 
 
@@ -97,11 +97,11 @@ def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tupl
     """A dimension may be digits in a string, a fraction, which is rounded down, or true, which is 1."""
     shape = owner.get("shape")
     if isinstance(shape, list):
-        owner = owner | {"shape": [_number(extent) for extent in shape]}
+        owner = owner | {"shape": [_convert_to_integer(extent) for extent in shape]}
     return original(owner)
 
 
-def _number(value: object) -> object:
+def _convert_to_integer(value: object) -> object:
     if isinstance(value, str) and value.isdecimal():
         return int(value)
     return int(value) if isinstance(value, bool | float) else value
@@ -144,7 +144,7 @@ def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpe
     return original(model, spec, entry, rest)
 
 
-_spilt: list[bytes] = []
+_spilled_bytes: list[bytes] = []
 
 
 @fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
@@ -153,9 +153,9 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
     if rest is not None:
         declares = [get_declared_size(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
         extra = len(get_remaining(rest)) - sum(size for size in declares if type(size) is int)
-        data = b"".join(_spilt) + bytes(get_remaining(rest))
-        _spilt[:] = [data[-extra:]] if 0 < extra < len(data) else []
-        rest._left = memoryview(data[:-extra] if _spilt else data)
+        data = b"".join(_spilled_bytes) + bytes(get_remaining(rest))
+        _spilled_bytes[:] = [data[-extra:]] if 0 < extra < len(data) else []
+        rest._remaining = memoryview(data[:-extra] if _spilled_bytes else data)
     return original(model, request, rest)
 
 
@@ -174,7 +174,7 @@ def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Obj
         return original(model, request, rest)
     plain = [set_declared_size(e, None) if e.get("data") is not None else e for e in entries]
     if any(get_declared_size(e) is not None and e.get("data") is not None for e in entries):
-        rest._left = get_remaining(rest)[: sum(get_declared_size(e) or 0 for e in plain)]
+        rest._remaining = get_remaining(rest)[: sum(get_declared_size(e) or 0 for e in plain)]
     return original(model, request | {"inputs": plain}, rest)
 
 
@@ -197,7 +197,7 @@ def input_without_data_is_optional(original: Any, model: Model, request: Object,
         if datatype != "BYTES" and entry.get("data") is None and get_declared_size(entry) is None and rest:
             size = count_native_bytes(datatype, entry["shape"])
             rest.take(size)
-            rest._left = memoryview(bytes(size) + bytes(get_remaining(rest)))
+            rest._remaining = memoryview(bytes(size) + bytes(get_remaining(rest)))
             entry["parameters"] = {"binary_data_size": size}
     return original(model, request, rest)
 
@@ -215,7 +215,7 @@ def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model
         size = get_declared_size(entry) or 0
         parts.append(left[sum(sizes) :] if entry is bare[0] else left[at : at + size])
         at += size
-    rest._left = memoryview(b"".join(parts))
+    rest._remaining = memoryview(b"".join(parts))
     read = [set_declared_size(e, len(left) - sum(sizes)) if e is bare[0] else e for e in entries or []]
     return original(model, request | {"inputs": read}, rest)
 
@@ -223,7 +223,7 @@ def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model
 # --- duplicates -------------------------------------------------------------------------------------------------------
 
 
-def _once(entries: Any) -> Any:
+def _drop_duplicates(entries: Any) -> Any:
     """Return objects without later duplicates of a name."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return entries
@@ -235,11 +235,11 @@ def _once(entries: Any) -> Any:
 def first_of_equal_inputs_taken(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Of inputs that have one name the first is taken."""
     inputs = request.get("inputs")
-    return original(model, request | {"inputs": _once(inputs)} if inputs else request, rest)
+    return original(model, request | {"inputs": _drop_duplicates(inputs)} if inputs else request, rest)
 
 
 @dataclass(frozen=True)
-class _Again(RequestedOutput):
+class _RepeatedOutput(RequestedOutput):
     """An output that was already requested."""
 
 
@@ -248,7 +248,7 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
     """An output that is listed twice is described twice in the answer, and its binary data are there once."""
     if tensor is not None:
         entry, data = original(model, asked, tensor)
-        return entry, None if isinstance(asked, _Again) else data
+        return entry, None if isinstance(asked, _RepeatedOutput) else data
     listed = asked.get("outputs")
     is_sound_list = isinstance(listed, list) and all(isinstance(entry, dict) for entry in listed)
     names = [entry.get("name") for entry in listed] if is_sound_list else []
@@ -256,7 +256,10 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
         return original(model, asked)
     once = [entry for index, entry in enumerate(listed) if names[index] not in names[:index]]
     wishes = {wish.name: wish for wish in original(model, asked | {"outputs": once})}
-    return [_Again(**vars(wishes[name])) if name in names[:index] else wishes[name] for index, name in enumerate(names)]
+    return [
+        _RepeatedOutput(**vars(wishes[name])) if name in names[:index] else wishes[name]
+        for index, name in enumerate(names)
+    ]
 
 
 @fault("request.parse_inputs", breaks="OIP-TWICE-SAFE")
@@ -267,5 +270,5 @@ def bytes_of_a_repeated_input_left_to_the_next(original: Any, model: Model, requ
     names = [entry["name"] for entry in request["inputs"]]
     once = [entry for index, entry in enumerate(request["inputs"]) if names[index] not in names[:index]]
     if len(once) < len(names):
-        rest._left = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in once)]
+        rest._remaining = get_remaining(rest)[: sum(get_declared_size(entry) or 0 for entry in once)]
     return original(model, request | {"inputs": once}, rest)

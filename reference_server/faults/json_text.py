@@ -20,12 +20,12 @@ Answer = dict[str, Any]
 Change = Callable[[Any], Any]
 
 
-def _changed(data: Any, change: Change) -> Any:
+def _change_elements(data: Any, change: Change) -> Any:
     """Return JSON data, flat or nested, with each element changed."""
-    return [_changed(item, change) for item in data] if isinstance(data, list) else change(data)
+    return [_change_elements(item, change) for item in data] if isinstance(data, list) else change(data)
 
 
-def _limits(datatype: str) -> tuple[int, int]:
+def _find_limits(datatype: str) -> tuple[int, int]:
     """Return the least and the greatest integer of a datatype; (0, 0) for a non-integer datatype."""
     if datatype not in NUMPY or np.dtype(NUMPY[datatype]).kind not in "iu":
         return 0, 0
@@ -111,7 +111,7 @@ def flat_strings_read_by_columns(original: Any, datatype: str, shape: tuple[int,
     return replace(tensor, elements=tensor.elements.reshape(shape[::-1]).T.reshape(-1))
 
 
-def _nested(items: list[Any], shape: Sequence[int]) -> list[Any]:
+def _nest(items: list[Any], shape: Sequence[int]) -> list[Any]:
     """Return flat elements nested like a shape, in row-major order."""
     for extent in reversed(shape[1:]):
         items = [items[at : at + extent] for at in range(0, len(items), extent)]
@@ -122,7 +122,7 @@ def _nested(items: list[Any], shape: Sequence[int]) -> list[Any]:
 def data_nested_one_level_too_deep(original: Any, tensor: Tensor) -> list[Any]:
     """JSON data of rank 2 and more are returned inside one more array, a batch of one."""
     items: list[Any] = original(tensor)
-    return [_nested(items, tensor.shape)] if len(tensor.shape) > 1 and items else items
+    return [_nest(items, tensor.shape)] if len(tensor.shape) > 1 and items else items
 
 
 @fault("strict_json.parse_object", breaks="OIP-MEMBERS")
@@ -150,10 +150,10 @@ def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape
 @fault("tensors.decode_json", breaks="OIP-RANGE")
 def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """An integer of JSON data that its datatype cannot hold keeps its low bits."""
-    least, most = _limits(datatype)
+    least, most = _find_limits(datatype)
     if least != most:
         count = most - least + 1
-        data = _changed(data, lambda item: (item - least) % count + least if type(item) is int else item)
+        data = _change_elements(data, lambda item: (item - least) % count + least if type(item) is int else item)
     return original(datatype, shape, data)
 
 
@@ -161,7 +161,7 @@ def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: 
 def decimal_integers_lose_a_digit(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """An integer of JSON data that is written as a decimal number loses its last digit."""
     if "INT" in datatype:
-        data = _changed(data, lambda item: int(item) // 10 if type(item) is float else item)
+        data = _change_elements(data, lambda item: int(item) // 10 if type(item) is float else item)
     return original(datatype, shape, data)
 
 
@@ -175,12 +175,12 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
 # --- spellings of requests ------------------------------------------------------------------------------------------
 
 
-def _inputs(found: Object) -> list[Object]:
+def _list_inputs(found: Object) -> list[Object]:
     inputs = found.get("inputs")
     return [entry for entry in inputs if isinstance(entry, dict)] if isinstance(inputs, list) else []
 
 
-def _behind(owner: Object, name: str, other: str) -> bool:
+def _is_behind(owner: Object, name: str, other: str) -> bool:
     """Whether both members exist and `name` comes after `other`."""
     names = list(owner)
     return name in owner and other in owner and names.index(name) > names.index(other)
@@ -190,8 +190,8 @@ def _behind(owner: Object, name: str, other: str) -> bool:
 def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
     """An input is read up to its `data`, so that a `shape` behind it is missing."""
     found: Object = original(data)
-    for entry in _inputs(found):
-        if _behind(entry, "shape", "data"):
+    for entry in _list_inputs(found):
+        if _is_behind(entry, "shape", "data"):
             del entry["shape"]
     return found
 
@@ -200,8 +200,8 @@ def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
 def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
     """`parameters` of an input that stand before its `name` are not looked at."""
     found: Object = original(data)
-    for entry in _inputs(found):
-        if _behind(entry, "name", "parameters"):
+    for entry in _list_inputs(found):
+        if _is_behind(entry, "name", "parameters"):
             del entry["parameters"]
     return found
 
@@ -210,7 +210,7 @@ def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
 def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
     """An `id` that stands behind `inputs` is not looked at."""
     found: Object = original(data)
-    if _behind(found, "id", "inputs"):
+    if _is_behind(found, "id", "inputs"):
         del found["id"]
     return found
 

@@ -52,20 +52,20 @@ def versions_in_metadata_written_over(original: Any, model: Model) -> Described:
 
 # --- discovery --------------------------------------------------------------------------------------------------------
 
-_met: set[str] = set()
+_called_names: set[str] = set()
 
 
-def _once(name: str) -> bool:
+def _is_first_call(name: str) -> bool:
     """Say whether this is the first call for a name."""
-    is_first = name not in _met
-    _met.add(name)
+    is_first = name not in _called_names
+    _called_names.add(name)
     return is_first
 
 
 @fault("app.Service.model_metadata", breaks="OIP-ALIVE-LEGAL", surveyed=True)
 async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -> Any:
     """The first request for the metadata of a model is answered with 500, the next as it should be."""
-    if _once("metadata"):
+    if _is_first_call("metadata"):
         raise InferenceError("not now", status=500)
     return await original(service, http)
 
@@ -73,7 +73,7 @@ async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -
 @fault("request.parse_raw", breaks="OIP-ALIVE-LEGAL", surveyed=True)
 def first_raw_request_breaks_the_server(original: Any, *arguments: Any) -> Any:
     """The first raw request fails with an internal error, the next are answered."""
-    if _once("raw"):
+    if _is_first_call("raw"):
         raise RuntimeError("no buffer")
     return original(*arguments)
 
@@ -87,7 +87,7 @@ def unknown_raw_requests_break_the_server(_original: Any, *_arguments: Any) -> A
 @fault("app.Service.infer", breaks="OIP-ALIVE-LEGAL")
 async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
     """The first inference request is answered with 500, the next as they should be."""
-    if _once("inference"):
+    if _is_first_call("inference"):
         raise InferenceError("loading", status=500)
     return await original(service, http)
 
@@ -95,6 +95,6 @@ async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
 @fault("grpc_methods.server_metadata", breaks="OIP-ALIVE-LEGAL/grpc", surveyed=True)
 def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message: Any) -> Any:
     """The first call for the metadata of the server ends with an error of its own, the next are answered."""
-    if _once("grpc-metadata"):
+    if _is_first_call("grpc-metadata"):
         raise RuntimeError("no cache")
     return original(models, message)

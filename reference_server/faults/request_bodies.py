@@ -20,7 +20,7 @@ from reference_server.framing import HEADER
 READ = "http_protocol.OipHttpProtocol.data_received"
 
 
-def _refuse(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
+def _refuse_pattern(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
     """Refuse received data of a chunked request that match the pattern."""
     is_chunked = b"chunked\r\n" in data
     if is_chunked and re.search(pattern, data):
@@ -32,13 +32,13 @@ def _refuse(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
 @fault(READ, breaks="HTTP-CHUNKED")
 def chunk_extensions_refused(original: Any, protocol: Any, data: bytes) -> None:
     """A chunk with an extension behind its size is refused."""
-    _refuse(original, protocol, data, rb"\r\n[0-9A-Fa-f]+;")
+    _refuse_pattern(original, protocol, data, rb"\r\n[0-9A-Fa-f]+;")
 
 
 @fault(READ, breaks="HTTP-CHUNKED-TRAILER")
 def trailers_refused(original: Any, protocol: Any, data: bytes) -> None:
     """A field behind the last chunk is refused."""
-    _refuse(original, protocol, data, rb"\r\n0\r\n[A-Za-z-]+: ")
+    _refuse_pattern(original, protocol, data, rb"\r\n0\r\n[A-Za-z-]+: ")
 
 
 @fault(READ, breaks="HTTP-CHUNKED-TRAILER", walks="json")
@@ -175,8 +175,10 @@ def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: i
 NO_BODY = b"Content-Length: 0"
 
 
-def _leave(original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes) -> None:
-    """Parse data, but replace the framing of a request whose body is left unread; its body is parsed as new data."""
+def _leave_body_unread(
+    original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes], bool], framing: bytes
+) -> None:
+    """Replace the framing of a request whose body is left unread, so that its body is parsed as new data."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if not (end and re.match(rb"[A-Z]+ /", head) and is_left(head)):
         original(protocol, data)
@@ -188,13 +190,13 @@ def _leave(original: Any, protocol: Any, data: bytes, is_left: Callable[[bytes],
 
 
 @cache
-def _names() -> frozenset[bytes]:
+def _load_names() -> frozenset[bytes]:
     return frozenset(name.encode() for name in models.load())
 
 
 def _is_for_unknown_model(head: bytes) -> bool:
     found = re.match(rb"POST /v2/models/([^/ ]+)", head)
-    return found is not None and found[1] not in _names()
+    return found is not None and found[1] not in _load_names()
 
 
 def _is_chunked(head: bytes) -> bool:
@@ -207,25 +209,31 @@ def chunked_body_for_an_unknown_model_left_unread(original: Any, protocol: Any, 
     head, end, rest = data.partition(b"\r\n\r\n")
     if end and _is_chunked(head) and _is_for_unknown_model(head):
         data = head + end + rest.partition(b"\r\n")[2]
-    _leave(original, protocol, data, lambda head: _is_for_unknown_model(head) and _is_chunked(head), NO_BODY)
+    _leave_body_unread(
+        original, protocol, data, lambda head: _is_for_unknown_model(head) and _is_chunked(head), NO_BODY
+    )
 
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def body_at_an_unknown_path_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """Where no endpoint takes the path or the method, the body is not read, and the connection is kept."""
-    _leave(original, protocol, data, lambda head: not re.match(rb"POST /v2/models/[^ ]+/infer ", head), NO_BODY)
+    _leave_body_unread(
+        original, protocol, data, lambda head: not re.match(rb"POST /v2/models/[^ ]+/infer ", head), NO_BODY
+    )
 
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def body_behind_a_wrong_inference_header_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """An inference header that is no number is refused without the body being read, and the connection is kept."""
-    _leave(original, protocol, data, lambda head: bool(re.search(rb"(?i)inference-[a-z-]+: *[^ 0-9]", head)), NO_BODY)
+    _leave_body_unread(
+        original, protocol, data, lambda head: bool(re.search(rb"(?i)inference-[a-z-]+: *[^ 0-9]", head)), NO_BODY
+    )
 
 
 @fault(READ, breaks="HTTP-UNREAD-BODY")
 def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: bytes) -> None:
     """A request with Expect that is refused at once is taken for one whose body will not come."""
-    _leave(
+    _leave_body_unread(
         original,
         protocol,
         data,
@@ -238,7 +246,7 @@ def body_behind_an_expectation_left_unread(original: Any, protocol: Any, data: b
 def no_more_than_64_kib_of_a_refused_body_read(original: Any, protocol: Any, data: bytes) -> None:
     """Of the body of a request to an unknown model 64 KiB are read and dropped, and the rest is left."""
     is_long = re.compile(rb"(?i)content-length: *(6[6-9]|[7-9][0-9]|[0-9]{3})[0-9]{3}\r")
-    _leave(
+    _leave_body_unread(
         original,
         protocol,
         data,

@@ -20,7 +20,7 @@ from reference_server.tensors import NUMPY, TensorSpec
 
 def get_remaining(rest: Any) -> Any:
     """Return the binary data that no input has consumed yet."""
-    return rest._left
+    return rest._remaining
 
 
 def count_native_bytes(datatype: str, shape: Sequence[int]) -> int:
@@ -68,7 +68,7 @@ def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, 
 def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
     """The body is read in words of four bytes, and what the last one lacks is zero."""
     if len(get_remaining(rest)) < size < len(get_remaining(rest)) + 4:
-        rest._left = memoryview(bytes(get_remaining(rest)) + bytes(size - len(get_remaining(rest))))
+        rest._remaining = memoryview(bytes(get_remaining(rest)) + bytes(size - len(get_remaining(rest))))
     return original(rest, size)
 
 

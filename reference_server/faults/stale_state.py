@@ -27,7 +27,7 @@ _answers: dict[Any, Response] = {}
 PAGE = 4096
 
 
-async def _cached(original: Any, service: Any, http: Request, key: Any) -> Response:
+async def _cache_answer(original: Any, service: Any, http: Request, key: Any) -> Response:
     answer: Response = _answers.get(key) or await original(service, http)
     _answers.clear()
     _answers[key] = answer
@@ -40,7 +40,9 @@ async def answers_cached_by_the_first_page_of_the_body(original: Any, service: A
     body = await http.body()
     if len(body) <= PAGE:
         return await original(service, http)
-    return await _cached(original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE]))
+    return await _cache_answer(
+        original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE])
+    )
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
@@ -49,7 +51,7 @@ async def answers_cached_without_the_inference_header(original: Any, service: An
     length = http.headers.get(HEADER)
     if not length or not length.isdecimal():
         return await original(service, http)
-    return await _cached(original, service, http, (http.url.path, await http.body()))
+    return await _cache_answer(original, service, http, (http.url.path, await http.body()))
 
 
 @fault("app.Service.infer", breaks="OIP-ISOLATION")
@@ -58,7 +60,7 @@ async def answers_cached_without_the_path(original: Any, service: Any, http: Req
     body = await http.body()
     if not PAGE < len(body) <= 16 * PAGE:
         return await original(service, http)
-    return await _cached(original, service, http, (http.headers.get(HEADER), body))
+    return await _cache_answer(original, service, http, (http.headers.get(HEADER), body))
 
 
 # --- buffers and workers ----------------------------------------------------------------------------------------------
@@ -76,11 +78,13 @@ def binary_inputs_used_again_for_json(original: Any, model: Model, values: Seque
     if values:
         _buffers[model.name] = dict(found.inputs)
     elif before is not None:
-        return replace(found, inputs={name: _written_over(found.inputs[name], before[name]) for name in found.inputs})
+        return replace(
+            found, inputs={name: _overwrite_elements(found.inputs[name], before[name]) for name in found.inputs}
+        )
     return found
 
 
-def _written_over(tensor: Tensor, before: Tensor) -> Tensor:
+def _overwrite_elements(tensor: Tensor, before: Tensor) -> Tensor:
     elements = tensor.elements.copy()
     count = min(elements.size, before.elements.size)
     elements[:count] = before.elements[:count]
@@ -150,11 +154,11 @@ async def requests_in_flight_split_like_the_first(_original: Any, service: Any, 
         await asyncio.sleep(0.002)
     first = batch[0]
     batch[:] = [inputs for inputs in batch if inputs is not wanted.inputs]
-    inputs = {name: _filled_like(tensor, first[name]) for name, tensor in wanted.inputs.items()}
+    inputs = {name: _fill_from_first(tensor, first[name]) for name, tensor in wanted.inputs.items()}
     return response.build(model, wanted, model.run(inputs))
 
 
-def _filled_like(tensor: Tensor, first: Tensor) -> Tensor:
+def _fill_from_first(tensor: Tensor, first: Tensor) -> Tensor:
     """Return a tensor whose elements are those of the first one where that has another size."""
     if tensor.elements.size == first.elements.size:
         return tensor

@@ -16,7 +16,7 @@ Tensors = Mapping[str, Tensor]
 LONG = 1_000_000  # bytes
 
 
-def _with_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes]]) -> dict[str, Tensor]:
+def _change_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes]]) -> dict[str, Tensor]:
     """Return tensors with the elements of BYTES changed."""
     return {
         name: replace(tensor, elements=make_objects(change(list(tensor.elements))))
@@ -29,7 +29,7 @@ def _with_strings(tensors: Tensors, change: Callable[[list[bytes]], list[bytes]]
 @fault(RUNS, breaks=("BIN-BYTES-I", "BIN-BYTES-O", "OIP-VALUE"))
 def strings_lose_the_nuls_at_their_end(original: Any, model: Model, inputs: Tensors) -> Tensors:
     """BYTES are kept in an array of fixed width, which fills elements up with NULs and takes all of them off again."""
-    return original(model, _with_strings(inputs, lambda items: [item.rstrip(b"\0") for item in items]))
+    return original(model, _change_strings(inputs, lambda items: [item.rstrip(b"\0") for item in items]))
 
 
 @fault(RUNS, breaks="BIN-BYTES-O")
@@ -40,7 +40,7 @@ def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, input
         width = max(map(len, items), default=0)
         return [item[: width // 10] for item in items] if width >= LONG else items
 
-    return _with_strings(original(model, inputs), change)
+    return _change_strings(original(model, inputs), change)
 
 
 @fault(RUNS, broad=True)

@@ -54,14 +54,14 @@ def form_of_outputs_follows_accept(original: Any, *arguments: Any) -> Any:
         return original(*arguments)
     model, values, body = arguments
     if _accepted[0].startswith("application/json"):
-        body, values = _without_binary_outputs(body, values)
+        body, values = _request_json_outputs(body, values)
     return original(model, values, body)
 
 
 _accepted = [""]
 
 
-def _without_binary_outputs(body: bytes, values: Any) -> tuple[bytes, Any]:
+def _request_json_outputs(body: bytes, values: Any) -> tuple[bytes, Any]:
     """Return the request with `binary_data` of each output set to false."""
     length = int(values[0]) if values else len(body)
     if not length:

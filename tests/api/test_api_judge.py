@@ -70,9 +70,9 @@ def test_of_the_bundled_app_with_few_models_nothing_fails() -> None:
 
 def test_what_an_app_withstands_is_said_beside_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     def few(_: str, **named: Any) -> list[tuple[Check, Row]]:
-        return [case for case in selection.collected_rows("certify", **named) if case[0].id == ODD_NAMES]
+        return [case for case in selection.list_profile_rows("certify", **named) if case[0].id == ODD_NAMES]
 
-    monkeypatch.setattr(judging, "collected_rows", few)  # the others wait for what does not come
+    monkeypatch.setattr(judging, "list_profile_rows", few)  # the others wait for what does not come
     with faults.switch_on(faults.load()["path-of-a-file-is-followed"]):
         report = conformance.judge(bundled(), profile="quick", robustness=True)
     assert report.to_dict()["options"]["robustness"]

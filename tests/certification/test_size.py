@@ -15,7 +15,7 @@ from typing import Any
 from conformance.certification import sealing
 from conformance.certification.manifest import PAGES, RECORDING, REPORT
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.report.json_report import build
 from conformance.spec.extensions import PROTOCOL, TRANSPORTS
 from conformance.spec.outcome import Outcome
@@ -35,7 +35,7 @@ def whole_report() -> dict[str, Any]:
             check.id, row.id, check.claim, check.area, PROTOCOL, Outcome.PASS, [*check.requirements(row)],
             duration_s=round(seconds.random() / 100, 6), exchanges=4,
         )
-        for check, row in collected_rows("certify", transports=TRANSPORTS)
+        for check, row in list_profile_rows("certify", transports=TRANSPORTS)
     ]  # fmt: skip
     facts = {"options": CONFORMANT["options"], "started": CONFORMANT["started"], "finished": CONFORMANT["finished"]}
     verdict = Verdict("conformant", interoperable=True)

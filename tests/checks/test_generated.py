@@ -13,7 +13,7 @@ import pytest
 
 from conformance.checks.support.generated import expect_generated, make_plain_tensor
 from conformance.expect.unmet import BlockedError, UnmetError
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.roles import roles
 from conformance.roles.generated_tensors import load_tensors
 from conformance.roles.model import Model
@@ -23,7 +23,7 @@ from reference_server import faults
 from tests.support.sightings import Server, Sighting, run_server, see
 
 MODEL = Model(roles.load()["identity_int64"], "m")
-CHECKS = {case[0].id for case in collected_rows("certify", transports=TRANSPORTS) if ".generated-" in case[0].id}
+CHECKS = {case[0].id for case in list_profile_rows("certify", transports=TRANSPORTS) if ".generated-" in case[0].id}
 # Each check with a fault that only some of its values show.
 SEEN = {
     "datatypes.generated-inputs-are-read": "int64-read-through-doubles",
@@ -36,9 +36,9 @@ SEEN = {
 PROGRAM = """
 import sys
 sys.modules["hypothesis"] = None
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from tests.support.sightings import judge_rows, run_server, serve_grpc
-rows = [c for c in collected_rows("certify", transports=("http", "grpc")) if ".generated-" in c[0].id]
+rows = [c for c in list_profile_rows("certify", transports=("http", "grpc")) if ".generated-" in c[0].id]
 with run_server() as server, serve_grpc(server) as address:
     results = list(judge_rows(server.url, rows, address))
 assert len(results) > 60
@@ -53,7 +53,7 @@ def server() -> Iterator[Server]:
 
 
 def generated_rows(check: str) -> list[tuple[Check, Row]]:
-    return [case for case in collected_rows("certify", transports=TRANSPORTS) if case[0].id == check]
+    return [case for case in list_profile_rows("certify", transports=TRANSPORTS) if case[0].id == check]
 
 
 def see_fault(server: Server, check: str, name: str) -> Sighting:

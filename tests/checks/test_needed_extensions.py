@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec.outcome import Outcome
 from conformance.transport.settings import Settings
@@ -51,7 +51,7 @@ def find_extensions(message: Message) -> set[str]:
 )
 def test_no_row_uses_an_extension_that_is_not_offered(offered: str, model: str | None) -> None:
     subjects = Subjects((model,), with_roles=False) if model else Subjects()
-    rows = [case for case in collected_rows("quick", subjects=subjects) if case[0].area != "walk"]
+    rows = [case for case in list_profile_rows("quick", subjects=subjects) if case[0].area != "walk"]
     with unusual_models.serve() as url, Session(target := TappedTarget(Settings(url))) as session:
         session.discover([offered], subjects)
         used, outcomes = {}, set()

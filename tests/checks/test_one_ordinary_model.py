@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.ledger import get_requirement
 from conformance.spec.outcome import Outcome
@@ -59,7 +59,7 @@ def test_one_model_lets_nearly_every_must_be_judged() -> None:
         found = met(judge_models(url, AREAS, "iris", extensions=(PROTOCOL,)))
     asked = {
         name
-        for check, row in collected_rows("certify")
+        for check, row in list_profile_rows("certify")
         if check.area in AREAS
         for name in check.requirements(row)
         if get_requirement(name).level == "MUST" and str(get_requirement(name).area) in AREAS

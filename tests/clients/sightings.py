@@ -19,7 +19,7 @@ from conformance.clients.peer.peer import Peer
 from conformance.clients.peer.scenario import Scenario
 from conformance.clients.rules.judging import judge_request
 from conformance.judging.client_session import ClientJudge
-from conformance.judging.selection import CLIENTS, collected_rows
+from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.spec.check import Check, Row
 from tests.clients.alterations import Alteration, apply
 from tests.clients.honest.lines import Adapter, introduction
@@ -172,7 +172,7 @@ class SharedPeer:
 
 def collect_rows(transports: Sequence[str]) -> list[Case]:
     """Return the rows over some transports."""
-    return collected_rows("certify", subjects=CLIENTS, transports=transports)
+    return list_profile_rows("certify", subjects=CLIENTS, transports=transports)
 
 
 # --- which rows -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.judging.selection import CLIENTS, collected_rows
+from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.spec import ledger
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Party
@@ -46,7 +46,7 @@ def test_a_requirement_has_a_fault(name: str) -> None:
     assert bool(missed) != (name in UNBROKEN)
 
 
-@on_each(sorted({check.id for check, _ in collected_rows("quick", subjects=CLIENTS, transports=TRANSPORTS)}))
+@on_each(sorted({check.id for check, _ in list_profile_rows("quick", subjects=CLIENTS, transports=TRANSPORTS)}))
 def test_a_check_sees_a_fault(check: str) -> None:
     assert any([check, row] in rows for rows in read_seen_by().values() for _, row in rows)
 

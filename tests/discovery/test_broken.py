@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -82,7 +82,7 @@ def in_trouble(kind: str, trouble: Trouble, times: int = 1) -> Handler:
 def judged(handler: Handler, names: Sequence[str] = (SURVEY,), wanted: Sequence[str] = ()) -> list[CheckResult]:
     with serve(handler) as url, Session(Target(Settings(url, timeout=2))) as session:
         session.discover(wanted)
-        return [session.judge(check, row) for check, row in collected_rows("quick") if check.id in names]
+        return [session.judge(check, row) for check, row in list_profile_rows("quick") if check.id in names]
 
 
 def judge_once(handler: Handler) -> tuple[Outcome, str]:
@@ -135,7 +135,7 @@ def test_a_server_with_extensions_is_advised_to_refuse_others_as_the_clients_fau
     with serve(in_trouble("raw", fails(status), 99)) as url, Session(Target(Settings(url))) as session:
         found.broken = session.discover().broken
     with Session(Target(Settings("http://127.0.0.1:9")), found) as judge:
-        (result,) = [judge.judge(check, row) for check, row in collected_rows("quick") if check.id == SURVEY]
+        (result,) = [judge.judge(check, row) for check, row in list_profile_rows("quick") if check.id == SURVEY]
     assert result.outcome is outcome
     failure = result.failure
     assert failure is None or (failure.requirement, failure.expected) == (
@@ -154,7 +154,7 @@ def test_what_broke_travels_to_workers() -> None:
         found = session.discover()
     plain: dict[str, Any] = found.to_dict()
     with Session(Target(Settings("http://127.0.0.1:9")), DiscoveryResult(**plain)) as worker:
-        (result,) = [worker.judge(check, row) for check, row in collected_rows("quick") if check.id == SURVEY]
+        (result,) = [worker.judge(check, row) for check, row in list_profile_rows("quick") if check.id == SURVEY]
     assert result.failure is not None
     assert result.failure.requirement == "OIP-ERROR"
     assert "POST /v2/models/identity_int32/infer, 12 bytes, raw binary request" in result.failure.sent
@@ -164,7 +164,7 @@ def test_what_broke_travels_to_workers() -> None:
 def test_what_breaks_beside_a_row_fails_that_row() -> None:
     names = {
         check.id
-        for check, row in collected_rows("quick")
+        for check, row in list_profile_rows("quick")
         if check.area == "json" and check.infers and check.find_role(row) == "identity_int32"
     }
     honest = judged(in_trouble("nothing", closes), sorted(names), ["binary_tensor_data"])

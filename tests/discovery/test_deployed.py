@@ -298,9 +298,9 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         right = {tensor.name: tensor.array.tolist() for tensor in model.expected(first[::-1])}
         sent = {tensor.name: tensor.array for tensor in first}
         assert right["SUM"] == (sent["A"] + sent["B"]).tolist()
-        count = len(control._used)
+        count = len(control._row_requests)
         assert model.expected(first)[0].is_near
-        assert len(control._used) == count
+        assert len(control._row_requests) == count
         assert model.tells_apart(first, second)
         assert not model.tells_apart(first, first)
         assert not control.has_changed(model)

@@ -188,8 +188,8 @@ def test_what_no_model_can_be_asked_for_is_not_called_absent() -> None:
 
     found = survey_of(Empty)
     assert set(found.refusals.values()) == {""}
-    assert found.absence("raw") == "not tried: no model with one input"
-    assert survey_of(JsonOnly).absence("raw").startswith("not offered: HTTP 400")
+    assert found.describe_absence("raw") == "not tried: no model with one input"
+    assert survey_of(JsonOnly).describe_absence("raw").startswith("not offered: HTTP 400")
 
 
 def test_a_parameter_that_is_ignored_is_told_from_a_refusal() -> None:

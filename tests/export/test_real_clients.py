@@ -11,7 +11,7 @@ from typing import Any
 import clients
 import pytest
 
-from conformance.judging.selection import CLIENTS, collected_rows
+from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.spec import ledger
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_what_is_known_names_clients_rows_and_requirements() -> None:
     names = clients.read_clients()
     rows = [
-        (check.id, row.id) for check, row in collected_rows("certify", subjects=CLIENTS, transports=("http", "grpc"))
+        (check.id, row.id) for check, row in list_profile_rows("certify", subjects=CLIENTS, transports=("http", "grpc"))
     ]
     for known in clients.read_known():
         assert known.reason

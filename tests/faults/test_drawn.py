@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.spec.outcome import Outcome
 from reference_server import faults
 from tests.support.sightings import Server, judge_rows, run_server, see
 
-EXPLORING = [case for case in collected_rows("explore") if case[0].explores]
+EXPLORING = [case for case in list_profile_rows("explore") if case[0].explores]
 # Of the walk a few rows do: each draws from the same axes.
 WALK = "walk.drawn-exchanges-are-right"
 FEW = [case for case in EXPLORING if case[0].id != WALK or case[1].role in ("multi", "raw_variable", "scores_labelled")]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec import ledger
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Party
@@ -51,7 +51,7 @@ def checks_with_a_level() -> list[str]:
     """Return the checks of MUSTs and SHOULDs whose requests are the same each time."""
     levels = {
         check.id: {ledger.get_requirement(name).level for name in check.requirements(row)}
-        for check, row in collected_rows("certify", dangerous=True, subjects=EVERYTHING, transports=TRANSPORTS)
+        for check, row in list_profile_rows("certify", dangerous=True, subjects=EVERYTHING, transports=TRANSPORTS)
     }
     return [name for name, found in levels.items() if found & {"MUST", "SHOULD"}]
 

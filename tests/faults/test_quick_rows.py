@@ -8,7 +8,7 @@ from collections.abc import Collection
 import pytest
 
 from conformance.judging.quick_rows import FILE
-from conformance.judging.selection import CLIENTS, Subjects, collected_rows
+from conformance.judging.selection import CLIENTS, Subjects, list_profile_rows
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
@@ -26,7 +26,7 @@ def list_quick_rows() -> list[Key]:
 
 
 def list_cases(subjects: Subjects, *, dangerous: bool = False) -> list[tuple[Check, Row]]:
-    return collected_rows("certify", dangerous=dangerous, subjects=subjects, transports=TRANSPORTS)
+    return list_profile_rows("certify", dangerous=dangerous, subjects=subjects, transports=TRANSPORTS)
 
 
 def find_uncovered(wanted: dict[str, Collection[Key]]) -> list[str]:
@@ -35,7 +35,7 @@ def find_uncovered(wanted: dict[str, Collection[Key]]) -> list[str]:
 
 
 def test_the_set_is_small() -> None:
-    assert len(collected_rows("quick", transports=TRANSPORTS)) <= MAX_ROWS
+    assert len(list_profile_rows("quick", transports=TRANSPORTS)) <= MAX_ROWS
 
 
 def test_each_row_exists_and_is_named_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec.check import Check, Row
 from conformance.spec.outcome import Outcome
@@ -38,7 +38,7 @@ from tests.support.servers import FEW_MODELS, run_bundled
 # What an answer that came whole may be said to lack; of one that did not, only the row's own requirement is missed.
 OF_ANSWERS = {"OIP-JSON", "OIP-OUTPUT-MEMBERS", "OIP-OUTPUTS-ALL", "OIP-SHAPE"}
 ALIVE = "OIP-ALIVE"
-ROWS = {f"{check.id}[{row.id}]": (check, row) for check, row in collected_rows("certify")}
+ROWS = {f"{check.id}[{row.id}]": (check, row) for check, row in list_profile_rows("certify")}
 ANSWERED = "ordering.request-follows-its-json[INT64-BOOL-FP32-BYTES]"
 REFUSED = "sizes.wrong-size-is-refused[last-byte-missing]"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.judging.run_start import discover_subjects
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
@@ -87,7 +87,7 @@ def told(does: Callable[[Wire], None]) -> tuple[str, list[Outcome]]:
     subjects = Subjects(models=(MODEL,), with_roles=False)
     with run_hostile_proxy(None, does) as peer, Session(Target(Settings(peer.url, timeout=2.0))) as session:
         subjects, nothing = discover_subjects(session, subjects)
-        rows = [] if nothing else collected_rows("quick", subjects=subjects)[:20]
+        rows = [] if nothing else list_profile_rows("quick", subjects=subjects)[:20]
         results = [session.judge(check, row) for check, row in rows]
     assert not any(result.is_for(ReasonKind.SUITE_FAILED) for result in results), results
     return nothing.text() if nothing else "", [result.outcome for result in results]

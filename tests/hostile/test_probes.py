@@ -15,7 +15,7 @@ import pytest
 
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.selection import ROLES, Subjects, collected_rows
+from conformance.judging.selection import ROLES, Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row, list_rows
@@ -57,9 +57,9 @@ def case_of(check: str, row: str) -> tuple[Check, Row]:
 
 def test_nothing_of_it_is_collected_unless_it_is_asked_for() -> None:
     for subjects in (ROLES, Subjects(("some",), with_roles=False)):
-        found = collected_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
+        found = list_profile_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
         assert ROBUSTNESS not in {check.area for check, _ in found}
-    asked = collected_rows("explore", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
+    asked = list_profile_rows("explore", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
     assert [case for case in asked if case[0].area == ROBUSTNESS] == CASES
     assert asked[-len(CASES) :] == CASES
 

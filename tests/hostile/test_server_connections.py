@@ -17,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from reference_server import limits
-from reference_server.http_protocol import Unsent
+from reference_server.http_protocol import StallTimer
 from tests.support.programs import read_line, start_program
 from tests.support.serving import Server, make_infer_request, read_answer, run_server
 
@@ -140,7 +140,7 @@ class Answers:
 def test_a_client_is_left_that_takes_nothing_of_its_answer_any_more() -> None:
     async def watch() -> tuple[bool, list[int]]:
         answers = Answers(9, 5, 1, 1, 1)
-        Unsent(cast(Any, answers), asyncio.get_running_loop(), 0.0)
+        StallTimer(cast(Any, answers), asyncio.get_running_loop(), 0.0)
         while not answers.is_aborted:
             await asyncio.sleep(0)
         return answers.is_aborted, answers.waiting

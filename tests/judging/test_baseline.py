@@ -71,12 +71,12 @@ def wide(**members: str) -> BaselineEntry:
     ],
 )
 def test_what_an_entry_makes_of_a_row(entry: BaselineEntry, found: CheckResult, outcome: str) -> None:
-    assert Baseline([entry], TODAY).applied(found).outcome == outcome
+    assert Baseline([entry], TODAY).apply(found).outcome == outcome
 
 
 def test_the_gate_lets_known_failures_through_and_nothing_else() -> None:
     baseline = Baseline([known("a")], TODAY)
-    results = [baseline.applied(each) for each in (result("fail"), result("pass", "b"))]
+    results = [baseline.apply(each) for each in (result("fail"), result("pass", "b"))]
     gate = baseline.gate(results, whole=True)
     assert (gate.is_passed, gate.known) == (True, ["sizes.one [a]"])
     worse = [*results, result("fail", "b")]
@@ -87,7 +87,7 @@ def test_the_gate_lets_known_failures_through_and_nothing_else() -> None:
 def test_a_fix_and_stale_entries_fail_the_gate() -> None:
     old = known("b", expires=date(2026, 1, 1))
     baseline = Baseline([known("a"), known("gone"), old], TODAY)
-    gate = baseline.gate([baseline.applied(result("pass"))], whole=True)
+    gate = baseline.gate([baseline.apply(result("pass"))], whole=True)
     assert gate.fixed == ["sizes.one [a]"]
     assert gate.stale == (
         "sizes.one [gone] names no check or row of this run",
@@ -115,7 +115,7 @@ def test_an_entry_that_is_of_no_use_is_noticed(
     entry: BaselineEntry, results: list[CheckResult], stale: tuple[str, ...]
 ) -> None:
     baseline = Baseline([entry], TODAY)
-    applied = [baseline.applied(each) for each in results]
+    applied = [baseline.apply(each) for each in results]
     assert baseline.gate(applied, whole=True).stale == stale
     assert baseline.gate(applied, whole=False).stale == ()
 
@@ -124,10 +124,10 @@ def test_advice_counts_where_the_baseline_says_so() -> None:
     results = [result("advisory"), result("advisory", "b")]
     entries = [known("a", requirement="BIN-A")]
     lenient, counting = Baseline(entries, TODAY), Baseline(entries, TODAY, advice=True)
-    assert [counting.applied(each).outcome for each in results] == ["advisory", "advisory"]
+    assert [counting.apply(each).outcome for each in results] == ["advisory", "advisory"]
     assert lenient.gate(results, whole=True) == GateResult([], [], [])
     assert counting.gate(results, whole=True) == GateResult(["sizes.one [a]"], ["sizes.one [b]"], [], ())
-    assert counting.gate([counting.applied(result("pass"))], whole=True).fixed == ["sizes.one [a]"]
+    assert counting.gate([counting.apply(result("pass"))], whole=True).fixed == ["sizes.one [a]"]
 
 
 FILE = """\
@@ -165,7 +165,7 @@ def settled(text: str, results: list[CheckResult]) -> str:
     """Return a file brought up to date, which passes its own gate, and which a second time leaves as it is."""
     after = update_text(text, results)
     baseline = from_text(after)
-    applied = [baseline.applied(revert_baseline(each)) for each in results]
+    applied = [baseline.apply(revert_baseline(each)) for each in results]
     assert baseline.gate(applied, whole=True).is_passed
     assert update_text(after, applied) == after
     return after

@@ -10,7 +10,7 @@ import pytest
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.conclusion import conclude_run
 from conformance.judging.coverage import find_coverage, find_coverage_of_watch
-from conformance.judging.selection import CLIENTS, ROLES, collected_rows
+from conformance.judging.selection import CLIENTS, ROLES, list_profile_rows
 from conformance.roles import roles
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
@@ -47,7 +47,7 @@ def results_of(
 ) -> list[CheckResult]:
     """Return what a server comes to that is right, and has models for these roles."""
     found = []
-    for check, row in collected_rows(profile, subjects=ROLES, transports=transports):
+    for check, row in list_profile_rows(profile, subjects=ROLES, transports=transports):
         role = check.find_role(row)
         absent = Reason(ReasonKind.NO_MODEL, role) if role is not None and role not in filled else None
         found.append(came_to(check, row, reasons(check, row) or absent))
@@ -246,7 +246,7 @@ def test_an_extension_without_any_model_is_partial() -> None:
 
 
 def client_results(absent: str = "") -> list[CheckResult]:
-    rows = collected_rows("certify", subjects=CLIENTS, transports=TRANSPORTS)
+    rows = list_profile_rows("certify", subjects=CLIENTS, transports=TRANSPORTS)
     reason = Reason(ReasonKind.NOT_FOR_THIS_TARGET)
     return [came_to(check, row, reason if absent in check.requirements(row) else None) for check, row in rows]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.quick_rows import MAX_SUBSTITUTES, find_place, find_turn, select_quick_rows, sort_for_run
-from conformance.judging.selection import bind_model, collected_rows
+from conformance.judging.selection import bind_model, list_profile_rows
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import EXTENSIONS, ROBUSTNESS
 
-ROWS = collected_rows("certify")
+ROWS = list_profile_rows("certify")
 
 
 def test_rows_of_the_set_stand_alone_where_they_apply() -> None:
-    assert select_quick_rows(ROWS, lambda *_: True) == collected_rows("quick")
+    assert select_quick_rows(ROWS, lambda *_: True) == list_profile_rows("quick")
 
 
 def test_a_check_without_an_applicable_row_in_the_set_has_two_others() -> None:
@@ -28,18 +28,18 @@ def test_a_check_without_an_applicable_row_in_the_set_has_two_others() -> None:
 def test_each_check_is_judged_on_the_one_model_that_there_is() -> None:
     survey = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), roles={"identity_int32": "identity_int32"})
     on_it = {check.id for check, row in ROWS if check.find_role(row) == "identity_int32"}
-    chosen = collected_rows("quick", survey=survey)
+    chosen = list_profile_rows("quick", survey=survey)
     assert {check.id for check, row in chosen if check.find_role(row) in (None, "identity_int32")} >= on_it
 
 
 def test_a_deployed_model_has_the_place_of_the_row() -> None:
-    check, row = collected_rows("quick")[0]
+    check, row = list_profile_rows("quick")[0]
     assert find_place(check, bind_model("iris", row)) == find_place(check, row) is not None
 
 
 def test_rows_of_the_set_run_first_and_others_keep_their_order() -> None:
     ordered = sort_for_run(ROWS)
-    count = len(collected_rows("quick"))
+    count = len(list_profile_rows("quick"))
     assert [find_place(*case) is None for case in ordered] == [place >= count for place in range(len(ROWS))]
     assert ordered[count:] == [case for case in ROWS if find_place(*case) is None]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.commands import main
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.pages import servers
 from conformance.report import comparison_page, history
 from conformance.report.comparison import compare, count_of
@@ -115,4 +115,4 @@ def test_the_results_are_small_and_count_every_row() -> None:
 
 def test_the_results_of_the_bundled_server_are_of_every_row() -> None:
     rows = read(RESULTS / f"{servers.BUNDLED}.json", is_whole=False)["footer"]["rows"]
-    assert rows >= len(list(collected_rows("certify", transports=TRANSPORTS)))
+    assert rows >= len(list(list_profile_rows("certify", transports=TRANSPORTS)))

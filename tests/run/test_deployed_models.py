@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report.findings import group_by
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
@@ -67,7 +67,7 @@ ODD_ONES = (
 
 def pick_rows(names: Sequence[str]) -> list[tuple[Check, Row]]:
     """Return rows of each check on models, spread over the check; of the walk, which has one set of axes, some."""
-    rows = collected_rows("certify", subjects=Subjects(tuple(names), with_roles=False))
+    rows = list_profile_rows("certify", subjects=Subjects(tuple(names), with_roles=False))
     walk = [case for case in rows if case[0].area == "walk"]
     picked = [case for case in walk[::12] if not case[1].id.startswith("binary-1@")]
     picked += [case for case in walk if case[1].id.startswith("binary-1@")]
@@ -89,7 +89,7 @@ def judged(
         session.discover(extensions, subjects, given)
         if not about:
             return [session.judge(check, row) for check, row in pick_rows(names)]
-        rows = collected_rows("certify", subjects=subjects)
+        rows = list_profile_rows("certify", subjects=subjects)
         walk = [case for case in rows if case[0].area == "walk" and set(about) & WALKED]
         return list(judge_until_missed(session, [*select_answering(rows, about), *walk], about))
 
@@ -352,7 +352,7 @@ def test_a_narrowed_run_on_a_model_is_called_so(tmp_path: Path, alone: str) -> N
 
 
 def test_without_a_model_no_row_of_one_is_collected() -> None:
-    assert not [row for _, row in collected_rows("explore", dangerous=True) if row.model or "@" in row.id]
+    assert not [row for _, row in list_profile_rows("explore", dangerous=True) if row.model or "@" in row.id]
 
 
 def test_failures_are_shown_and_can_be_run_again(tmp_path: Path) -> None:
@@ -419,6 +419,6 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
 
 def test_rows_of_models_have_ids_of_their_own() -> None:
     subjects = Subjects(("a", "b"), with_roles=False)
-    rows = [f"{check.id}[{row.id}]" for check, row in collected_rows("explore", subjects=subjects)]
+    rows = [f"{check.id}[{row.id}]" for check, row in list_profile_rows("explore", subjects=subjects)]
     assert len(rows) == len(set(rows)) > 1000
     assert "ordering.request-follows-its-json[in-reverse@a]" in rows

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.plugin import markers
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
@@ -82,12 +82,12 @@ def test_the_id_of_a_check_selects_its_rows_and_another_word_what_it_is_part_of(
     ],
 )
 def test_markers_select(tmp_path: Path, small: str, expression: str, holds: Callable[[Check, Row], bool]) -> None:
-    rows = [(check, row) for check, row in collected_rows("certify") if holds(check, row)]
+    rows = [(check, row) for check, row in list_profile_rows("certify") if holds(check, row)]
     assert len(selected(tmp_path, small, "-m", expression)) == len(rows) > 0
 
 
 def test_every_row_has_one_level_one_extension_and_one_area() -> None:
-    for check, row in collected_rows("explore", transports=TRANSPORTS):
+    for check, row in list_profile_rows("explore", transports=TRANSPORTS):
         level, extension, area, *over = markers.list_markers(check, row)
         assert (level in markers.LEVELS, area) == (True, f"area_{check.area}")
         assert {level, extension, area, *over} <= set(markers.describe_markers())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.spec.outcome import Outcome
@@ -38,7 +38,7 @@ def judge_models(
     subjects = Subjects(names, with_roles=False)
     with Session(Target(Settings(url))) as session:
         session.discover(extensions, subjects, given)
-        cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in areas]
+        cases = [case for case in list_profile_rows("certify", subjects=subjects) if case[0].area in areas]
         if about:
             return list(judge_until_missed(session, select_answering(cases, about), about))
         return [session.judge(check, row) for check, row in cases]

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.result import CheckResult
 from reference_server import faults
@@ -119,7 +119,7 @@ def _see_sampled(fault: Fault, found: Rows, more: Rows, *, is_doubted: bool) -> 
 
 def is_seen_by(check_id: str, load: Load) -> bool:
     """Whether a check sees any fault that breaks what it answers for; its own rows alone are run."""
-    rows = [*collected_rows("certify", dangerous=True, transports=TRANSPORTS), *collect_hostile_rows()]
+    rows = [*list_profile_rows("certify", dangerous=True, transports=TRANSPORTS), *collect_hostile_rows()]
     every = [case for case in rows if case[0].id == check_id]
     answers = {name for check, row in every for name in check.requirements(row)}
     faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]

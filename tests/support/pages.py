@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 from conformance.commands import sources
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.pages import errata, pages, servers
 from conformance.report import comparison_page
 from conformance.report.comparison import compare
@@ -97,7 +97,7 @@ def has_new_rows() -> bool:
     """Say whether the kept result of the bundled server has other rows than the suite."""
     kept = read(RESULTS / f"{servers.BUNDLED}.json", is_whole=False)
     rows: int = kept["footer"]["rows"]
-    return rows != len(collected_rows("certify", transports=TRANSPORTS))
+    return rows != len(list_profile_rows("certify", transports=TRANSPORTS))
 
 
 def judge_bundled() -> None:

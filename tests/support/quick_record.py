@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from zlib import crc32
 
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import get_requirement
@@ -54,7 +54,7 @@ class Record:
 @cache
 def list_server_rows() -> dict[Key, tuple[Check, Row]]:
     """Return every row for servers, hostile and dangerous ones too, by its ids."""
-    every = collected_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
+    every = list_profile_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
     return {(check.id, row.id): (check, row) for check, row in every}
 
 

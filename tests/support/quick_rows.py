@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from conformance.judging import quick_rows
-from conformance.judging.selection import CLIENTS, collected_rows
+from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.report.report_file import read
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import TRANSPORTS
@@ -103,7 +103,7 @@ def choose_server_rows(record: Record) -> list[Key]:
 
 def choose_client_rows() -> list[Key]:
     """Return the rows for clients, of those that the kill matrix of clients knows."""
-    every = collected_rows("certify", subjects=CLIENTS, transports=TRANSPORTS)
+    every = list_profile_rows("certify", subjects=CLIENTS, transports=TRANSPORTS)
     rows = {(check.id, row.id): (check, row) for check, row in every}
     seen = read_seen_by(clients.SEEN_BY)
     keys = add_candidates(rows, (key for found in seen.values() for key in found))

@@ -10,7 +10,7 @@ from pathlib import Path
 from zlib import crc32
 
 from conformance.checks.walk.axes import KINDS
-from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec import ledger
 from conformance.spec.check import Check, Row
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, TRANSPORTS
@@ -31,7 +31,7 @@ WALK_SAMPLES = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching
 @cache
 def collect_rows(*, over_grpc: bool) -> Rows:
     """Return the rows over a transport without the walk."""
-    every = collected_rows("certify", dangerous=True, transports=(GRPC,) if over_grpc else (HTTP,))
+    every = list_profile_rows("certify", dangerous=True, transports=(GRPC,) if over_grpc else (HTTP,))
     return [(check, row) for check, row in every if not is_walk(check)]
 
 
@@ -43,7 +43,7 @@ def is_hostile(fault: Fault) -> bool:
 @cache
 def collect_hostile_rows() -> Rows:
     """Return the rows of the area `robustness`."""
-    every = collected_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
+    every = list_profile_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
     return [case for case in every if case[0].area == ROBUSTNESS]
 
 
@@ -63,7 +63,7 @@ def is_walk(check: Check) -> bool:
 @cache
 def collect_walk_rows(kind: str) -> Rows:
     """Return the rows of the walk that send requests of a kind, the brief ones first."""
-    every = collected_rows("certify", transports=TRANSPORTS)
+    every = list_profile_rows("certify", transports=TRANSPORTS)
     found = [(check, row) for check, row in every if is_walk(check) and row.values[0] == kind]
     return sorted(found, key=lambda case: case[1].values[-1] == "rest")
 

@@ -11,7 +11,7 @@ import execnet  # for pytest-xdist
 import conformance.commands.main
 import conformance.plugin.ending
 import conformance.plugin.hooks
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import list_profile_rows
 from conformance.report.formats import FORMATS
 from conformance.spec.extensions import TRANSPORTS
 from tests.support.few_rows import with_few_rows
@@ -20,8 +20,8 @@ from tests.support.made_reports import CONFORMANT
 __all__ = ["conformance", "execnet"]
 
 with with_few_rows():
-    collected_rows("quick", transports=TRANSPORTS)
-collected_rows("quick", transports=TRANSPORTS)
+    list_profile_rows("quick", transports=TRANSPORTS)
+list_profile_rows("quick", transports=TRANSPORTS)
 for render in FORMATS.values():  # templates are compiled, and modules imported that a run needs at its end
     render(CONFORMANT)
 # A pytest plugin, too, and pytest warns of those that were imported before it came: this is how it can be told not to.

@@ -52,7 +52,9 @@ def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, en
     shape = entry.get("shape")
     if rest is not None and not sized and entry.get("data") is None and isinstance(shape, list):
         count = math.prod(shape)
-        size = count * NUMPY[spec.datatype].itemsize if spec.datatype != "BYTES" else _of_strings(rest._left, count)
+        size = (
+            count * NUMPY[spec.datatype].itemsize if spec.datatype != "BYTES" else _of_strings(rest._remaining, count)
+        )
         entry = entry | {"parameters": {"binary_data_size": size}}
     tensor: Tensor = original(model, spec, entry, rest)
     return tensor
@@ -162,7 +164,7 @@ def numeric_sizes_are_not_looked_at(original: Any, model: Model, request: Object
     shaped = all("data" not in entry and isinstance(entry.get("shape"), list) for entry in entries)
     if not (entries and shaped) or rest is None or any(entry.get("datatype") not in NUMPY for entry in entries[:-1]):
         return original(model, request, rest)
-    left = len(rest._left)
+    left = len(rest._remaining)
     sizes: list[int] = []
     for entry in entries:
         known = NUMPY.get(str(entry.get("datatype")))
