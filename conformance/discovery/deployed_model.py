@@ -269,7 +269,7 @@ class DeployedModel(Model):
         kept = () if self.json_trouble else self.json_capable_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
 
-    def _beyond_json(self) -> Sequence[str]:
+    def _list_binary_only_inputs(self) -> Sequence[str]:
         return self.sends
 
     @property

@@ -55,16 +55,16 @@ def load_tensors(role: Role, sending: Sending) -> tuple[Tensor, ...]:
     Raises:
         KeyError: none were drawn for it.
     """
-    return tuple(_read(role.inputs[0], *entry) for entry in _load()[sending][role.name])
+    return tuple(_parse_tensor(role.inputs[0], *entry) for entry in _load_file()[sending][role.name])
 
 
 @cache
-def _load() -> Mapping[str, Mapping[str, Sequence[Any]]]:
+def _load_file() -> Mapping[str, Mapping[str, Sequence[Any]]]:
     found: Mapping[str, Mapping[str, Sequence[Any]]] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
-def _read(spec: TensorSpec, shape: Sequence[int], elements: str | Sequence[str]) -> Tensor:
+def _parse_tensor(spec: TensorSpec, shape: Sequence[int], elements: str | Sequence[str]) -> Tensor:
     if not isinstance(elements, str):
         return Tensor.from_values(spec.name, spec.datatype, list(map(bytes.fromhex, elements)), shape)
     return Tensor(spec.name, spec.datatype, tuple(shape), decode(spec.datatype, shape, bytes.fromhex(elements)))

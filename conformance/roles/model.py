@@ -142,7 +142,8 @@ class Model:
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of this number of elements, or items for a batching model; different for each salt."""
         return [
-            _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
+            _build_salted_tensor(spec, (length, *spec.shape) if self.role.batching else (length,), salt)
+            for spec in self.role.inputs
         ]
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
@@ -262,13 +263,13 @@ class Model:
         """
         tensors = self.sample() if tensors is None else tensors
         if isinstance(send, str):
-            send = [tensor.name for tensor in tensors] if send == "binary" else self._beyond_json()
+            send = [tensor.name for tensor in tensors] if send == "binary" else self._list_binary_only_inputs()
         if want is not None and outputs is None:
             outputs = [spec.name for spec in self.role.outputs]
         return InferRequest(
             self.infer_path,
             tuple(Input(tensor, tensor.name in send, nested) for tensor in tensors),
-            None if outputs is None else tuple(_output(output, want) for output in outputs),
+            None if outputs is None else tuple(_build_output(output, want) for output in outputs),
             binary_data_output,
             request_id,
             names=self.names,
@@ -276,7 +277,7 @@ class Model:
             version=self.version,
         )
 
-    def _beyond_json(self) -> Sequence[str]:
+    def _list_binary_only_inputs(self) -> Sequence[str]:
         """Return the inputs that stay binary data if the others are JSON: none for a role."""
         return ()
 
@@ -285,13 +286,13 @@ class Model:
         return make_raw_message(self.infer_path, body, self.names)
 
 
-def _salted(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
+def _build_salted_tensor(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
     if spec.datatype == "BYTES":  # sample strings grow with each element, too much for a long tensor
         return Tensor.from_values(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
     return make_sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
 
-def _output(output: RequestedOutput | str, want: str | None) -> RequestedOutput:
+def _build_output(output: RequestedOutput | str, want: str | None) -> RequestedOutput:
     if isinstance(output, RequestedOutput):
         return output
     return RequestedOutput(output, ABSENT if want is None else want == "binary")
