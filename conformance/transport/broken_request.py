@@ -58,12 +58,17 @@ class BrokenRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-compatible data for workers and evidence."""
-        return {"scope": self.scope, "lost": self.lost, "reply": _plain(self.reply), "again": _plain(self.again)}
+        return {
+            "scope": self.scope,
+            "lost": self.lost,
+            "reply": _convert_to_dict(self.reply),
+            "again": _convert_to_dict(self.again),
+        }
 
 
 def from_dict(data: Mapping[str, Any]) -> BrokenRequest:
     """Rebuild a broken request from the result of `to_dict`."""
-    return BrokenRequest(data["scope"], _reply(data["reply"]), _reply(data["again"]), data["lost"])
+    return BrokenRequest(data["scope"], _parse_reply(data["reply"]), _parse_reply(data["again"]), data["lost"])
 
 
 def is_broken(reply: Reply) -> bool:
@@ -81,7 +86,7 @@ def is_retryable(reply: Reply) -> bool:
     return is_broken(reply) or reply.status == UNAVAILABLE
 
 
-def _plain(reply: Reply) -> dict[str, Any]:
+def _convert_to_dict(reply: Reply) -> dict[str, Any]:
     found = reply.exchange
     message = found.message
     return {
@@ -99,7 +104,7 @@ def _plain(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _reply(data: Mapping[str, Any]) -> Reply:
+def _parse_reply(data: Mapping[str, Any]) -> Reply:
     headers = tuple((name, value) for name, value in data["sent_headers"])
     failure = data["failure"]
     return Reply(

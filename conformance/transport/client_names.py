@@ -20,7 +20,7 @@ HEADER: Final = "User-Agent"
 DEFAULT_SEED: Final = 0
 MAX_SEED: Final = 2**32 - 1
 # One row in this many uses the suite's own name.
-_ONE_IN = 4
+_OWN_NAME_INTERVAL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ def choose_names(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
     One of the two is the suite's own name. Without a seed it is the first.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
-    usual = tuple(COMMON_NAMES.values())[number // _ONE_IN % len(COMMON_NAMES)]
-    return (OWN_CLIENT, usual) if seed is None or number % _ONE_IN == 0 else (usual, OWN_CLIENT)
+    usual = tuple(COMMON_NAMES.values())[number // _OWN_NAME_INTERVAL % len(COMMON_NAMES)]
+    return (OWN_CLIENT, usual) if seed is None or number % _OWN_NAME_INTERVAL == 0 else (usual, OWN_CLIENT)
 
 
 def choose_seed(profile: str, settings: Settings, chosen: int | None = None) -> int | None:

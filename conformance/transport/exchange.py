@@ -89,12 +89,12 @@ class Exchange:
     as_octets: bool = False
 
 
-_connections = count(1)
+_connection_numbers = count(1)
 
 
 def take_connection_number() -> int:
     """Return a number for a new connection."""
-    return next(_connections)
+    return next(_connection_numbers)
 
 
 class Reply:
@@ -166,10 +166,10 @@ class Reply:
         if self.status is None:
             return str(self.exchange.failure or "no answer")
         cut = f", {self.exchange.failure}" if self.exchange.failure else ""
-        text = self._error_text() if not self.succeeded else f"{len(self.body)} bytes"
+        text = self._format_error_text() if not self.succeeded else f"{len(self.body)} bytes"
         return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
 
-    def _error_text(self) -> str:
+    def _format_error_text(self) -> str:
         """The server's error text."""
         return self.exchange.details[:200] if self.is_over_grpc else self.body[:200].decode("utf-8", "replace")
 

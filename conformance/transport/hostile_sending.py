@@ -56,7 +56,7 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
     """Send the bytes, and read answers until the connection ends or the maximum is reached.
 
     Raises:
-        Unreachable: the connection failed.
+        UnreachableError: the connection failed.
     """
     note = f"{octets.described} ({octets.size} bytes)"
     answers: list[Exchange] = []
@@ -81,7 +81,7 @@ def hold_connections(settings: Settings, pieces: Sequence[bytes]) -> Iterator[No
     """Open a connection for each piece, send the piece, and keep all open until the context ends.
 
     Raises:
-        Unreachable: the connection failed.
+        UnreachableError: the connection failed.
     """
     with ExitStack() as stack:
         for piece in pieces:

@@ -49,7 +49,7 @@ _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI
 
 
 # Headers that control framing and parsing. Their values depend on the message, so a user must not set them.
-_OF_THE_SUITE = frozenset(
+_RESERVED_HEADERS = frozenset(
     {"connection", "content-encoding", "content-length", "expect", "trailer", "transfer-encoding", "upgrade"}
     | {INFERENCE_HEADER.lower()}
 )
@@ -201,7 +201,7 @@ def make_settings(
         raise SettingsError(f"--target-rate {rate:g}: give requests a second, {MIN_RATE_PER_S:g} or more")
     listens = split_grpc(grpc) if grpc else None
     address, authorization = (listens.url, []) if listens and url in ("", listens.url) else _split_url(url)
-    sent = (*authorization, *map(_header, headers))
+    sent = (*authorization, *map(_parse_header, headers))
     for name, value in sent if listens else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
             raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
@@ -220,17 +220,17 @@ def split_grpc(text: str) -> GrpcAddress:
         parts = urlsplit(f"//{rest}")
         host, port = parts.hostname, parts.port
     except ValueError:  # the error may quote a password
-        raise SettingsError(f"--target-grpc {_shown(text)!r}: host or port cannot be read; {hint}") from None
+        raise SettingsError(f"--target-grpc {_hide_user(text)!r}: host or port cannot be read; {hint}") from None
     is_more = bool(parts.path.strip("/") or parts.username)
     if scheme not in ("", "grpc", "grpcs") or is_more or not host or not port or not _is_name(host):
-        raise SettingsError(f"--target-grpc {_shown(text)!r} is no address: {hint}")
+        raise SettingsError(f"--target-grpc {_hide_user(text)!r} is no address: {hint}")
     return GrpcAddress(host, port, scheme == "grpcs")
 
 
 def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the URL without credentials, and the equivalent Authorization header."""
     hint = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
-    shown = _shown(url)
+    shown = _hide_user(url)
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
@@ -256,7 +256,7 @@ def strip_user(option: str) -> str:
     return _USER.sub(r"\1", option, count=1)
 
 
-def _shown(text: str) -> str:
+def _hide_user(text: str) -> str:
     """Return an invalid URL for a message, without the text before an at sign, which may be a password."""
     return _UP_TO_AT.sub(r"\1", text, count=1)
 
@@ -270,12 +270,12 @@ def _is_name(host: str) -> bool:
     return True
 
 
-def _header(text: str) -> tuple[str, str]:
+def _parse_header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN or any(ord(c) < 32 or ord(c) > 255 for c in value):
         shown = f" {name!r}" if colon and set(name) <= _TOKEN else ""  # otherwise it may be the value
         raise SettingsError(f"--target-header{shown}: write it as 'Name: value'")
-    if name.lower() in _OF_THE_SUITE:
+    if name.lower() in _RESERVED_HEADERS:
         raise SettingsError(
             f"--target-header {name!r}: this header says how a request is framed, and is the suite's own"
         )
