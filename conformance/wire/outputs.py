@@ -109,16 +109,16 @@ def parse_output(index: int, item: Mapping[str, Any], names: dict[str, int], mem
         report("name-duplicate", ".name", f"a name other than that of {member}[{names[name]}]", format_value(name))
     if not isinstance(datatype, str) or datatype not in DATATYPES:
         report("datatype-unknown", ".datatype", "a datatype of the protocol", format_member(datatype))
-    dimensions = _dimensions(shape)
+    dimensions = _parse_shape(shape)
     if dimensions is None:
-        dimensions = _dimensions(_integers(shape))
+        dimensions = _parse_shape(_convert_to_integers(shape))
         if dimensions is None:
             report("shape-invalid", ".shape", "an array of dimensions", format_member(shape))
         else:
             texts = any(isinstance(size, str) for size in shape or ())
             kind = "shape-no-integers" if texts else "integer-with-a-point"
             report(kind, ".shape", "dimensions written as integers", format_member(shape))
-    binary, size = _declared_size(item, report)
+    binary, size = _parse_declared_size(item, report)
     return Output(
         index=index,
         name=name if isinstance(name, str) else "",
@@ -136,7 +136,7 @@ def format_member(value: Any) -> str:
     return "nothing" if value is None else format_value(value)
 
 
-def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
+def _parse_declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
     """Return whether an output declares a size, and the size if it is valid; report faults."""
     parameters = item.get("parameters")
     if parameters is not None and not isinstance(parameters, dict):
@@ -156,7 +156,7 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
     if _is_integer_with_a_point(size):
         report("integer-with-a-point", ".parameters.binary_data_size", f"{int(size)}", format_value(size))
         size = int(size)
-    fault = _size_fault(size)
+    fault = _find_size_fault(size)
     if fault is not None:
         kind, expected = fault
         report(kind, ".parameters.binary_data_size", expected, format_value(size))
@@ -164,20 +164,20 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
     return True, size
 
 
-def _size_fault(size: Any) -> tuple[str, str] | None:
+def _find_size_fault(size: Any) -> tuple[str, str] | None:
     if type(size) is not int:  # bool is a subclass of int
         return "size-not-integer", "an integer"
     return ("size-negative", "0 or more") if size < 0 else None
 
 
-def _integers(shape: Any) -> Any:
+def _convert_to_integers(shape: Any) -> Any:
     """Convert dimensions such as 3.0 and "3" to integers."""
     if not isinstance(shape, list):
         return shape
-    return [int(size) if _means_integer(size) else size for size in shape]
+    return [int(size) if _is_convertible(size) else size for size in shape]
 
 
-def _means_integer(size: Any) -> bool:
+def _is_convertible(size: Any) -> bool:
     if isinstance(size, str):
         return re.fullmatch("[0-9]{1,18}", size) is not None
     return _is_integer_with_a_point(size)
@@ -188,7 +188,7 @@ def _is_integer_with_a_point(size: Any) -> bool:
     return isinstance(size, float) and size.is_integer()
 
 
-def _dimensions(shape: Any) -> tuple[int, ...] | None:
+def _parse_shape(shape: Any) -> tuple[int, ...] | None:
     """Return a shape if numpy supports it, whatever its number of elements; otherwise None."""
     if not isinstance(shape, list) or len(shape) > MAX_RANK:
         return None
@@ -209,16 +209,16 @@ def assign_spans(outputs: Sequence[Output], body: bytes, start: int) -> tuple[li
     Assignment ends at the first output whose size is unknown or too large, because the next ones could begin anywhere.
     Source: triton-binary.order.
     """
-    sizes = iter(_sizes([output for output in outputs if output.binary], body, start))
+    sizes = iter(_choose_sizes([output for output in outputs if output.binary], body, start))
     at: int | None = start
-    done: list[Output] = []
+    results: list[Output] = []
     for output in outputs:
-        placed, at = _placed(output, next(sizes), at, len(body)) if output.binary else (output, at)
-        done.append(placed)
-    return done, None if at == len(body) else at
+        placed, at = _place_output(output, next(sizes), at, len(body)) if output.binary else (output, at)
+        results.append(placed)
+    return results, None if at == len(body) else at
 
 
-def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
+def _choose_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
     """Return the sizes for the assignment: the declared ones, unless only the computed ones fill the body.
 
     An invalid declared size is replaced by the computed one.
@@ -229,11 +229,11 @@ def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | Non
     declared = [output.native_size if output.declared_size is None else output.declared_size for output in outputs]
     if _sum(declared) == len(body) - start:
         return declared
-    own = _own_sizes(outputs, body, start)
+    own = _compute_sizes(outputs, body, start)
     return own if _sum(own) == len(body) - start else declared
 
 
-def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
+def _compute_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
     """Return the sizes that result from shape and datatype; for BYTES also from the length prefixes in the body.
 
     If there is none, the declared size is used; None if that is missing as well.
@@ -254,7 +254,7 @@ def _sum(sizes: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
+def _place_output(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
     """Return a binary output with its span and the findings about its size, and the offset of the next one."""
     field = f"{output.place}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
@@ -303,12 +303,12 @@ def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
     try:
         array = tensor.decode(output.datatype, shape, memoryview(body)[start:end])
     except DecodeError as error:
-        return output.finding(_moved(error.finding, output, start))
+        return output.finding(_relocate_finding(error.finding, output, start))
     found = tensor.find_bool_faults(array) if output.datatype == "BOOL" else ()
-    return replace(output, array=array).finding(*(_moved(finding, output, start) for finding in found))
+    return replace(output, array=array).finding(*(_relocate_finding(finding, output, start) for finding in found))
 
 
-def _moved(finding: Finding, output: Output, start: int) -> Finding:
+def _relocate_finding(finding: Finding, output: Output, start: int) -> Finding:
     """Add the output's name to a decoder's finding, and make its offset relative to the body."""
     field = output.label if finding.field == "tensor" else f"{output.label} {finding.field}"
     return replace(finding, field=field, offset=start + (finding.offset or 0))

@@ -105,7 +105,7 @@ class RequestedOutput:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object of this requested output."""
-        given = _given(binary_data=self.binary_data, classification=self.classification)
+        given = _drop_absent(binary_data=self.binary_data, classification=self.classification)
         return {"name": self.name, **({"parameters": given} if given else {})}
 
 
@@ -126,14 +126,14 @@ class Names:
         return {
             **document,
             **{
-                member: [_renamed(item, names) for item in document[member]]
+                member: [_rename_tensor(item, names) for item in document[member]]
                 for member, names in (("inputs", self.inputs), ("outputs", self.outputs))
                 if isinstance(document.get(member), list) and names
             },
         }
 
 
-def _renamed(item: Any, names: Mapping[str, str]) -> Any:
+def _rename_tensor(item: Any, names: Mapping[str, str]) -> Any:
     name = item.get("name") if isinstance(item, dict) else None
     return {**item, "name": names[name]} if isinstance(name, str) and name in names else item
 
@@ -226,5 +226,5 @@ def make_raw_message(path: str, body: bytes, names: Names = OUR_NAMES) -> Messag
     return Message(path, (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, "0")), body, names=names.reversed_outputs)
 
 
-def _given(**parameters: Any) -> dict[str, Any]:
+def _drop_absent(**parameters: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not ABSENT}

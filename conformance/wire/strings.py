@@ -70,7 +70,7 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
     except struct.error:
         end = -1
     if end != len(data):
-        raise DecodeError(_fault(data, count))
+        raise DecodeError(_describe_fault(data, count))
     return elements
 
 
@@ -106,7 +106,7 @@ def measure_size(buffer: bytes | bytearray | memoryview, count: int) -> int | No
     return end if end <= len(buffer) else None
 
 
-def _fault(data: bytes, count: int) -> Finding:
+def _describe_fault(data: bytes, count: int) -> Finding:
     """Return the finding why `data` is not `count` elements."""
     starts = find_offsets(data)
     length = PREFIX.unpack_from(data, starts[-1])[0] if starts else 0
